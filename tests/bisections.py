@@ -6,7 +6,7 @@ import hashlib
 
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection_wording import (
+from equipoise.analysis.bisection import (
     bisect_sentence,
     branch_sentence,
     culprit_sentence,

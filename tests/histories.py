@@ -6,7 +6,7 @@ import hashlib
 
 from msgspec.structs import replace
 
-from equipoise.analysis.history_wording import change_sentence, history_sentence
+from equipoise.analysis.history import change_sentence, history_sentence
 from equipoise.model.history import (
     HistoryCampaign,
     HistoryChange,

@@ -60,7 +60,7 @@ def plan_of_rows(*rows: ProbeRow, blocks: int = 7, seed: int = 3) -> Plan:
     """A plan of these rows; of all by default."""
     return Plan(
         study=OS_STUDY,
-        conditions=conditions_of_rows(rows or ROWS, Path("/bin/equipoise-probe"), QUICK.batching),
+        conditions=conditions_of_rows(rows or ROWS, Path("/bin/equipoise-probe"), QUICK),
         measure=Measure(working_folder="/", ignore_failure=True, warmup=0),
         stopping=Stopping(blocks=blocks, min_blocks=1, min_blocks_explicit=True),
         judgement=Judgement(min_effect=5.0),

@@ -12,8 +12,7 @@ from msgspec import Struct
 from benchmarks.bisect.cells import PROFILE_BLOCKS, PROFILE_COUNT, PROFILE_SD, Cell, Profile
 from benchmarks.bisect.noise import series
 from equipoise.stats.bisection import Bisection, OwnPairs
-from equipoise.stats.bisection_branches import Branch, BranchingBisection
-from equipoise.stats.bisection_suite import SharedBlocks, next_pairs
+from equipoise.stats.bisection_branches import Branch, BranchingBisection, SharedBlocks, next_pairs
 from tests.stats.bisected import one_step, search, steps
 from tests.stats.simulated import FloatArray, Noise
 

@@ -55,11 +55,11 @@ def covered(scenario: Scenario, seed: int) -> Covered:
     assert mean.by_rounds is not None, "every host has a block"
     return Covered(
         misses_by_hosts=not _holds(mean.by_hosts, truth),
-        misses_by_rounds=not _holds(mean.by_rounds.bounds, truth),
+        misses_by_rounds=not _holds(mean.by_rounds, truth),
         misses=not _holds(mean.bounds, truth),
         wrong_verdict=_is_wrong(mean.verdict, truth),
         width_by_hosts=_width(mean.by_hosts),
-        width_by_rounds=_width(mean.by_rounds.bounds),
+        width_by_rounds=_width(mean.by_rounds),
         width=_width(mean.bounds),
         covers_new=_holds(result.new_host, new),
         covers_median=_holds(result.median_of_hosts, 0.0),

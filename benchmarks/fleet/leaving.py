@@ -18,8 +18,7 @@ from benchmarks.fleet.fleets import (
 )
 from equipoise._native import student_quantile
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.fleet import FleetHost, FleetMean, answers_of_fleet
-from equipoise.stats.fleet_rounds import HostBlocks, Roster, Rounds
+from equipoise.stats.fleet import FleetHost, FleetMean, Roster, Rounds, answers_of_fleet
 from equipoise.stats.sequence import PairedBlocks
 from tests.stats.simulated import campaign, white
 
@@ -169,9 +168,10 @@ def withdrawn(seed: int) -> Withdrawn:
     180th.
     """
     rng = np.random.default_rng([seed, 5])
-    whole = [HostBlocks(campaign(NOISE, rng, 400, 0.0), has_stopped=True) for _ in range(2)]
-    straggler = HostBlocks(PairedBlocks([1.0] * 180, [1.0] * 180, [1] * 180), has_stopped=True)
-    rounds = Rounds([straggler, *whole], [1.0 / 3.0] * 3)
+    whole = [campaign(NOISE, rng, 400, 0.0) for _ in range(2)]
+    straggler = PairedBlocks([1.0] * 180, [1.0] * 180, [1] * 180)
+    blocks = enumerate((straggler, *whole))
+    rounds = Rounds([FleetHost(str(at), str(at), one, 1.0 / 3.0, "finished") for at, one in blocks])
     level = ALPHA / 2.0 / 6.0
 
     def excludes(start: int, until: int) -> bool:

@@ -23,9 +23,8 @@ from benchmarks.validity.scenarios import NOT_CONSTANT, white
 from benchmarks.validity.shares import Share
 from equipoise.analysis.pooling import effect_of
 from equipoise.model.quantities import Interval
-from equipoise.stats.common_ratio import common_ratio
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.two_samples import pool
+from equipoise.stats.two_samples import common_ratio, pool
 from equipoise.stats.verdict import earliest_block
 
 EFFECT = math.log1p(0.01)

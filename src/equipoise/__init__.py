@@ -38,8 +38,7 @@ _HOMES = {
 }
 
 # The rooms of numerics draw nothing: what a notebook shows of their results is made above them.
-register_provider("matching", "equipoise.report.matching_display")
-register_provider("genoud", "equipoise.report.matching_display")
+register_provider("equipoise.report.matching_display")
 
 
 def __getattr__(name: str) -> Any:

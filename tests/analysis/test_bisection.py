@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.layouts import layout_spread
+from equipoise.analysis.levels import layout_spread
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.bisection import BisectionJudge
 from equipoise.campaign.commits import CommitsSegment

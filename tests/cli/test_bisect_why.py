@@ -146,7 +146,7 @@ def test_a_bisection_without_why_does_not_load_what_explains(made: MadeRepositor
     loads = (
         "import sys; import equipoise.cli.bisect; "
         "print([one for one in sys.modules if one.startswith(('equipoise.why.gap', "
-        "'equipoise.why.evidence', 'equipoise.why.culprits', 'equipoise.cli.explaining'))])"
+        "'equipoise.why.evidence', 'equipoise.why.explanation', 'equipoise.cli.explaining'))])"
     )
     done = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -34,10 +34,10 @@ def test_a_name_that_is_none_is_refused_with_what_was_probably_meant() -> None:
 
 
 def test_a_condition_runs_its_probe_with_its_options_and_batches() -> None:
-    (condition,) = conditions_of_rows([ROWS[3]], Path("/bin/equipoise-probe"), QUICK.batching)
+    (condition,) = conditions_of_rows([ROWS[3]], Path("/bin/equipoise-probe"), QUICK)
     assert condition.name == "pipe_across_cpus"
     assert condition.command[:4] == ("/bin/equipoise-probe", "pipe", "--placement", "across_cpus")
-    assert condition.command[4:] == QUICK.batching.options
+    assert condition.command[4:] == QUICK.options
     assert condition.reports == (LATENCY,)
 
 

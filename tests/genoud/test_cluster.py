@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from equipoise.cluster.connection import connect
-from equipoise.genoud.executors import batch_evaluator
+from equipoise.genoud.executors import BatchEvaluator
 from equipoise.genoud.worker import EvaluationFailed
 from equipoise.model.errors import UnusableInput
 from tests.clusters import litter_collected, local_cluster
@@ -37,7 +37,7 @@ def engine() -> Engine:
 
 def test_a_cluster_gives_the_same_bits_as_this_process(client: Any, engine: Engine) -> None:
     points = candidates(COUNT)
-    with batch_evaluator(engine, client) as evaluator:
+    with BatchEvaluator(engine, client) as evaluator:
         assert evaluator(points).tobytes() == engine(points).tobytes()
 
 
@@ -57,7 +57,7 @@ def test_the_data_go_to_a_cluster_once(
 
     monkeypatch.setattr(client, "scatter", scatter)
     monkeypatch.setattr(client, "submit", submit)
-    with batch_evaluator(engine, client) as evaluator:
+    with BatchEvaluator(engine, client) as evaluator:
         for _ in range(5):
             evaluator(candidates(COUNT))
     assert len(scattered) == 1
@@ -71,7 +71,7 @@ def test_a_killed_worker_of_a_cluster_changes_no_bit(
 ) -> None:
     points = candidates(COUNT)
     deadly = DiesOnce(engine, tmp_path / "died", at=float(points[20, 0]))
-    with batch_evaluator(deadly, client) as evaluator:
+    with BatchEvaluator(deadly, client) as evaluator:
         first = evaluator(points)
         second = evaluator(points)
     assert (tmp_path / "died").exists()
@@ -82,7 +82,7 @@ def test_a_killed_worker_of_a_cluster_changes_no_bit(
 def test_an_error_on_a_worker_names_the_parameters(client: Any) -> None:
     points = candidates(COUNT)
     with (
-        batch_evaluator(refuses_negative, client) as evaluator,
+        BatchEvaluator(refuses_negative, client) as evaluator,
         pytest.raises(EvaluationFailed, match="ArithmeticError") as caught,
     ):
         evaluator(points)
@@ -91,7 +91,7 @@ def test_an_error_on_a_worker_names_the_parameters(client: Any) -> None:
 
 def test_candidates_that_kill_every_worker_are_given_up(client: Any) -> None:
     with (
-        batch_evaluator(dies_always, client, batch_size=1) as evaluator,
+        BatchEvaluator(dies_always, client, batch_size=1) as evaluator,
         pytest.raises(UnusableInput, match="gave up the same candidates"),
     ):
         evaluator(candidates(1))

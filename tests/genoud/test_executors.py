@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.genoud.executors import batch_evaluator
+from equipoise.genoud.executors import BatchEvaluator
 from equipoise.genoud.genoud import genoud
 from equipoise.genoud.worker import EvaluationFailed
 from equipoise.model.errors import UnusableInput
@@ -56,7 +56,7 @@ class Scales:
 
 
 def values(evaluate: Any, executor: Any, points: Floats, **options: Any) -> Floats:
-    with batch_evaluator(evaluate, executor, **options) as evaluator:
+    with BatchEvaluator(evaluate, executor, **options) as evaluator:
         return evaluator(points)
 
 
@@ -88,7 +88,7 @@ def test_one_value_each_is_one_criterion() -> None:
 
 def test_the_data_go_to_a_pool_once(engine: Engine, pool: ProcessPoolExecutor) -> None:
     scales = Scales(pool)
-    with batch_evaluator(engine, scales, batch_size=4) as evaluator:
+    with BatchEvaluator(engine, scales, batch_size=4) as evaluator:
         for _ in range(20):
             evaluator(candidates(COUNT))
     heavy = [weight for weight in scales.weights if weight > BALLAST // 2]
@@ -106,7 +106,7 @@ def test_a_worker_without_the_data_gets_them_later(engine: Engine) -> None:
     expected = values(engine, None, points)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
         exchanged = Scales(other)
-        with batch_evaluator(engine, exchanged) as evaluator:
+        with BatchEvaluator(engine, exchanged) as evaluator:
             evaluator(points)
             sent = len(exchanged.weights)
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as new:
@@ -120,7 +120,7 @@ def test_a_killed_process_of_a_pool_changes_no_bit(
 ) -> None:
     points = candidates(COUNT)
     deadly = DiesOnce(engine, tmp_path / "died", at=float(points[20, 0]))
-    with batch_evaluator(deadly, pool) as evaluator:
+    with BatchEvaluator(deadly, pool) as evaluator:
         first = evaluator(points)
         second = evaluator(points)
     assert (tmp_path / "died").exists()
@@ -188,12 +188,12 @@ def test_a_changing_number_of_criteria_is_refused_with_the_parameters() -> None:
 @pytest.mark.parametrize("executor", [3, "tcp://127.0.0.1:8786", object()])
 def test_an_object_that_is_no_executor_is_refused(executor: Any) -> None:
     with pytest.raises(UnusableInput, match="which has no submit"):
-        batch_evaluator(refuses_negative, executor)
+        BatchEvaluator(refuses_negative, executor)
 
 
 def test_a_batch_size_of_zero_is_refused() -> None:
     with pytest.raises(UnusableInput, match="batch_size is 0"):
-        batch_evaluator(refuses_negative, None, batch_size=0)
+        BatchEvaluator(refuses_negative, None, batch_size=0)
 
 
 def test_genoud_finds_the_same_by_processes(pool: ProcessPoolExecutor) -> None:

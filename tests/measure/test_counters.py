@@ -13,13 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.counters import COUNTERS
+from equipoise.measure.counters import COUNTERS, HARDWARE_COUNTERS, SOFTWARE_COUNTERS
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
 from equipoise.measure.trials import accounting_of
 from equipoise.model.errors import UnusableInput
 
-SOFTWARE = tuple(name for name, counter in COUNTERS.items() if counter.source == "software")
-HARDWARE = tuple(name for name, counter in COUNTERS.items() if counter.source == "hardware")
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 NOBODY = 65534
 UNCOUNTED_S = 0.01
@@ -43,7 +41,7 @@ def may_count_the_kernel() -> None:
 
 @pytest.fixture
 def counting(launcher_program: Path, containment: Containment) -> Iterator[Launcher]:
-    with Launcher(launcher_program, containment=containment, counters=SOFTWARE) as running:
+    with Launcher(launcher_program, containment=containment, counters=SOFTWARE_COUNTERS) as running:
         yield running
 
 
@@ -198,16 +196,16 @@ def test_a_trial_that_could_not_start_counts_nothing_and_says_why(
     counting: Launcher, tmp_path: Path
 ) -> None:
     report = counting.run(Request((str(tmp_path / "absent"),), {}, "/"))
-    assert report.counters == dict.fromkeys(SOFTWARE)
-    assert {report.unknown[name] for name in SOFTWARE} == {"it could not be started"}
+    assert report.counters == dict.fromkeys(SOFTWARE_COUNTERS)
+    assert {report.unknown[name] for name in SOFTWARE_COUNTERS} == {"it could not be started"}
 
 
 def test_hardware_counters_are_there_or_their_absence_has_its_reason(
     launcher_program: Path,
 ) -> None:
-    with Launcher(launcher_program, counters=HARDWARE) as launcher:
+    with Launcher(launcher_program, counters=HARDWARE_COUNTERS) as launcher:
         report = launcher.run(python("for i in range(10**6): pass"))
-    assert set(report.counters) == set(HARDWARE)
+    assert set(report.counters) == set(HARDWARE_COUNTERS)
     for name, value in report.counters.items():
         if value is None:
             assert re.search(
@@ -225,7 +223,7 @@ def test_what_is_forbidden_is_unknown_and_names_the_hint(
     level = int(PARANOID.read_text()) if PARANOID.exists() else 0
     if level < 2:
         pytest.skip(f"perf_event_paranoid is {level} here: nothing is forbidden")
-    with as_a_stranger(SOFTWARE) as launcher:
+    with as_a_stranger(SOFTWARE_COUNTERS) as launcher:
         report = launcher.run(Request(("/bin/sh", "-c", SPIN), {}, "/"))
     hint = "`sudo sysctl kernel.perf_event_paranoid=1` permits it"
     for name in ("context_switches", "cpu_migrations"):
@@ -258,7 +256,7 @@ def test_a_program_that_the_kernel_stops_counting_is_unknown_and_not_nearly_zero
     finally:
         shutil.rmtree(folder)
     assert report.exit == 0
-    assert report.counters == dict.fromkeys(SOFTWARE)
+    assert report.counters == dict.fromkeys(SOFTWARE_COUNTERS)
     assert "set-user-ID" in report.unknown["task_clock"]
 
 
@@ -289,7 +287,7 @@ def test_the_launcher_knows_the_same_counters(launcher_program: Path) -> None:
 
 @pytest.mark.usefixtures("may_count_the_kernel")
 def test_counters_and_their_reasons_become_accounting(launcher_program: Path) -> None:
-    with Launcher(launcher_program, counters=tuple(COUNTERS)) as launcher:
+    with Launcher(launcher_program, counters=COUNTERS) as launcher:
         report = launcher.run(python("pass"))
     accounting = accounting_of(report)
     assert accounting.counters == report.counters

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign as result_of
-from equipoise.analysis.typical import SCOPE
+from equipoise.analysis.shape import SCOPE_OF_TYPICAL
 from equipoise.analysis.wording import typical_sentence
 from equipoise.model.plan import ImportSource, Revision
 from equipoise.model.record import RunRecord
@@ -194,7 +194,7 @@ def alone(text: str = "") -> CampaignReport:
         median_ci=summary.median_ci,
         level=0.05,
         trials=condition.trials,
-        scope=SCOPE,
+        scope=SCOPE_OF_TYPICAL,
         summary="",
     )
     value = replace(value, summary=typical_sentence(value))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
+from equipoise.analysis.bisection import bisect_sentence, culprit_sentence
 from equipoise.api import Result
 from equipoise.model.bisection import BisectGap, BisectResult, BisectVerdict
 from equipoise.model.errors import UnusableInput

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.history_wording import change_sentence, history_sentence
+from equipoise.analysis.history import change_sentence, history_sentence
 from equipoise.api import Result
 from equipoise.cli.output_options import write_documents
 from equipoise.model.errors import UnusableInput

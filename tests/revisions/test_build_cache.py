@@ -22,11 +22,14 @@ from equipoise.revisions.build_cache import (
     LIMIT_VARIABLE,
     BuildCache,
     NoFolder,
+    Source,
     cache_folder,
     cache_limit,
+    key_of,
     open_cache,
+    recipe_of,
+    source_of,
 )
-from equipoise.revisions.build_key import Source, key_of, recipe_of, source_of
 from equipoise.revisions.checkout import repository_at, revision_of_working_tree
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
@@ -242,7 +245,7 @@ import sys
 from pathlib import Path
 from equipoise.model.plan import Revision
 from equipoise.revisions.build_cache import open_cache
-from equipoise.revisions.build_key import source_of
+from equipoise.revisions.build_cache import source_of
 from equipoise.revisions.checkout import repository_at
 from equipoise.revisions.commits import trees_of
 repo, commit = repository_at(Path.cwd()), sys.argv[2]

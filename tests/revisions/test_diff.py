@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit
-from equipoise.revisions import diff
+from equipoise.revisions import commits
 from equipoise.revisions.git import Repository
 from tests.repositories import repository
 
@@ -24,13 +24,13 @@ def test_a_diff_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     made.write("a file", "two\n" * 1000)
     second = commit(made.commit())
     opened = Repository(made.path, "")
-    whole = diff.diff_between(opened, first, second)
+    whole = commits.diff_between(opened, first, second)
     assert whole is not None
     assert not whole.is_cut
     assert whole.files.splitlines()[-1] == " 1 file changed, 1000 insertions(+), 1 deletion(-)"
     assert whole.patch.count("\n+two") == 1000
-    monkeypatch.setattr(diff, "MOST_BYTES", 500)
-    cut = diff.diff_between(opened, first, second)
+    monkeypatch.setattr(commits, "MOST_DIFF_BYTES", 500)
+    cut = commits.diff_between(opened, first, second)
     assert cut is not None
     assert cut.is_cut
     assert cut.patch == whole.patch[:500]
@@ -40,6 +40,6 @@ def test_the_working_tree_has_no_diff_and_a_lost_commit_is_told(tmp_path: Path) 
     made = repository(tmp_path / "project")
     first = commit(made.commit())
     opened = Repository(made.path, "")
-    assert diff.diff_between(opened, first, commit(first.hash, uncommitted=True)) is None
+    assert commits.diff_between(opened, first, commit(first.hash, uncommitted=True)) is None
     with pytest.raises(UnusableInput, match="git diff-tree fails"):
-        diff.diff_between(opened, first, commit("0" * 39 + "1"))
+        commits.diff_between(opened, first, commit("0" * 39 + "1"))

@@ -21,26 +21,25 @@ from equipoise.revisions.plan import (
     conditions_of_gate,
 )
 
-ENVIRONMENT = {"PATH": "/bin:/usr/bin"}
-
 
 @pytest.fixture
-def sides(tmp_path: Path) -> Pair:
+def sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pair:
     """Two trees with a program each."""
+    monkeypatch.setenv("PATH", "/bin:/usr/bin")
+    repository = Repository(tmp_path / "own", "inside")
     made = []
     for name, role, commit in (("old", "baseline", "1" * 40), ("new", "candidate", "2" * 40)):
         folder = tmp_path / name / "inside"
         folder.mkdir(parents=True)
         (folder / "bench").write_text("#!/bin/sh\n")
         (folder / "bench").chmod(0o755)
-        own = str(tmp_path / "own")
-        made.append(CheckedOut(role, Revision(name, commit), str(folder.parent), str(folder), own))
+        made.append(CheckedOut(role, Revision(name, commit), folder.parent, repository))
     return made[0], made[1]
 
 
 def test_one_benchmark_is_two_conditions_in_their_own_folders(sides: Pair, tmp_path: Path) -> None:
     benchmark = Benchmark("b", ("./bench", "$HOME;"))
-    conditions, contrasts = conditions_of_gate([benchmark], sides, tmp_path, ENVIRONMENT)
+    conditions, contrasts = conditions_of_gate([benchmark], sides, None)
     assert [one.name for one in conditions] == [
         "baseline old (1111111111)",
         "candidate new (2222222222)",
@@ -48,13 +47,13 @@ def test_one_benchmark_is_two_conditions_in_their_own_folders(sides: Pair, tmp_p
     assert [one.command for one in conditions] == [
         (str(tmp_path / side / "inside" / "bench"), "$HOME;") for side in ("old", "new")
     ]
-    assert [one.process.working_folder for one in conditions] == [one.folder for one in sides]
+    assert [one.process.working_folder for one in conditions] == [str(one.folder) for one in sides]
     assert contrasts == (Contrast(0, 1, "revision", {}),)
 
 
 def test_each_of_several_benchmarks_is_compared_with_itself(sides: Pair, tmp_path: Path) -> None:
     benchmarks = [Benchmark("one", ("./bench",)), Benchmark("two", ("true",))]
-    conditions, contrasts = conditions_of_gate(benchmarks, sides, tmp_path, ENVIRONMENT)
+    conditions, contrasts = conditions_of_gate(benchmarks, sides, None)
     assert [one.levels["benchmark"] for one in conditions] == ["one", "one", "two", "two"]
     assert [(one.baseline, one.candidate) for one in contrasts] == [(0, 1), (2, 3)]
     assert contrasts[1].stratum == {"benchmark": "two"}
@@ -65,10 +64,10 @@ def lines_of(*metrics: str, tool: str | None = None, uncommitted: bool = False) 
     """The lines of a gate of two benchmarks, which a tool reports of one command."""
     commands = (Benchmark("parse", ("./bench", "a b")), Benchmark("render", ("./bench", "render")))
     request = GateRequest(
-        Repository(Path("/repository"), ""),
-        Revision("old", "1" * 40),
-        Revision("new", "2" * 40, uncommitted),
-        commands if tool is None else commands[:1],
+        repository=Repository(Path("/repository"), ""),
+        baseline=Revision("old", "1" * 40),
+        candidate=Revision("new", "2" * 40, uncommitted),
+        benchmarks=commands if tool is None else commands[:1],
         build="make all",
         tool=None if tool is None else TOOLS[tool],
     )
@@ -131,9 +130,7 @@ def test_lines_that_differ_in_more_stay_apart() -> None:
 
 def test_what_reads_a_tool_is_the_same_for_both(sides: Pair, tmp_path: Path) -> None:
     tool = TOOLS["cargo"]
-    conditions, _ = conditions_of_gate(
-        [Benchmark("b", ("true", "x"))], sides, tmp_path, ENVIRONMENT, tool
-    )
+    conditions, _ = conditions_of_gate([Benchmark("b", ("true", "x"))], sides, tool)
     for condition, side in zip(conditions, sides, strict=True):
         assert condition.command[1:] == ("-P", "-m", READER, "cargo", "--", "/bin/true", "x")
         assert condition.environment == {"CARGO_TARGET_DIR": f"{side.tree}/target"}
@@ -156,7 +153,7 @@ def test_a_program_that_is_not_there_is_refused(
 ) -> None:
     Path(sides[0].folder, "text").write_text("")
     with pytest.raises(UnusableInput, match=problem) as caught:
-        conditions_of_gate([Benchmark("b", (name,))], sides, tmp_path, ENVIRONMENT)
+        conditions_of_gate([Benchmark("b", (name,))], sides, None)
     assert caught.value.hint
 
 
@@ -165,4 +162,4 @@ def test_a_program_of_the_users_own_tree_is_refused(sides: Pair, tmp_path: Path)
     (tmp_path / "link").symlink_to(tmp_path / "own")
     for path in (tmp_path / "own" / "bench", tmp_path / "link" / "bench"):
         with pytest.raises(UnusableInput, match="is a program of your own working tree"):
-            conditions_of_gate([Benchmark("b", (str(path),))], sides, tmp_path, ENVIRONMENT)
+            conditions_of_gate([Benchmark("b", (str(path),))], sides, None)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise.stats.bisection import Bisection, OwnPairs, Pair
-from equipoise.stats.bisection_branches import BranchingBisection
-from equipoise.stats.bisection_suite import SharedBlocks, next_pairs
+from equipoise.stats.bisection_branches import BranchingBisection, SharedBlocks, next_pairs
 from tests.stats.bisected import one_step
 from tests.stats.simulated import FloatArray
 

@@ -9,9 +9,8 @@ import pytest
 from msgspec import Struct
 
 from equipoise.stats.arrays import FloatArray, OrderArray
-from equipoise.stats.common_ratio import NONE_FITS, common_ratio
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.two_samples import pool
+from equipoise.stats.two_samples import NONE_FITS, common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
 from tests.stats.simulated import at_least, campaign, costs_and_orders, white
 

@@ -9,9 +9,8 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import GateOutcome
-from equipoise.stats.gate import GateDecision, judge_gate
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import VerdictCache, judge
+from equipoise.stats.verdict import GateDecision, judge, judge_gate
 from tests.stats.simulated import at_most, campaign, costs_and_orders, white
 
 ALPHA = 0.05
@@ -106,10 +105,9 @@ def test_of_what_fails_at_most_alpha_was_not_too_slow() -> None:
 
 def test_asking_again_from_what_is_known_is_asking_anew() -> None:
     comparisons = [effect_of(percent, seed) for seed, percent in enumerate((0.0, 2.0, 5.0))]
-    cache: VerdictCache = {}
-    first = judge_gate(comparisons, min_effect=LIMIT, alpha=ALPHA, cache=cache)
-    again = judge_gate(comparisons, min_effect=LIMIT, alpha=ALPHA, cache=cache)
-    assert first == again == gauged(*comparisons)
+    first, again = gauged(*comparisons), gauged(*comparisons)
+    anew = (PairedBlocks(one.baseline, one.candidate, one.orders) for one in comparisons)
+    assert first == again == gauged(*anew)
     assert [one.outcome for one in first] == ["passes", "undecided", "slower"]
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from equipoise.model.result import GateOutcome
-from equipoise.stats.gate import judge_gate
 from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import judge_gate
 from tests.stats.simulated import (
     NOISES,
     FloatArray,

@@ -7,7 +7,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.suspicions import MOST_LOSS, level_changes
+from equipoise.stats.changes import MOST_LOSS, level_changes
 
 COUNT, STEP, SD = 60, 0.05, 0.01
 

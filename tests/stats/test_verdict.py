@@ -15,12 +15,11 @@ from equipoise.stats.changes import ratio_segments
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     ComparisonVerdict,
-    VerdictCache,
     blocks_to_go,
     earliest_block,
-    fits_constant_ratio,
     is_precise,
     judge,
+    running_interval,
 )
 from tests.stats.simulated import FloatArray, at_most, campaign, costs_and_orders, watched, white
 
@@ -122,8 +121,8 @@ def test_a_ratio_that_changes_half_way_is_said() -> None:
     assert not judged.ratio_is_constant
     assert judged.low <= judged.high
     assert judged_alone(effect_of(1.0)).ratio_is_constant
-    assert not fits_constant_ratio(blocks, level=0.05)
-    assert fits_constant_ratio(effect_of(1.0), level=0.05)
+    assert not running_interval(blocks.engine, 0.05)[1]
+    assert running_interval(effect_of(1.0).engine, 0.05)[1]
     before, after = ratio_segments(blocks, np.arange(1, 401))
     assert (before.first_block, after.first_block) == (1, 201)
     assert before.ratio == pytest.approx(1.0, abs=0.01)
@@ -199,11 +198,9 @@ def test_as_many_are_selected_as_can_be_and_no_more() -> None:
 
 def test_judging_again_from_what_is_known_is_judging_anew() -> None:
     many = [effect_of(percent, blocks=12, seed=seed) for seed, percent in enumerate((0, 0, 3, 9))]
-    cache: VerdictCache = {}
     for _ in range(15):
-        assert judge(many, min_effect=1.0, alpha=0.05, cache=cache) == judge(
-            many, min_effect=1.0, alpha=0.05
-        )
+        anew = [PairedBlocks(one.baseline, one.candidate, one.orders) for one in many]
+        assert judge(many, min_effect=1.0, alpha=0.05) == judge(anew, min_effect=1.0, alpha=0.05)
         for blocks in many[:2]:
             blocks.append(1.0, 1.01, 1)
 

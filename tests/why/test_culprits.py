@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.why.culprits import LONGEST_LINE, MOST_LINES, _hunks_of, _identifier
+from equipoise.why.explanation import LONGEST_LINE, MOST_LINES, _hunks_of, _identifier
 
 PATCH = """diff --git a/a.c b/a.c
 index 1..2 100644

@@ -1,4 +1,4 @@
-"""What a bisection found: its recorded blocks, read back into the search."""
+"""What a bisection found: its recorded blocks, read back into the search, and its sentences."""
 
 from __future__ import annotations
 
@@ -11,12 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection_wording import (
-    bisect_sentence,
-    branch_sentence,
-    culprit_sentence,
-)
 from equipoise.analysis.comparisons import Blocks, is_more_better
+from equipoise.analysis.wording import change_clause, signed_percent
 from equipoise.campaign.bisection import BenchmarkSearch, read_searches
 from equipoise.campaign.blocks import cost_in, seconds_of_segments
 from equipoise.campaign.commits import withdrawals_of
@@ -30,7 +26,9 @@ from equipoise.model.bisection import (
     Culprit,
     GapStatus,
 )
+from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import BENCHMARK_SUFFIX, BisectPlan, Commit, Plan, short_name
+from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.stats.bisection import NamedStep, SegmentState
 from equipoise.stats.bisection_branches import LineState
@@ -52,10 +50,7 @@ _FEWEST_REPEATED = 5
 def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...]:
     """Return what a bisection found of each benchmark; none if it is no bisection, or has no block.
 
-    Parameters
-    ----------
-    blocks
-        Complete blocks of the record.
+    ``blocks`` are the complete ones of the record.
 
     Raises
     ------
@@ -72,6 +67,7 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
                 blocks,
                 search,
                 frozenset(one.commit for one in withdrawals if one.benchmark == place),
+                is_more_better(blocks, search.benchmark.metric),
             ),
             {one.commit for one in withdrawals},
         )
@@ -82,19 +78,8 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
 def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
     """Return what came of one search; some commits do not run for all benchmarks."""
     plan, terms = of.record.plan, of.terms
-    metric = of.search.benchmark.metric
-    more_is_better = is_more_better(of.blocks, metric)
-    first, *others = (
-        replace(
-            line,
-            culprits=tuple(
-                replace(one, summary=culprit_sentence(one, metric, more_is_better=more_is_better))
-                for one in line.culprits
-            ),
-        )
-        for line in (_searched(of, state) for state in of.search.bisection.lines())
-    )
-    branches = [_branch(line) for line in others]
+    lines = of.search.bisection.lines()
+    first, *branches = (_searched(of, line) for line in lines)
     ran = {terms.commit_of(trial.condition) for trial in of.record.trials}
     result = BisectResult(
         good=terms.good,
@@ -106,25 +91,30 @@ def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
         left_over=first.left_over,
         margin=first.margin,
         course=first.course,
-        metric=metric,
+        metric=of.search.benchmark.metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
         trials=of.trials.total(),
         builds=len(ran.union(not_built)),
         seconds=seconds_of_segments(of.record),
         blocks_to_go=next(
-            (one.blocks_to_go for one in (*reversed(others), first) if one.blocks_to_go), None
+            (
+                to_go
+                for line in (*reversed(lines[1:]), lines[0])
+                if not line.missing and (to_go := line.state.segments[-1].blocks_to_go)
+            ),
+            None,
         ),
         build=terms.build,
         summary="",
         again=terms.again,
         branches=tuple(
-            replace(one, summary=branch_sentence(one, more_is_better=more_is_better))
+            replace(one, summary=branch_sentence(one, more_is_better=of.more_is_better))
             for one in branches
         ),
         benchmark=of.search.benchmark.name,
     )
-    return replace(result, summary=bisect_sentence(result, more_is_better=more_is_better))
+    return replace(result, summary=bisect_sentence(result, more_is_better=of.more_is_better))
 
 
 LAYOUT_SPREADS = 10.0
@@ -167,6 +157,8 @@ class _Recorded(Struct, frozen=True):
     search: BenchmarkSearch
     not_built: frozenset[int]
     """Commits that do not build or run."""
+    more_is_better: bool
+    """Whether the cost that is compared is the inverse of the metric."""
 
     @property
     def terms(self) -> BisectPlan:
@@ -190,33 +182,19 @@ class _Recorded(Struct, frozen=True):
         )
 
 
-class _Line(Struct, frozen=True):
-    """What the search of one line of commits found."""
-
-    merge: Commit | None
-    commits: tuple[Commit, ...]
-    missing: tuple[Commit, ...]
-    verdict: BisectVerdict
-    culprits: tuple[Culprit, ...]
-    candidates: tuple[BisectCommit, ...]
-    gap: BisectGap
-    left_over: tuple[BisectGap, ...]
-    margin: float | None
-    course: tuple[BisectBlock, ...]
-    blocks_to_go: int | None
-
-
-def _searched(of: _Recorded, line: LineState) -> _Line:
+def _searched(of: _Recorded, line: LineState) -> BisectBranch:
+    """Return what the search of one line found, as that of a branch; the first has no merge."""
     state, every = line.state, of.commits
     commits = tuple(every[one] for one in line.commits)
     course = tuple(_course(of, line))
-    named = sorted(state.named, key=lambda one: one.last)
-    return _Line(
-        merge=None if line.merge is None else every[line.merge],
-        commits=commits,
-        missing=tuple(every[one] for one in line.missing),
+    return BisectBranch(
+        merge="" if line.merge is None else every[line.merge].name,
+        after=commits[0].name,
+        until=commits[-1].name,
         verdict=_VERDICTS[state.verdict],
-        culprits=tuple(_culprit(commits, one) for one in named),
+        culprits=tuple(
+            _culprit(of, commits, one) for one in sorted(state.named, key=lambda one: one.last)
+        ),
         candidates=tuple(_candidates(of, line, course)),
         gap=_gap(commits, state.segments[0]),
         left_over=tuple(
@@ -225,25 +203,8 @@ def _searched(of: _Recorded, line: LineState) -> _Line:
             if one.blocks and one.verdict not in _EXPLAINED
         ),
         margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
+        missing=tuple(every[one].name for one in line.missing),
         course=course,
-        blocks_to_go=None if line.missing else state.segments[-1].blocks_to_go,
-    )
-
-
-def _branch(line: _Line) -> BisectBranch:
-    assert line.merge is not None, "a branch came with a merge"
-    return BisectBranch(
-        merge=line.merge.name,
-        after=line.commits[0].name,
-        until=line.commits[-1].name,
-        verdict=line.verdict,
-        culprits=line.culprits,
-        candidates=line.candidates,
-        gap=line.gap,
-        left_over=line.left_over,
-        margin=line.margin,
-        missing=tuple(one.name for one in line.missing),
-        course=line.course,
         summary="",
     )
 
@@ -253,18 +214,6 @@ def _course(of: _Recorded, line: LineState) -> Iterator[BisectBlock]:
     numbers = of.search.blocks
     for count, (number, (earlier, later)) in enumerate(line.course, start=1):
         yield BisectBlock(numbers[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
-
-
-class _Group(Struct, frozen=True):
-    """Commits that stand or fall together: those that do not build, and the next one that does."""
-
-    first: int
-    last: int
-
-    @property
-    def members(self) -> range:
-        """Places of the commits."""
-        return range(self.first, self.last + 1)
 
 
 def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[CampaignWarning]:
@@ -288,11 +237,12 @@ def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Campa
             )
 
 
-def _groups(count: int, not_built: Collection[int]) -> Iterator[_Group]:
+def _groups(count: int, not_built: Collection[int]) -> Iterator[range]:
+    """Yield the commits that stand or fall together: some that do not build, and the next one."""
     first = 1
     for place in range(1, count + 1):
         if place not in not_built:
-            yield _Group(first, place)
+            yield range(first, place + 1)
             first = place + 1
 
 
@@ -304,11 +254,11 @@ def _candidates(
     culprits = {one.last for one in state.named}
     for group in _groups(len(line.commits) - 1, not_built):
         # A group is excluded once each of its members is.
-        excluded = [state.excluded_at[place - 1] for place in group.members]
+        excluded = [state.excluded_at[place - 1] for place in group]
         known = [one for one in excluded if one is not None]
         last = max(known) if len(known) == len(excluded) else None
-        against = min(state.log_e_values[place - 1] for place in group.members)
-        for place in group.members:
+        against = min(state.log_e_values[place - 1] for place in group)
+        for place in group:
             commit = every[line.commits[place]]
             yield BisectCommit(
                 commit=commit.name,
@@ -316,7 +266,7 @@ def _candidates(
                 author=commit.author,
                 date=commit.date,
                 status="culprit"
-                if group.last in culprits
+                if group[-1] in culprits
                 else ("left" if last is None else "excluded"),
                 e_value=None if state.margin is None else e_value_of(against),
                 excluded_at=None if last is None else course[last - 1].block,
@@ -325,9 +275,9 @@ def _candidates(
             )
 
 
-def _culprit(commits: Sequence[Commit], step: NamedStep) -> Culprit:
+def _culprit(of: _Recorded, commits: Sequence[Commit], step: NamedStep) -> Culprit:
     commit = commits[step.last]
-    return Culprit(
+    culprit = Culprit(
         commit=commit.name,
         subject=commit.subject,
         author=commit.author,
@@ -344,6 +294,9 @@ def _culprit(commits: Sequence[Commit], step: NamedStep) -> Culprit:
         share_ci=step.share_ci,
         summary="",
     )
+    metric, more_is_better = of.search.benchmark.metric, of.more_is_better
+    sentence = culprit_sentence(culprit, metric, more_is_better=more_is_better)
+    return replace(culprit, summary=sentence)
 
 
 def _gap(commits: Sequence[Commit], segment: SegmentState) -> BisectGap:
@@ -364,3 +317,145 @@ def _gap(commits: Sequence[Commit], segment: SegmentState) -> BisectGap:
         blocks=judged.blocks,
         status=status,
     )
+
+
+_LONGEST_SUBJECT = 60
+"""Letters of a subject that a sentence shows."""
+
+
+def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = False) -> str:
+    """Return what a culprit did to the program: ``1a2b3c4d5e (Sort) made it 3.10 % slower``."""
+    named = commit_phrase(culprit.commit, culprit.subject, culprit.not_built)
+    if culprit.ratio is None:
+        return f"{named} made a difference whose size is not known."
+    change = change_clause(metric, culprit.ratio, culprit.ratio_ci, more_is_better=more_is_better)
+    return f"{named} made {change}."
+
+
+def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
+    """Return a commit with its subject, and those right before it that do not build."""
+    named = f"{short_name(commit)} ({shortened(subject)})"
+    if not not_built:
+        return named
+    others = joined([*map(short_name, not_built), named], "or")
+    return f"Either {others}" if len(not_built) == 1 else f"One of {others}"
+
+
+def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> str:
+    """Return what the search of a merge's branch found."""
+    merge, culprits = short_name(branch.merge), branch.culprits
+    left = [one for one in branch.candidates if one.status == "left"]
+    if branch.missing:
+        them = joined(list(map(short_name, branch.missing)))
+        verb = "does" if len(branch.missing) == 1 else "do"
+        return f"The branch of {merge} cannot be searched: {them} {verb} not build or run."
+    match branch.verdict:
+        case "culprit":
+            return f"In the branch of {merge}, {_uncapitalized(culprits[0])}"
+        case "several" if culprits:
+            return f"In the branch of {merge}, {_parts(culprits)}."
+        case "several":
+            return f"No single commit of the branch of {merge} made the whole difference."
+        case "set":
+            found = f"; {_parts(culprits)}" if culprits else ""
+            return (
+                f"If one commit of the branch of {merge} made the whole difference, it is "
+                f"{_among(left)}{found}."
+            )
+        case "no difference":
+            excluded = _excluded(branch.gap, more_is_better=more_is_better)
+            return (
+                f"The branch of {merge} alone makes no difference{excluded}: the merge itself made "
+                "it."
+            )
+        case "undecided":
+            blocks = counted(len(branch.course), "block")
+            return (
+                f"Whether the branch of {merge} alone makes a difference is not known after "
+                f"{blocks}."
+            )
+
+
+def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> str:
+    """Return the answer of a search, with the sentences of its branches behind it."""
+    answer = _answer(result, more_is_better=more_is_better)
+    return " ".join((answer, *(one.summary for one in result.branches)))
+
+
+def _answer(result: BisectResult, *, more_is_better: bool) -> str:
+    certainty = f"{100.0 * (1.0 - result.alpha):g} %"
+    culprits = result.culprits
+    left = [one for one in result.candidates if one.status == "left"]
+    match result.verdict:
+        case "culprit":
+            group = "one of these" if culprits[0].not_built else "this one"
+            return (
+                f"{culprits[0].summary} If one commit made the whole difference, it is {group} "
+                f"({certainty})."
+            )
+        case "several" if culprits:
+            return f"No single commit made the whole difference: {_parts(culprits)}."
+        case "several":
+            return (
+                "No single commit made the whole difference; no part of it could be found in "
+                f"{len(result.course)} blocks."
+            )
+        case "set":
+            found = f"; {_parts(culprits)}" if culprits else ""
+            return (
+                f"If one commit made the whole difference, it is {_among(left)} "
+                f"({certainty}){found}."
+            )
+        case "no difference":
+            return (
+                f"There is no difference to search for: {_names(result)} are the same, within "
+                f"{result.min_effect:g} %{_excluded(result.gap, more_is_better=more_is_better)}."
+            )
+        case "undecided":
+            blocks = counted(len(result.course), "block")
+            return (
+                f"Whether {_names(result)} differ is not known after {blocks}"
+                f"{_excluded(result.gap, more_is_better=more_is_better)}."
+            )
+
+
+def _uncapitalized(culprit: Culprit) -> str:
+    """Return the sentence of a culprit inside another one: ``either 1a2b3c4d5e or …``."""
+    sentence = culprit.summary
+    return sentence[0].lower() + sentence[1:] if culprit.not_built else sentence
+
+
+def _names(result: BisectResult) -> str:
+    return f"{result.good.label} and {result.bad.label}"
+
+
+def _parts(culprits: Sequence[Culprit]) -> str:
+    names = names_of([short_name(one.commit) for one in culprits])
+    return f"{names} {'each made' if len(culprits) > 1 else 'made'} a part of it"
+
+
+def _among(left: Sequence[BisectCommit]) -> str:
+    """Return the commits that are left, as far as a sentence has room for them."""
+    names = [short_name(one.commit) for one in left]
+    if len(names) == 1:
+        return f"{names[0]} ({shortened(left[0].subject)})"
+    if len(names) == 2:
+        return joined(names, "or")
+    return f"one of {len(names)} commits, {names[0]} to {names[-1]}"
+
+
+def _excluded(gap: BisectGap, *, more_is_better: bool) -> str:
+    """Return which differences are excluded: ``; a difference above +0.80 % is excluded``."""
+    low, high = inverse_interval(gap.ratio_ci) if more_is_better else gap.ratio_ci
+    known = [f"below {signed_percent(low)}"] if low else []
+    known += [f"above {signed_percent(high)}"] if high else []
+    if not known:
+        return ""
+    return f"; a difference {joined(known, 'or')} is excluded"
+
+
+def shortened(subject: str) -> str:
+    """Return the subject of a commit, cut to what a sentence has room for."""
+    if len(subject) <= _LONGEST_SUBJECT:
+        return subject
+    return subject[: _LONGEST_SUBJECT - 1] + "…"

@@ -50,10 +50,7 @@ def certify(
 ) -> Certificate:
     """Measure this host's rate of false alarms, and what it can see.
 
-    Parameters
-    ----------
-    on_campaign
-        Function that is called with the number of campaigns that ended, and of all.
+    ``on_campaign`` is called with the number of campaigns that ended, and of all.
 
     Raises
     ------

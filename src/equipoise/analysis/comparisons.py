@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -35,9 +34,9 @@ from equipoise.stats.shift import answers, minimum_misleads
 from equipoise.stats.verdict import (
     ComparisonVerdict,
     blocks_to_go,
-    fits_constant_ratio,
     judge,
     judge_unadjusted,
+    running_interval,
 )
 from equipoise.stats.waiting import is_mostly_waiting
 
@@ -162,11 +161,8 @@ def judge_pairings(
 ) -> tuple[Comparison, ...]:
     """Judge comparisons that share alpha.
 
-    Parameters
-    ----------
-    withheld
-        How many more share it that are not shown, whatever they would have said: each counts as one
-        without evidence.
+    ``withheld`` more share it that are not shown, whatever they would have said: each counts as one
+    without evidence.
     """
     if not pairings:
         return ()
@@ -198,7 +194,10 @@ def _across_layouts(
     """Return the comparisons with the verdict on layouts in general, the one on these below it."""
     nothing = [PairedBlocks() for _ in range(withheld)]
     pairs = [*(pairing.pairs for pairing in pairings), *nothing]
-    layouts = [*map(partial(_layouts_of, plan), pairings), *([] for _ in nothing)]
+    layouts: list[list[int]] = [[] for _ in pairs]
+    for places, pairing in zip(layouts, pairings, strict=False):
+        numbers = pairing.costs.numbers[pairing.costs.both(pairing.contrast)].tolist()
+        places += [layout_of_block(plan, "measured", number) for number in numbers]
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     judged = judge_across_layouts(
         pairs,
@@ -213,12 +212,6 @@ def _across_layouts(
         )
         for pairing, one, these in zip(pairings, judged, drawn, strict=False)
     )
-
-
-def _layouts_of(plan: Plan, pairing: Pairing) -> list[int]:
-    costs = pairing.costs
-    numbers = costs.numbers[costs.both(pairing.contrast)].tolist()
-    return [layout_of_block(plan, "measured", number) for number in numbers]
 
 
 def _with_these_layouts(across: Comparison, these: Comparison, lost_analyses: int) -> Comparison:
@@ -247,7 +240,7 @@ def _comparison(
     slower = probability_slower(pairs, level=judgement.alpha)
     both = pairing.costs.both(contrast)
     baseline_costs = pairing.costs.costs[both, contrast.baseline]
-    is_constant = fits_constant_ratio(pairs, level=share_of_alpha)
+    _, is_constant = running_interval(pairs.engine, share_of_alpha)
     statistics = answers(
         baseline_costs,
         pairs.candidate,
@@ -308,12 +301,7 @@ def _adjustment(
 ) -> Adjustment | None:
     """Return what adjusting by a covariate did; ``None`` where no block was adjusted.
 
-    Parameters
-    ----------
-    judged
-        Verdict on the pairing.
-    compared
-        Number of comparisons that were judged together.
+    ``compared`` counts the comparisons that were judged together.
     """
     pairs, effect = pairing.pairs, plan.judgement.min_effect
     adjusted = pairs.engine.adjustment()

@@ -7,7 +7,7 @@ claimed over hosts. This module reads the records, words the answers, and names 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,6 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
     for place, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
         member = by_place.get(place)
         blocks = {} if member is None else complete_blocks(member.draws, member.trials)
-        last = None if member is None or not member.segments else member.segments[-1]
         host = FleetHost(
             host=name,
             identity=reference.identity,
@@ -82,8 +81,8 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
             run=None if member is None else member.id,
             blocks=len(blocks),
             trials=0 if member is None else len(member.trials),
-            stopped_because=None if last is None else last.stopped_because,
-            environment={} if member is None else _first_environment(member),
+            stopped_because=None if member is None else member.stopped_because,
+            environment={} if member is None else member.environment,
             conditions=() if member is None else tuple(_conditions(member, blocks)),
             control_excludes_one=None if member is None else _control_differs(member, blocks),
         )
@@ -107,19 +106,17 @@ def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
 def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
     """Return the hosts of a fleet, and how far they came."""
     fleet = _fleet(record)
-    delivered = [one for one in members if one.blocks]
     blocks = sum(len(one.blocks) for one in members)
+    delivered = sum(bool(one.blocks) for one in members)
+    whose = f"{delivered} of {counted(len(members), 'asked host')} delivered"
     if fleet.is_one_host:
         whose = f"{counted(len(members), 'campaign')} on {fleet.hosts[0].name}"
-    else:
-        whose = f"{len(delivered)} of {counted(len(members), 'asked host')} delivered"
-    summary = f"{whose}: {counted(blocks, 'block')}."
     return FleetResult(
         cluster=fleet.cluster,
         one_host=fleet.is_one_host,
         hosts=tuple(one.host for one in members),
         metric=record.plan.judgement.primary_metric,
-        summary=summary,
+        summary=f"{whose}: {counted(blocks, 'block')}.",
         again=fleet.again,
     )
 
@@ -204,7 +201,7 @@ def _comparison(
         equivalence_ci=asked.equivalence.ratio_ci,
         equivalence_level=asked.equivalence.level,
         means_veto=asked.means_veto,
-        e_value=over.no_host_differs.e_value,
+        e_value=over.e_value,
         verdict=asked.verdict,
         min_effect=judgement.min_effect,
         alpha=judgement.alpha,
@@ -225,7 +222,11 @@ def _comparison(
                 ratio=answer.ratio,
                 ratio_ci=answer.bounds.ratio_ci,
                 blocks=answer.blocks,
-                environment=_shown_facts(one.host.environment),
+                environment={
+                    name: one.host.environment[name]
+                    for name in HOST_FACTS
+                    if name in one.host.environment
+                },
                 level=answer.bounds.level,
                 weight=weight,
                 place=one.host.place,
@@ -244,11 +245,6 @@ def _comparison(
     names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
     sentence = verdict_sentence(comparison, *names, more_is_better=more_is_better)
     return replace(comparison, summary=_over_hosts(sentence, fleet))
-
-
-def _shown_facts(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a host's environment that stand beside its effect."""
-    return {name: environment[name] for name in HOST_FACTS if name in environment}
 
 
 def _scope_over(plan: Plan, fleet: FleetPlan) -> str:
@@ -289,23 +285,19 @@ def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignW
             "or its blocks have not all come",
             fetch,
         )
-    left = [one for one in members if one.host.state == "left"]
-    if left:
-        yield CampaignWarning(
-            "host_left",
-            f"{_reasons_for_leaving(left)}; its sequence is frozen there, "
-            "and the mean is that of all asked hosts still",
-            f"{fetch}, and has the host go on",
-        )
-
-
-def _reasons_for_leaving(members: Sequence[Member]) -> str:
-    """Return which hosts left, and why."""
-    return "; ".join(
+    reasons = [
         f"{one.host.host} left after {counted(one.host.blocks, 'block')}: "
         f"{one.host.stopped_because or 'unknown'}"
         for one in members
-    )
+        if one.host.state == "left"
+    ]
+    if reasons:
+        yield CampaignWarning(
+            "host_left",
+            f"{'; '.join(reasons)}; its sequence is frozen there, and the mean is that of all "
+            "asked hosts still",
+            f"{fetch}, and has the host go on",
+        )
 
 
 def _of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
@@ -333,12 +325,11 @@ def _over_hosts(sentence: str, fleet: FleetPlan) -> str:
 def _state(member: RunRecord | None, blocks: Blocks) -> HostState:
     if member is None:
         return "absent"
-    last = member.segments[-1].stopped_because if member.segments else None
     if not blocks:
         return "no block"
-    if last is None:
+    if member.stopped_because is None:
         return "behind"
-    return "left" if last in (INTERRUPTED, FAILED) else "ended"
+    return "left" if member.stopped_because in (INTERRUPTED, FAILED) else "ended"
 
 
 def _end(state: HostState, *, is_over: bool) -> End:
@@ -346,19 +337,10 @@ def _end(state: HostState, *, is_over: bool) -> End:
 
     A host without a block has left, if the coordinator's session is over.
     """
-    match state:
-        case "ended":
-            return "finished"
-        case "left":
-            return "left"
-        case "behind":
-            return "measuring"
-    return "left" if is_over else "measuring"
-
-
-def _first_environment(member: RunRecord) -> dict[str, Any]:
-    """Return the environment of a host at its first segment."""
-    return member.segments[0].environment if member.segments else {}
+    if state == "ended":
+        return "finished"
+    has_left = state == "left" or (is_over and state != "behind")
+    return "left" if has_left else "measuring"
 
 
 def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:

@@ -1,14 +1,18 @@
-"""The answers of a fleet in words: from the numbers over hosts to questions with their answers."""
+"""The answers of a fleet in words: from the numbers over hosts to questions with their answers.
+
+Sentences tell the ratios that a reader is shown: of a cost, or of values where more is better.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
-from equipoise.analysis import fleet_wording as wording
+from equipoise.analysis.wording import signed_percent
 from equipoise.model.fleet import (
+    FleetAnswer,
     FleetAnswers,
     FleetDifferences,
     FleetHost,
@@ -20,9 +24,9 @@ from equipoise.model.fleet import (
     PropertyValue,
 )
 from equipoise.model.metrics import inverse_interval
-from equipoise.model.quantities import Interval, byte_count
+from equipoise.model.quantities import Interval, byte_count, counted, names_of, significant
 from equipoise.stats.fleet import FleetAnswers as Numbers
-from equipoise.stats.fleet import FleetMean, HostAnswer, Prediction
+from equipoise.stats.fleet import FleetMean, HostAnswer, HostVariance, Prediction
 from equipoise.stats.verdict import finite_ratio
 
 PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "cpus")
@@ -30,6 +34,23 @@ PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "
 FEW_OF_A_VALUE = 10
 """Fewest hosts with one value whose mean says something of that value: as many as the clusters of
 each version from which `equipoise observe` answers."""
+
+_NEW_HOST = (
+    "What would one more host show?",
+    "Between {ends}, with a chance of at least {chance}: no more can be said from {hosts}, and "
+    "only of hosts like these.",
+)
+_MEDIAN = (
+    "What is the median of all such hosts?",
+    "Between {ends}, with a chance of at least {chance}, if these hosts were drawn from all such "
+    "hosts.",
+)
+_NORMAL = (
+    "And if the effects of hosts are normal?",
+    "Between {ends} in {chance} of cases; that effects of hosts are normal is presumed, and "
+    "{hosts} cannot show it.",
+)
+_Answer = TypeVar("_Answer", bound=FleetAnswer)
 
 
 def describe_answers(
@@ -40,33 +61,26 @@ def describe_answers(
     one_host: str | None,
     more_is_better: bool,
 ) -> FleetAnswers:
-    """Word what holds over the hosts.
+    """Word what holds over the hosts, each question at level alpha.
 
-    Parameters
-    ----------
-    numbers
-        In the order of ``hosts``.
-    alpha
-        Level of each question.
-    one_host
-        Name of the host that all campaigns are of; ``None`` if there are several.
-    more_is_better
-        Whether the cost that the ratios compare is the inverse of the metric: sentences then tell
-        ratios of values.
+    ``one_host`` is the name of the host that all campaigns are of; ``None`` if there are several.
+    If more is better, the ratios compare the inverse of the metric; sentences tell its values.
     """
     writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
     by_property = () if one_host is not None else tuple(_by_property(numbers.hosts, hosts))
+    of_all = "these campaigns" if one_host is not None else "the asked hosts"
+    stayed = "What is the mean over the hosts that stayed?"
     return FleetAnswers(
-        mean=writer.mean(numbers.asked, wording.MEAN if one_host is None else wording.MEAN_HERE),
-        stayed=None if numbers.stayed is None else writer.mean(numbers.stayed, wording.STAYED),
-        no_difference=writer.no_difference(numbers.no_host_differs.e_value),
+        mean=writer.mean(numbers.asked, f"What is the mean over {of_all}?"),
+        stayed=None if numbers.stayed is None else writer.mean(numbers.stayed, stayed),
+        no_difference=writer.no_difference(numbers.e_value),
         otherwise=writer.otherwise(numbers.hosts),
-        new_host=writer.new_host(numbers.new_host),
-        median=writer.median(numbers.median_of_hosts),
-        normal=writer.normal(numbers.new_normal_host),
-        variances=writer.variances(numbers),
+        new_host=writer.prediction(numbers.new_host, *_NEW_HOST),
+        median=writer.prediction(numbers.median_of_hosts, *_MEDIAN),
+        normal=writer.prediction(numbers.new_normal_host, *_NORMAL),
+        variances=_variances(numbers.variance),
         by_property=by_property,
-        by_property_note=wording.by_property_note(by_property, FEW_OF_A_VALUE),
+        by_property_note=_by_property_note(by_property),
     )
 
 
@@ -76,144 +90,137 @@ class _AnswerWriter:
     def __init__(
         self, hosts: Sequence[FleetHost], alpha: float, one_host: str | None, more_is_better: bool
     ) -> None:
-        self.hosts, self.alpha, self.one_host = hosts, alpha, one_host
-        self.more_is_better = more_is_better
+        self.alpha, self.one_host, self.more_is_better = alpha, one_host, more_is_better
         self.names = tuple(host.host for host in hosts)
 
-    def shown_ratio(self, ratio: float | None) -> float | None:
-        """Return a ratio as a reader is shown it."""
-        return (1.0 / ratio if ratio else None) if self.more_is_better else ratio
+    def change(self, ratio: float | None) -> str:
+        """Return what a ratio changes, as a reader is shown it."""
+        if self.more_is_better and ratio is not None:
+            ratio = 1.0 / ratio if ratio else None
+        return "unknown" if ratio is None else signed_percent(ratio)
 
-    def shown_interval(self, ratio_ci: Interval) -> Interval:
-        """Return an interval as a reader is shown it."""
-        return inverse_interval(ratio_ci) if self.more_is_better else ratio_ci
+    def ends(self, ratio_ci: Interval, joint: str = "to") -> str:
+        """Return the ends of an interval, as a reader is shown them."""
+        shown = inverse_interval(ratio_ci) if self.more_is_better else ratio_ci
+        low, high = ("unlimited" if end is None else signed_percent(end) for end in shown)
+        return f"{low} {joint} {high}"
+
+    @property
+    def coverage(self) -> str:
+        return f"{100.0 * (1.0 - self.alpha):.4g} %"
 
     def mean(self, mean: FleetMean, question: str) -> FleetInterval:
-        names = tuple(self.names[place] for place in mean.places)
-        ratio_ci, ratio = mean.bounds.ratio_ci, mean.ratio
+        hosts = tuple(self.names[place] for place in mean.places)
+        ratio, ratio_ci = mean.ratio, mean.bounds.ratio_ci
         unknown = mean.bounds.unknown_because
         if unknown is None and ratio is None:
             unknown = "a host has no finite ratio"
-        if unknown is not None:
-            return FleetInterval(
-                question=question,
-                answer=wording.unknown_sentence(unknown),
-                unknown_because=unknown,
-                ratio=ratio,
-                ratio_ci=ratio_ci,
-                hosts=names,
+        answer = _not_known(unknown)
+        if unknown is None:
+            whose = names_of(hosts)
+            if self.one_host is not None:
+                whose = f"{counted(len(hosts), 'campaign')} on {self.one_host}"
+            answer = (
+                f"{self.change(ratio)} ({self.coverage} interval {self.ends(ratio_ci)}): the mean "
+                f"of {whose}, and of no other host."
             )
-        sentence = wording.mean_sentence(
-            self.shown_ratio(ratio),
-            self.shown_interval(ratio_ci),
-            names,
-            level=self.alpha,
-            one_host=self.one_host,
-        )
         return FleetInterval(
             question=question,
-            answer=sentence,
+            answer=answer,
+            unknown_because=unknown,
             ratio=ratio,
             ratio_ci=ratio_ci,
-            chance=1.0 - self.alpha,
-            hosts=names,
+            chance=1.0 - self.alpha if unknown is None else None,
+            hosts=hosts,
         )
 
     def no_difference(self, e_value: float) -> FleetTest:
+        where = "on any asked host" if self.one_host is None else "in any campaign"
+        rejected = e_value * self.alpha >= 1.0
+        value, needed = significant(e_value), f"{1.0 / self.alpha:.4g}"
+        answer = f"None is shown (e-value {value}, where {needed} would be needed)."
+        if rejected:
+            answer = (
+                f"Yes, on at least one (e-value {value}, where {needed} was needed); on which, and "
+                "in which direction, this does not say."
+            )
         return FleetTest(
-            question=wording.NO_DIFFERENCE if self.one_host is None else wording.NO_DIFFERENCE_HERE,
-            answer=wording.no_difference_sentence(e_value, alpha=self.alpha),
+            question=f"Is there a difference {where}?",
+            answer=answer,
             e_value=e_value,
-            rejected=e_value * self.alpha >= 1.0,
+            rejected=rejected,
         )
 
     def otherwise(self, hosts: Sequence[HostAnswer]) -> FleetDifferences:
+        question = "Which host is otherwise than the others?"
         reasons = [one.bounds.unknown_because or one.others.unknown_because for one in hosts]
-        unknown = reasons[0]
-        if unknown is not None and None not in reasons:
-            return FleetDifferences(
-                question=wording.OTHERWISE,
-                answer=wording.unknown_sentence(unknown),
-                unknown_because=unknown,
-            )
-        differences = tuple(map(self.difference, hosts, self.names))
-        shown = [
-            HostDifference(
-                one.host,
-                self.shown_ratio(one.ratio),
-                self.shown_interval(one.ratio_ci),
-                one.differs,
-            )
+        if reasons[0] is not None and None not in reasons:
+            return _unknown(FleetDifferences, question, reasons[0])
+        differences = tuple(map(_difference, hosts, self.names))
+        named = "; ".join(
+            f"{one.host}: {self.change(one.ratio)} against the mean of the others "
+            f"({self.ends(one.ratio_ci)})"
             for one in differences
-        ]
-        return FleetDifferences(
-            question=wording.OTHERWISE,
-            answer=wording.otherwise_sentence(shown, alpha=self.alpha),
-            hosts=differences,
+            if one.differs
         )
+        answer = "None is shown to be: the interval of each reaches that of the others' mean."
+        if named:
+            answer = f"{named}. All of this holds with {self.coverage}."
+        return FleetDifferences(question=question, answer=answer, hosts=differences)
 
-    def difference(self, one: HostAnswer, name: str) -> HostDifference:
-        """Return one host over the mean of the others."""
-        low, high = one.bounds.low - one.others.high, one.bounds.high - one.others.low
-        ends = (finite_ratio(low), finite_ratio(high))
-        middle = None
-        if one.typical is not None and math.isfinite(one.others.low + one.others.high):
-            middle = finite_ratio(one.typical - 0.5 * (one.others.low + one.others.high))
-        return HostDifference(name, middle, ends, one.otherwise is not None)
-
-    def new_host(self, prediction: Prediction) -> FleetInterval:
-        return self.prediction(
-            prediction,
-            wording.NEW_HOST,
-            lambda ends, chance: wording.new_host_sentence(ends, chance, len(self.hosts)),
-        )
-
-    def median(self, prediction: Prediction) -> FleetInterval:
-        return self.prediction(prediction, wording.MEDIAN, wording.median_sentence)
-
-    def normal(self, prediction: Prediction) -> FleetInterval:
-        return self.prediction(
-            prediction,
-            wording.NORMAL,
-            lambda ends, chance: wording.normal_sentence(ends, chance, len(self.hosts)),
-        )
-
-    def prediction(
-        self, prediction: Prediction, question: str, tell: Callable[[Interval, float], str]
-    ) -> FleetInterval:
-        unknown, chance = prediction.unknown_because, prediction.chance
-        if unknown is None and not chance:
-            unknown = wording.too_few_hosts(len(self.hosts))
-        if unknown is not None or chance is None:
-            because = unknown or "no chance can be given"
-            return FleetInterval(
-                question=question, answer=wording.unknown_sentence(because), unknown_because=because
-            )
+    def prediction(self, prediction: Prediction, question: str, claim: str) -> FleetInterval:
+        """Return what is claimed of hosts that were not asked, by its sentence with its numbers."""
+        chance, hosts = prediction.chance, counted(len(self.names), "host")
+        if not chance:
+            too_few = f"{hosts}: too few to say anything of another one"
+            return _unknown(FleetInterval, question, prediction.unknown_because or too_few)
+        percent = f"{math.floor(1000.0 * chance + 1e-9) / 10.0:g} %"
+        ends = self.ends(prediction.ratio_ci, "and")
         return FleetInterval(
             question=question,
-            answer=tell(self.shown_interval(prediction.ratio_ci), chance),
+            answer=claim.format(ends=ends, chance=percent, hosts=hosts),
             ratio_ci=prediction.ratio_ci,
             chance=chance,
             hosts=self.names,
         )
 
-    def variances(self, numbers: Numbers) -> FleetVariances:
-        components = {one.level: one for one in numbers.variance.components}
-        between, within = components.get("host"), components.get("block")
-        if between is None or within is None:
-            unknown = numbers.variance.unknown_because or "it cannot be told apart"
-            return FleetVariances(
-                question=wording.VARIANCES,
-                answer=wording.unknown_sentence(unknown),
-                unknown_because=unknown,
-            )
-        return FleetVariances(
-            question=wording.VARIANCES,
-            answer=wording.variances_sentence(between.variance, within.variance),
-            between=max(0.0, between.variance),
-            between_ci=between.variance_ci,
-            within=within.variance,
-        )
+
+def _not_known(because: str | None) -> str:
+    return f"Not known: {because}."
+
+
+def _unknown(kind: type[_Answer], question: str, because: str) -> _Answer:
+    return kind(question=question, answer=_not_known(because), unknown_because=because)
+
+
+def _difference(one: HostAnswer, name: str) -> HostDifference:
+    """Return one host over the mean of the others."""
+    low, high = one.bounds.low - one.others.high, one.bounds.high - one.others.low
+    middle = None
+    if one.typical is not None and math.isfinite(one.others.low + one.others.high):
+        middle = finite_ratio(one.typical - 0.5 * (one.others.low + one.others.high))
+    ends = (finite_ratio(low), finite_ratio(high))
+    return HostDifference(name, middle, ends, one.otherwise is not None)
+
+
+def _variances(variance: HostVariance) -> FleetVariances:
+    question = "How far do hosts differ?"
+    if variance.unknown_because is not None:
+        return _unknown(FleetVariances, question, variance.unknown_because)
+    between, within = variance.components
+    spread, within_spread = (
+        f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, one.variance))), 2)} %"
+        for one in (between, within)
+    )
+    return FleetVariances(
+        question=question,
+        answer=(
+            f"By ±{spread} (standard deviation); blocks of one host differ by ±{within_spread}."
+        ),
+        between=max(0.0, between.variance),
+        between_ci=between.variance_ci,
+        within=within.variance,
+    )
 
 
 def _by_property(
@@ -247,3 +254,17 @@ def _property_text(name: str, value: Any) -> str:
         return "unknown"
     is_size = name.endswith("_bytes") and isinstance(value, int | float)
     return byte_count(value) if is_size else str(value)
+
+
+def _by_property_note(properties: Sequence[PropertyEffect]) -> str:
+    """Return what the means by property are worth; empty where there is none."""
+    if not properties:
+        return ""
+    fewest = max(min(len(value.hosts) for value in one.values) for one in properties)
+    note = "Means of hosts, without an interval: hosts with one value differ in much else."
+    if fewest >= FEW_OF_A_VALUE:
+        return (
+            f"{note} With this many hosts, compare hosts that are alike otherwise: `equipoise "
+            "export` writes each trial with its host's properties, and `equipoise observe` matches."
+        )
+    return f"{note} With under {FEW_OF_A_VALUE} hosts of each value it is a lead, and no claim."

@@ -14,7 +14,7 @@ from equipoise.design.command_line import joined_bisect_lines
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
 from equipoise.model.quantities import counted
 from equipoise.model.result import GateOutcome, GateResult, GateRow
-from equipoise.stats.gate import GateDecision, judge_gate
+from equipoise.stats.verdict import GateDecision, judge_gate
 
 
 def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:

@@ -1,16 +1,18 @@
-"""What a history found: the recorded blocks of all its campaigns, read back."""
+"""What a history found: the recorded blocks of all its campaigns, read back, and its sentences."""
 
 from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from equipoise.analysis.bisection import commit_phrase
 from equipoise.analysis.comparisons import is_more_better
-from equipoise.analysis.history_wording import change_sentence, history_sentence
 from equipoise.analysis.reference import environment_differences
+from equipoise.analysis.wording import change_clause
 from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
 from equipoise.campaign.commits import withdrawals_of
 from equipoise.campaign.history import read_history, series_of
@@ -24,8 +26,9 @@ from equipoise.model.history import (
     HistoryRevision,
     RevisionStatus,
 )
-from equipoise.model.plan import BENCHMARK_SUFFIX, Commit, HistoryPlan
-from equipoise.model.quantities import iso_time
+from equipoise.model.metrics import is_time
+from equipoise.model.plan import BENCHMARK_SUFFIX, Commit, HistoryPlan, short_name
+from equipoise.model.quantities import counted, iso_time, joined
 from equipoise.model.record import RunRecord
 from equipoise.stats.history import Change, HistoryState
 
@@ -37,10 +40,7 @@ _UNKNOWN_DIFFERENCE = "the tools that build the commits"
 def history_result(record: RunRecord) -> HistoryResult | None:
     """Return what a history has found by the end of one of its campaigns; ``None`` for others.
 
-    Parameters
-    ----------
-    record
-        With the records of the earlier campaigns of its series.
+    The record comes with those of the earlier campaigns of its series.
 
     Raises
     ------
@@ -60,15 +60,14 @@ def history_result(record: RunRecord) -> HistoryResult | None:
         _campaign(one, [*its.values()], era)
         for one, its, era in zip(series, blocks, numbers, strict=True)
     )
-    changes = tuple(_change(series, one) for one in state.changes)
+    changes = tuple(
+        _change(series, one, metric, more_is_better=more_is_better) for one in state.changes
+    )
     result = HistoryResult(
         baseline=terms.baseline,
         latest=terms.latest,
         revisions=tuple(_revisions(terms, state)),
-        changes=tuple(
-            replace(one, summary=change_sentence(one, metric, more_is_better=more_is_better))
-            for one in changes
-        ),
+        changes=changes,
         pairs=tuple(
             HistoryPair(
                 pair=one.rank,
@@ -125,11 +124,13 @@ def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevis
         )
 
 
-def _change(series: Sequence[RunRecord], change: Change) -> HistoryChange:
+def _change(
+    series: Sequence[RunRecord], change: Change, metric: str, *, more_is_better: bool
+) -> HistoryChange:
     pair = change.pair
     record, commits = _campaign_with(series, pair.after, pair.until)
     until, confirmed = commits[-1], change.is_confirmed
-    return HistoryChange(
+    named = HistoryChange(
         commit=until.hash if confirmed else None,
         after=pair.after,
         until=pair.until,
@@ -150,6 +151,7 @@ def _change(series: Sequence[RunRecord], change: Change) -> HistoryChange:
         summary="",
         confirm=None if confirmed else _line_that_confirms(record, pair.after, pair.until),
     )
+    return replace(named, summary=change_sentence(named, metric, more_is_better=more_is_better))
 
 
 def _campaign_with(
@@ -186,7 +188,7 @@ def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int)
         run=record.id,
         started=iso_time(record.started_at),
         ended=None if ended is None else iso_time(ended),
-        stopped_because=None if last is None else last.stopped_because,
+        stopped_because=record.stopped_because,
         era=era,
         blocks=len(blocks),
         trials=sum(map(len, blocks)),
@@ -213,10 +215,7 @@ def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[Histo
 
 def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
     """Yield what differs between the environments of two campaigns, as far as it is recorded."""
-    environments: list[Mapping[str, object]] = [
-        one.segments[0].environment if one.segments else {} for one in (before, record)
-    ]
-    found = environment_differences(*environments)
+    found = environment_differences(before.environment, record.environment)
     for one in itertools.islice(found, _MOST_DIFFERENCES):
         there, here = ("unknown" if value is None else value for value in (one.there, one.here))
         yield f"{one.name.replace('_', ' ')}: {here} instead of {there}"
@@ -229,3 +228,40 @@ def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
 def _terms(record: RunRecord) -> HistoryPlan:
     assert record.plan.history is not None, "each campaign of a series has its terms"
     return record.plan.history
+
+
+def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool = False) -> str:
+    """Return what changed: ``1a2b3c4d5e (Sort) made it 3.10 % slower (2.40 % to 3.80 %)``."""
+    after, until = short_name(change.after), short_name(change.until)
+    if change.confirmed:
+        what, other = commit_phrase(change.until, change.subject, change.not_built), "its parent"
+    else:
+        what, other = f"The {change.commits} commits after {after}, up to {until},", after
+    if change.ratio is None:
+        return f"{what} made a difference whose size is not known."
+    made = change_clause(
+        metric, change.ratio, change.ratio_ci, other=other, more_is_better=more_is_better
+    )
+    return f"{what} made {made}."
+
+
+def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> str:
+    """Return the answer of a series: how many changes there are, or the one that there is."""
+    changes = result.changes
+    since = f"{counted(result.commits, 'commit')} since {result.baseline.label}"
+    if len(changes) == 1:
+        return f"One change in {since}: {changes[0].summary}"
+    if not changes:
+        measured = sum(one.blocks > 0 for one in result.revisions[1:])
+        return (
+            f"No change above {result.min_effect:g} % is certain in {since}; "
+            f"{counted(measured, 'commit')} measured."
+        )
+    words = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
+    # A ratio is that of a cost, the inverse of a metric of which more is better.
+    counts = Counter(
+        words[((one.ratio or 1.0) < 1.0) is not (more_is_better and not is_time(result.metric))]
+        for one in changes
+    )
+    kinds = joined(f"{count} {word}" for word, count in counts.most_common())
+    return f"{len(changes)} changes in {since}: {kinds}."

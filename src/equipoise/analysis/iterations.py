@@ -100,14 +100,9 @@ def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
 def classed_iterations(
     analysed: Mapping[int, Sequence[Trial]], no_series: Collection[str] = ()
 ) -> Classed:
-    """Class the iterations of all analysed trials.
+    """Class the iterations of all analysed trials, which come in the order in which they ran.
 
-    Parameters
-    ----------
-    analysed
-        For each condition, its analysed trials in the order in which they ran.
-    no_series
-        Metrics whose iterations are no course in time.
+    The iterations of the metrics ``no_series`` are no course in time.
     """
     by_condition = {
         condition: _classed(trials, no_series) for condition, trials in analysed.items()

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import as_cost, block_costs, complete_blocks, cost_in
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.errors import UnusableInput
@@ -36,16 +37,7 @@ def cost_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of the logarithm of one condition's primary cost into its levels.
 
-    Parameters
-    ----------
-    trials
-        The analysed trials of the condition.
-    draws
-        Draw of each measured block, by its number.
-
-    Returns
-    -------
-    ``None`` where trials are the only level.
+    ``None`` where trials are the only level. Draws are those of the measured blocks, by number.
     """
     if not _has_levels(plan, trials):
         return None
@@ -96,25 +88,14 @@ def pooled_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of one comparison over several campaigns into its levels.
 
-    Parameters
-    ----------
-    contrast
-        The same conditions in every campaign.
-    places
-        For each campaign, on which host and in which boot it ran.
-    first_blocks
-        For each campaign, how many of its complete blocks count.
-
-    Returns
-    -------
-    ``None`` where no level is replicated.
+    For each campaign, ``places`` says on which host and in which boot it ran, and ``first_blocks``
+    how many of its complete blocks count. ``None`` where no level is replicated.
     """
     metric = records[0].plan.judgement.primary_metric
     units: list[_Unit] = []
     campaigns = zip(records, places, first_blocks, strict=True)
     for number, (record, (host, boot), first) in enumerate(campaigns):
-        draws = {draw.block: draw for draw in record.draws if draw.phase == "measured"}
-        blocks = complete_blocks(record.draws, record.trials)
+        draws, blocks = record.measured_draws, complete_blocks(record.draws, record.trials)
         some = itertools.islice(blocks.items(), first)
         read = [_read(metric, block, draws[at]) for at, block in some]
         units.extend(
@@ -231,6 +212,9 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
     except UnusableInput as error:
         return replace(unknown, unknown_because=error.what)
     advised = _advice(plan, levels, units)
+    advice_summary = describe_advice(advised) if advised else None
+    if advised and plan.layouts and any(one.has_programs_by_layout for one in plan.conditions):
+        advice_summary = f"{describe_advice(advised)} (linking new layouts not counted)"
     return replace(
         unknown,
         mean=math.exp(levels.mean),
@@ -239,7 +223,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
         across_ci=_ratios(levels.across_ci),
         components=levels.components,
         advice=advised,
-        advice_summary=describe_advice(advised) + _not_counted(plan) if advised else None,
+        advice_summary=advice_summary,
     )
 
 
@@ -279,11 +263,6 @@ def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice,
     return advice(levels, [costs_s[name] for name in names]) if costs_s[names[-1]] > 0.0 else ()
 
 
-def _not_counted(plan: Plan) -> str:
-    linked = any(condition.has_programs_by_layout for condition in plan.conditions)
-    return " (linking new layouts not counted)" if plan.layouts and linked else ""
-
-
 def _ratios(bounds: tuple[float, float]) -> Interval:
     """Return the ratios of two logarithms; ``None`` for one beyond every number: no limit."""
     low, high = (None if bound > _LARGEST else math.exp(bound) for bound in bounds)
@@ -299,8 +278,6 @@ def sources_of_spread(
 ) -> tuple[Explanation, ...]:
     """Return how much each held source takes from the spread, as entries of ``why``.
 
-    Returns
-    -------
     Nothing for a campaign that did not hold sources, or has too few blocks. ``status`` is
     ``source`` (its share of the variance is at least a tenth, and its p-value, corrected by Holm
     for the number of sources, at most alpha), ``not shown``, or ``remainder`` for what is left
@@ -370,3 +347,26 @@ def _summary(name: str, change: SpreadChange, status: Status) -> str:
                 "variance"
             )
     return f"{name} is not shown to spread the times: with it held, {spreads}"
+
+
+def layout_spread(record: RunRecord) -> float | None:
+    """Return the standard deviation of one program's cost over layouts, in percent.
+
+    It is the largest of the campaign's comparisons: a ratio of two programs has twice the variance
+    of one. ``None`` where the campaign cannot tell it.
+    """
+    blocks = complete_blocks(record.draws, record.trials)
+    if not record.plan.layouts or not blocks:
+        return None
+    primary = primary_comparisons(record.plan, blocks)
+    compared = ratios_by_level(record.plan, primary, blocks, record.measured_draws)
+    variances = [
+        component.variance
+        for comparison in compared
+        if comparison.by_level is not None
+        for component in comparison.by_level.components
+        if component.level == LAYOUT
+    ]
+    if not variances:
+        return None
+    return 100.0 * math.sqrt(0.5 * max(0.0, *variances))

@@ -23,10 +23,9 @@ from equipoise.model.pooled import (
 )
 from equipoise.model.quantities import iso_time
 from equipoise.model.record import RunRecord
-from equipoise.stats.common_ratio import common_ratio
 from equipoise.stats.layouts import FIRST_ANALYSIS, judges_across_layouts
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.two_samples import pool
+from equipoise.stats.two_samples import common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
 
 _NORMAL_MAD = 1.4826
@@ -97,10 +96,9 @@ def _hosts_of(records: Sequence[RunRecord]) -> list[str]:
 
     A campaign of before hosts had an identity is of the first host with the same hardware.
     """
-    hardware: list[str] = []
-    for record in records:
-        environment = record.segments[0].environment if record.segments else {}
-        hardware.append(" ".join(str(environment.get(fact)) for fact in _OF_A_HOST))
+    hardware = [
+        " ".join(str(record.environment.get(fact)) for fact in _OF_A_HOST) for record in records
+    ]
     known = [
         (its, record.host.identity)
         for its, record in zip(hardware, records, strict=True)
@@ -144,7 +142,6 @@ def _common(paired: Sequence[_Paired], records: Sequence[RunRecord]) -> CommonRa
 def _read(record: RunRecord) -> _Campaign:
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
-    environment = record.segments[0].environment if record.segments else {}
     paired: dict[tuple[str, str], _Paired] = {}
     if blocks:
         metric, certain = plan.judgement.primary_metric, _certain_blocks(plan)
@@ -164,8 +161,8 @@ def _read(record: RunRecord) -> _Campaign:
         PooledCampaign(
             record.id,
             iso_time(record.started_at),
-            str(environment.get("boot_id") or UNKNOWN_BOOT),
-            str(environment.get("kernel") or UNKNOWN_BOOT),
+            str(record.environment.get("boot_id") or UNKNOWN_BOOT),
+            str(record.environment.get("kernel") or UNKNOWN_BOOT),
             len(blocks),
             None if record.host is None else record.host.name,
         ),

@@ -23,10 +23,7 @@ _REVERSED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
 def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> tuple[Ranking, ...]:
     """Return a ranking of each baseline with its candidates; empty where none is asked.
 
-    Parameters
-    ----------
-    comparisons
-        Comparisons with the baseline on the primary metric, in the order of the plan's contrasts.
+    The comparisons, one for each contrast of the plan, are on the primary metric.
 
     Raises
     ------

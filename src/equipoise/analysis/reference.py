@@ -271,27 +271,19 @@ def document_differences(
     difference by itself: the whole `environment` is one that is unknown, even where both files say
     the same.
     """
-    recorded = (reference.imported is None, result.imported is None)
-    return _differences(reference.environment, result.environment, recorded)
+    is_recorded = result.imported is None
+    return differences_to_host(reference, result.environment, is_recorded=is_recorded)
 
 
 def differences_to_host(
-    reference: ResultDocument, host: Mapping[str, Any]
+    reference: ResultDocument, host: Mapping[str, Any], *, is_recorded: bool = True
 ) -> tuple[EnvironmentDifference, ...]:
-    """Return the differences between a result and a campaign that is yet to run.
+    """Return the differences between a result and an environment, of a campaign yet to run, say.
 
-    Parameters
-    ----------
-    host
-        The environment that it will run in.
+    It is not recorded whole if only the files of another tool tell of it.
     """
-    return _differences(reference.environment, host, (reference.imported is None, True))
-
-
-def _differences(
-    earlier: Mapping[str, Any], later: Mapping[str, Any], recorded: tuple[bool, bool]
-) -> tuple[EnvironmentDifference, ...]:
-    differences = environment_differences(earlier, later)
+    differences = environment_differences(reference.environment, host)
+    recorded = (reference.imported is None, is_recorded)
     if all(recorded):
         return differences
     return (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -41,8 +41,14 @@ from equipoise.analysis.iterations import (
 )
 from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
 from equipoise.analysis.ranking import rankings
-from equipoise.analysis.shape import is_wide, shape_of, why_unknown, why_wide
-from equipoise.analysis.typical import typical_value, warnings_of_typical
+from equipoise.analysis.shape import (
+    is_wide,
+    shape_of,
+    typical_value,
+    warnings_of_typical,
+    why_unknown,
+    why_wide,
+)
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
@@ -101,11 +107,10 @@ def _document_of(record: RunRecord) -> ResultDocument:
     gate = gate_result(plan, blocks)
     typical = typical_value(plan, blocks)
     searches = bisect_results(record, blocks)
-    samples = (sample for trial in record.trials for sample in trial.samples)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
-        environment=record.segments[0].environment if record.segments else {},
+        environment=record.environment,
         conditions=tuple(
             _condition_result(plan, index, by_condition, typical)
             for index in plan.described
@@ -127,9 +132,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         steady_state=steady,
         imported=imported,
         gate=gate,
-        more_is_better=tuple(
-            dict.fromkeys(sample.metric for sample in samples if sample.better == "higher")
-        ),
+        more_is_better=_more_is_better(record.trials),
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
         functions=plan.functions,
@@ -144,14 +147,13 @@ def _document_of_fleet(record: RunRecord) -> ResultDocument:
     """Compute the result document of a coordinator's run, from the campaigns of its hosts."""
     plan, members = record.plan, members_of(record)
     comparisons, unknown = fleet_comparisons(record, members)
-    rows = itertools.chain.from_iterable(map(_rows_of_host, members))
-    samples = [
-        sample
+    rows = (
+        replace(row, host=one.host.host)
         for one in members
         if one.record is not None
-        for trial in one.record.trials
-        for sample in trial.samples
-    ]
+        for row in _rows(one.record, one.blocks)
+    )
+    trials = (one.record.trials for one in members if one.record is not None)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, sum(len(one.blocks) for one in members)),
@@ -162,12 +164,15 @@ def _document_of_fleet(record: RunRecord) -> ResultDocument:
         why=(),
         warnings=(*fleet_warnings(record, members), *unknown),
         trials=tuple(rows),
-        more_is_better=tuple(
-            dict.fromkeys(sample.metric for sample in samples if sample.better == "higher")
-        ),
+        more_is_better=_more_is_better(itertools.chain.from_iterable(trials)),
         functions=plan.functions,
         fleet=fleet_result(record, members),
     )
+
+
+def _more_is_better(trials: Iterable[Trial]) -> tuple[str, ...]:
+    samples = (sample for trial in trials for sample in trial.samples)
+    return tuple(dict.fromkeys(one.metric for one in samples if one.better == "higher"))
 
 
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
@@ -184,12 +189,6 @@ def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> 
         failures=sum(one.failures for one in of_hosts),
         metrics={},
     )
-
-
-def _rows_of_host(member: Member) -> Iterator[TrialRow]:
-    if member.record is not None:
-        for row in _rows(member.record, member.blocks):
-            yield replace(row, host=member.host.host)
 
 
 def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:
@@ -210,7 +209,7 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
         ended=None if last.ended_at is None else iso_time(last.ended_at),
         seed=record.plan.seed,
         blocks=blocks,
-        stopped_because=last.stopped_because,
+        stopped_because=record.stopped_because,
         layouts=record.plan.layouts,
         engine=record.plan.judgement.engine,
     )
@@ -248,7 +247,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     return _TrialsByCondition(
         analysed,
         Counter(trial.condition for trial in record.trials if trial.failure is not None),
-        {draw.block: draw for draw in record.draws if draw.phase == "measured"},
+        record.measured_draws,
         classed_iterations(analysed, () if imported is None else imported.no_series),
     )
 

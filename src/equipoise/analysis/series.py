@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from equipoise.design.command_line import shell_line
 from equipoise.model.history import ImportedSeries, SeriesResult, Suspicion, shown_commit
 from equipoise.model.quantities import MOST_NAMES, counted, significant
-from equipoise.stats.suspicions import LEAST_VALUES, LevelChange, level_changes
+from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
 
 COMMAND = "COMMAND"
 """Stands for the command in a line, where nobody named it."""
@@ -30,14 +30,8 @@ def series_result(
 ) -> SeriesResult:
     """Return series with their suspicions, those that have any first.
 
-    Parameters
-    ----------
-    min_effect
-        Percent by which two levels differ at least.
-    again
-        The shell line that imports them again.
-    command, build
-        Command and build line of the lines that confirm; a placeholder without a command.
+    Two levels differ by ``min_effect`` percent at least. ``again`` is the shell line that imports
+    the series again; the command and the build line are those of the lines that confirm.
     """
     suspected = [_with_suspicions(one, min_effect, command, build) for one in series]
     suspected.sort(key=lambda one: not one.suspicions)

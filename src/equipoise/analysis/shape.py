@@ -1,17 +1,30 @@
-"""How one metric of one condition is distributed, and why it spreads widely or is not known."""
+"""How one metric of one condition is distributed, and why it spreads widely or is not known.
+
+For a condition that is compared with nothing also its typical value.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
 
-from equipoise.campaign.blocks import is_unavailable, resolution_in
+from equipoise.analysis.comparisons import Blocks
+from equipoise.analysis.wording import typical_sentence
+from equipoise.campaign.blocks import (
+    TIMED_OUT,
+    is_unavailable,
+    known_values,
+    resolution_in,
+    resolution_of,
+)
+from equipoise.campaign.interim import DESCRIBED
 from equipoise.model.plan import Plan
-from equipoise.model.record import UNAVAILABLE, Draw, Trial
-from equipoise.model.result import MetricSummary
+from equipoise.model.record import UNAVAILABLE, CampaignWarning, Draw, Trial
+from equipoise.model.result import MetricSummary, TypicalValue
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import states
 from equipoise.stats.companions import (
@@ -21,7 +34,7 @@ from equipoise.stats.companions import (
     companions,
     strongest_association,
 )
-from equipoise.stats.describe import describe
+from equipoise.stats.describe import describe, is_visible, median_at_any_stop, rank_autocorrelation
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.modes import find_modes
 
@@ -40,14 +53,8 @@ def shape_of(
 ) -> MetricSummary:
     """Describe one metric of one condition, with what its modes go with.
 
-    Parameters
-    ----------
-    values
-        Shape (n,): the known, finite values, in the order in which the trials ran.
-    trials
-        The n trials they are of.
-    draws
-        Draw of each measured block, by its number.
+    The values, shape (n,), are known and finite, in the order in which their n trials ran. Draws
+    are those of the measured blocks, by number.
     """
     known = resolution_in(trials, metric)
     resolution = (known and known.quantum) or 0.0
@@ -124,17 +131,7 @@ def is_wide(summary: MetricSummary) -> bool:
 
 
 def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: int) -> str:
-    """Return where the spread of a metric lies, and what goes with it.
-
-    Parameters
-    ----------
-    values
-        Shape (n,): the metric of the trials, in the order in which they ran.
-    trials
-        The n trials.
-    seed
-        Seed of the resampling of the variance by level.
-    """
+    """Return where the spread of a metric lies, and what goes with it; values as for `shape_of`."""
     association = strongest_association(values, observed_covariates(trials))
     parts = (_spread_by_level(metric, trials, seed), _association_phrase(association))
     return "; ".join(part for part in parts if part)
@@ -183,3 +180,68 @@ def _association_phrase(association: Association | None) -> str:
     if association.value is not None:
         return f"{how} on {association.covariate} {association.value:g}"
     return f"{how} with more {association.covariate}"
+
+
+SCOPE_OF_TYPICAL = (
+    "across processes, in this campaign on this host, as long as nothing drifts and runs "
+    "are independent of each other"
+)
+
+
+def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
+    """Return the median of the one condition, with an interval that holds at any stop.
+
+    ``None`` for a plan that compares, and without a trial that knows the metric. A trial that timed
+    out counts as worst.
+    """
+    if not plan.describes_one:
+        return None
+    metric = plan.judgement.primary_metric
+    ordered = np.sort(_values(plan, blocks))
+    if not len(ordered):
+        return None
+    value = TypicalValue(
+        condition=plan.conditions[DESCRIBED].name,
+        metric=metric,
+        median=float(np.median(ordered)),
+        median_ci=median_at_any_stop(ordered, plan.judgement.alpha),
+        level=plan.judgement.alpha,
+        trials=len(ordered),
+        scope=SCOPE_OF_TYPICAL,
+        summary="",
+        other_metrics=plan.judgement.other_metrics,
+    )
+    return replace(value, summary=typical_sentence(value))
+
+
+def warnings_of_typical(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]:
+    """Yield a warning where the runs of the one condition visibly depend on those before them."""
+    if not plan.describes_one:
+        return
+    values = _values(plan, blocks)
+    autocorrelation = rank_autocorrelation(values)
+    if autocorrelation is not None and is_visible(autocorrelation, len(values)):
+        yield CampaignWarning(
+            "dependent_runs",
+            "each run resembles the one before it (rank autocorrelation "
+            f"{autocorrelation:.2f}): the interval of the median is too narrow",
+            "compare it with another command, since the verdict of a comparison needs no "
+            "independent runs; or measure it again at other times",
+        )
+
+
+def _values(plan: Plan, blocks: Blocks) -> FloatArray:
+    """Return the known values of the one condition, in the order of its runs, shape (n,).
+
+    A trial that timed out has the worst value: 0 where more is better.
+    """
+    metric = plan.judgement.primary_metric
+    trials = [
+        trial
+        for trial in itertools.chain.from_iterable(blocks.values())
+        if trial.condition == DESCRIBED
+    ]
+    values = known_values(trials, [metric])[metric]
+    if resolution_of(blocks, metric).more_is_better:
+        values[values == TIMED_OUT] = 0.0
+    return values[~np.isnan(values)]

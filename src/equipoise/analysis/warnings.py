@@ -38,13 +38,7 @@ def warnings_of(
     blocks: Blocks,
     gate: GateResult | None = None,
 ) -> tuple[CampaignWarning, ...]:
-    """Return the warnings of the campaign and those that its numbers give.
-
-    Parameters
-    ----------
-    blocks
-        Complete blocks of the record.
-    """
+    """Return the warnings of the campaign and those that its numbers, of complete blocks, give."""
     return (
         *_how_it_failed(record),
         *_notices(record),
@@ -57,7 +51,7 @@ def warnings_of(
 def _how_it_failed(record: RunRecord) -> Iterator[CampaignWarning]:
     """Yield the reason why a campaign failed, where its ledger has only the failed trial."""
     noted = any(notice.code == FAILURE for notice in record.notices)
-    if noted or not record.segments or record.segments[-1].stopped_because != FAILED:
+    if noted or record.stopped_because != FAILED:
         return
     failed = [trial for trial in record.trials if trial.failure is not None and not trial.timed_out]
     if failed:
@@ -159,7 +153,8 @@ def _of_comparisons(
     misled = [
         comparison
         for comparison in comparisons
-        if comparison.minimum_misleads and _has_a_winner(comparison)
+        if comparison.minimum_misleads
+        and (excludes_one(comparison.ratio_ci) or comparison.verdict != "undecided")
     ]
     if misled:
         yield CampaignWarning(
@@ -230,7 +225,7 @@ def _of_its_end(
 
 def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) -> str:
     """Return what makes the blocks take the least time before a verdict."""
-    plan, ended_because = record.plan, record.segments[-1].stopped_because
+    plan, ended_because = record.plan, record.stopped_because
     least_s = plan.stopping.min_seconds
     again = "run the gate again with" if plan.gated else f"equipoise resume {record.id}"
     times = least_s / max(measured_s, 1e-3)
@@ -239,12 +234,7 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
             # A fraction more, since blocks differ.
             return f"{again} --blocks {math.ceil(1.1 * blocks * times)}: that takes {least_s:g} s"
         case "budget":
-            spent_s = sum(
-                segment.ended_at - segment.started_at
-                for segment in record.segments
-                if segment.ended_at
-            )
-            total_s = 1.1 * spent_s * (times if plan.gated else times - 1.0)
+            total_s = 1.1 * _spent_s(record) * (times if plan.gated else times - 1.0)
             return (
                 f"{again} --budget {max(1, math.ceil(total_s))}: the blocks then take {least_s:g} s"
             )
@@ -253,19 +243,21 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
     return "run the gate again, undisturbed" if plan.gated else f"{again} goes on"
 
 
+def _spent_s(record: RunRecord) -> float:
+    """Return how long the segments took that were not killed."""
+    return sum(one.ended_at - one.started_at for one in record.segments if one.ended_at)
+
+
 def _near_verdict(
     record: RunRecord, comparisons: Sequence[Comparison], blocks: int
 ) -> tuple[str, str] | None:
     """Return what a little more than the budget would decide, and how to go on."""
-    if not blocks or not record.segments or record.segments[-1].stopped_because != "budget":
+    if not blocks or record.stopped_because != "budget":
         return None
-    spent_s = sum(
-        segment.ended_at - segment.started_at for segment in record.segments if segment.ended_at
-    )
     forecasts = [
         comparison.blocks_to_go for comparison in comparisons if comparison.blocks_to_go is not None
     ]
-    block_s = spent_s / blocks
+    block_s = _spent_s(record) / blocks
     more = nearest_enough(forecasts, block_s, record.plan.stopping.budget_s)
     if more is None:
         return None
@@ -290,12 +282,7 @@ def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: i
     if not record.segments or stopping.precision is not None:
         return False
     left = stopping.leave_out_decided and comparison.blocks < blocks
-    return left or record.segments[-1].stopped_because == "verdict"
-
-
-def _has_a_winner(comparison: Comparison) -> bool:
-    """Return whether a comparison has an answer that the minimum can contradict."""
-    return excludes_one(comparison.ratio_ci) or comparison.verdict != "undecided"
+    return left or record.stopped_because == "verdict"
 
 
 def _touches_no_difference(comparison: Comparison) -> bool:

@@ -24,8 +24,7 @@ from equipoise.model.plan import BENCHMARK, CommitBenchmark, Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import RunRecord
 from equipoise.stats.bisection import Bisection, OwnPairs
-from equipoise.stats.bisection_branches import Branch, BranchingBisection
-from equipoise.stats.bisection_suite import SharedBlocks, next_pairs
+from equipoise.stats.bisection_branches import Branch, BranchingBisection, SharedBlocks, next_pairs
 
 
 class BenchmarkSearch(Struct, frozen=True):

@@ -19,7 +19,6 @@ from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import Phase, Trial
 from equipoise.model.result import Verdict
 from equipoise.stats.describe import median_at_any_stop
-from equipoise.stats.gate import judge_gate
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
 from equipoise.stats.ranking import (
     Pair,
@@ -31,7 +30,13 @@ from equipoise.stats.ranking import (
 )
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, blocks_to_go, is_precise, judge
+from equipoise.stats.verdict import (
+    ComparisonVerdict,
+    blocks_to_go,
+    is_precise,
+    judge,
+    judge_gate,
+)
 from equipoise.stats.verdict import earliest_block as earliest_possible
 
 DESCRIBED = 0
@@ -83,7 +88,7 @@ class InterimAnalysis(Judge):
             (contrast, metric) for contrast in plan.contrasts for metric in self._metrics
         )
         self._pairs = tuple(
-            PairedBlocks(quantum=QUANTA.get(metric), engine=plan.judgement.engine)
+            PairedBlocks(resolution=Resolution(QUANTA.get(metric)), engine=plan.judgement.engine)
             for _, metric in self._compared
         )
         self._across_layouts = judges_across_layouts(plan)
@@ -92,7 +97,6 @@ class InterimAnalysis(Judge):
         self._blocks = 0
         self._seconds = 0.0
         self._latest: tuple[_Interim, ...] = ()
-        self._known: VerdictCache = {}
         # A gate compares several metrics, and ranks nothing.
         self._race = _Race(plan, stopping, self._pairs)
         self._open_race: tuple[Pair, ...] = ()
@@ -148,12 +152,12 @@ class InterimAnalysis(Judge):
         if self._plan.gated is None:
             judged = self._judged_pairs(effect, alpha)
             return tuple(_Interim(one, one.verdict != "undecided") for one in judged)
-        gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+        gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha)
         return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)
 
     def _judged_pairs(self, effect: float, alpha: float) -> tuple[ComparisonVerdict, ...]:
         if not self._across_layouts:
-            return judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+            return judge(self._pairs, min_effect=effect, alpha=alpha)
         count = len(self._plan.layouts)
         return judge_across_layouts(
             self._pairs, self._layouts, count=count, min_effect=effect, alpha=alpha
@@ -211,7 +215,7 @@ class InterimAnalysis(Judge):
         effect, alpha = judgement.min_effect, judgement.alpha
         if self._plan.gated is not None or self._across_layouts:
             return ()
-        judged = judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+        judged = judge(self._pairs, min_effect=effect, alpha=alpha)
         forecasts = blocks_to_go(
             self._pairs, judged, min_effect=effect, alpha=alpha, seed=self._plan.seed
         )
@@ -243,18 +247,18 @@ class _Race:
         # The twin of the baseline says nothing of two candidates.
         self._without_control = replace(plan, control=None)
         blocks = dict(zip(map(pair_of, plan.contrasts), with_baseline, strict=False))
-        quantum, engine = QUANTA.get(plan.judgement.primary_metric), plan.judgement.engine
+        judgement = plan.judgement
+        resolution = Resolution(QUANTA.get(judgement.primary_metric))
         self._groups = tuple(
             RankedGroup(
                 {pair_of(one): blocks[pair_of(one)] for one in contrasts},
                 {
-                    pair: PairedBlocks(quantum=quantum, engine=engine)
+                    pair: PairedBlocks(resolution=resolution, engine=judgement.engine)
                     for pair in itertools.combinations((one.candidate for one in contrasts), 2)
                 },
             )
             for contrasts in plan.ranked_groups
         )
-        self._known: VerdictCache = {}
 
     def add(self, read: Mapping[str, BlockRead], resolutions: Mapping[str, Resolution]) -> None:
         """Add one complete block to every pair of candidates; metrics may have resolutions."""
@@ -275,7 +279,7 @@ class _Race:
         ]
         if all(len(contenders) < 2 for _, contenders in races):
             return ()
-        judged = judge_candidates(self._groups, effect, alpha, cache=self._known)
+        judged = judge_candidates(self._groups, effect, alpha)
         among = {
             pair: one.verdict for pair, one in judged.items() if one.blocks >= self._min_blocks
         }

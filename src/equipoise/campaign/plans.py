@@ -189,7 +189,8 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | Campaign
     if not library.is_file():
         return chance.not_tried(chance.FILE_ORDER, f"{library} is missing", "make build")
     surroundings = {**environment, **condition.environment}
-    source = chance.file_order(str(library), surroundings.get(chance.PRELOAD_VARIABLE, ""))
+    preloaded = f"{library} {surroundings.get(chance.PRELOAD_VARIABLE, '')}".strip()
+    source = chance.Source(chance.FILE_ORDER, {chance.PRELOAD_VARIABLE: preloaded})
     mapped = mapped_libraries(
         condition.command, {**surroundings, **source.environment}, plan.measure.working_folder
     )
@@ -355,7 +356,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     )
     return Plan(
         study=OS_STUDY,
-        conditions=probe_rows.conditions_of_rows(rows, program, form.batching),
+        conditions=probe_rows.conditions_of_rows(rows, program, form),
         # A row that cannot be measured here is shown as such, and must not end the others.
         measure=replace(_measure(limits), ignore_failure=True),
         stopping=limits.stopping(default),

@@ -13,7 +13,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from equipoise.analysis.layouts import layout_spread
+from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
 from equipoise.campaign.bisection import BisectionJudge, read_searches
 from equipoise.campaign.commits import CommitsSegment, bisection_of, withdrawals_of
@@ -37,8 +37,12 @@ from equipoise.revisions.checkout import (
     warnings_of_working_tree,
 )
 from equipoise.revisions.commit_builds import CommitBuilds, needed_of, repository_of
-from equipoise.revisions.commits import commits_between, merged_commits, weights_by_path
-from equipoise.revisions.diff import diff_between
+from equipoise.revisions.commits import (
+    commits_between,
+    diff_between,
+    merged_commits,
+    weights_by_path,
+)
 from equipoise.revisions.git import Repository
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
@@ -172,20 +172,10 @@ def _command_line(request: GateRequest) -> Iterator[str]:
     yield from ("equipoise", "gate", "--baseline", request.baseline.commit)
     if not request.candidate.uncommitted:
         yield from ("--candidate", request.candidate.commit)
-    numbers = asdict(request.limits)
-    seed = numbers.pop("seed")
-    settings = {
-        "build": request.build,
-        "kind": None if request.tool is None else request.tool.name,
-        "metrics": None if request.metrics is None else ",".join(request.metrics),
-        **{name: None if number is None else f"{number:.12g}" for name, number in numbers.items()},
-    }
-    for name, value in settings.items():
-        if value is not None:
-            yield from (f"--{name.replace('_', '-')}", value)
+    yield from replace(request, limits=replace(request.limits, seed=None)).options()
     if request.fail_undecided:
         yield "--fail-undecided"
-    yield from ("--seed", str(seed))
+    yield from ("--seed", str(request.limits.seed))
     yield from words_naming(request.benchmarks)
 
 

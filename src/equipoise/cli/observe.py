@@ -209,7 +209,7 @@ def _observe_log(
 ) -> ObservationResult:
     from equipoise.cli.observed_log import read_log
     from equipoise.observation.analysis import observe
-    from equipoise.tables.observing import complete_log
+    from equipoise.tables.missing import complete_log
 
     show_env = arguments["show_env"]
     log = read_log(arguments["file"], arguments["ledger"], question.treatment, show_env=show_env)

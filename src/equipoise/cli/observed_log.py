@@ -147,7 +147,7 @@ def _differing_environments(records: Sequence[RunRecord]) -> Differing:
 
 
 def _environment(record: RunRecord) -> Mapping[str, Any]:
-    return record.segments[0].environment if record.segments else {}
+    return record.environment
 
 
 def _value(environment: Mapping[str, Any], name: str) -> str:

@@ -101,12 +101,7 @@ def read_address(text: str) -> ClusterAddress:
 
 
 def read_scheduler(text: str, forms: str = SCHEDULER_FORM) -> SchedulerAddress:
-    """Return the address of a scheduler.
-
-    Parameters
-    ----------
-    forms
-        What the hint says to give.
+    """Return the address of a scheduler; ``forms`` is what the hint says to give.
 
     Raises
     ------

@@ -111,14 +111,9 @@ def cluster_client(access: ClusterAccess) -> Iterator[Client]:
 
 
 def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Client:
-    """Connect to a Dask scheduler; close the client after use.
+    """Connect to a Dask scheduler, which has to answer in time; close the client after use.
 
-    Parameters
-    ----------
-    address
-        ``tcp://HOST:PORT``, or with ``tls`` ``tls://HOST:PORT``.
-    timeout_s
-        Seconds in which the scheduler has to answer.
+    The address is ``tcp://HOST:PORT``, or with ``tls`` ``tls://HOST:PORT``.
 
     Raises
     ------

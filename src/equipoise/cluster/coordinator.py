@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import Struct
@@ -77,34 +78,29 @@ class FleetListener:
         """Hear that no host is followed any more."""
 
 
+@dataclass
 class HostCampaign:
-    """One host's campaign, as far as its coordinator knows it.
+    """One host's campaign, as far as its coordinator knows it."""
 
-    Parameters
-    ----------
-    name
-        Name of the host in tables.
-    goes_on
-        Whether the campaign may have ended earlier: it is then ordered only if it has not reached
-        its own end, or the order has new limits.
-    """
+    order: Order
+    host: HostReference
+    name: str
+    """Name of the host in tables."""
+    may_go_on: bool
+    """Whether it may have ended earlier: it is then ordered only if it has not reached its own end,
+    or the order has new limits."""
+    state: HostState = "starting"
+    status: Status = Status("absent")
+    problem: str | None = None
+    hint: str | None = None
+    answered_at: float = 0.0
+    _silences: int = 0
+    _deaths: int = 0
+    _blocks_at_death: int = 0
 
-    def __init__(
-        self, order: Order, host: HostReference, name: str, *, goes_on: bool = False
-    ) -> None:
-        self.order = order
-        self.host = host
-        self.name = name
-        self.may_go_on = goes_on
-        self.must_order = not goes_on
-        self.state: HostState = "starting"
-        self.status = Status("absent")
-        self.problem: str | None = None
-        self.hint: str | None = None
-        self.answered_at = 0.0
-        self._silences = 0
-        self._deaths = 0
-        self._blocks_at_death = 0
+    def __post_init__(self) -> None:
+        """Order a new campaign at once."""
+        self.must_order = not self.may_go_on
 
     @property
     def is_over(self) -> bool:
@@ -187,35 +183,22 @@ class HostCampaign:
             self.problem = "its process died; it is started again"
 
 
+@dataclass(frozen=True)
 class Coordinator:
-    """Follows the hosts of one fleet.
+    """Follows the hosts of one fleet."""
 
-    Parameters
-    ----------
-    host_timeout_s
-        Seconds that a host may give no answer before it is missing.
-    """
-
-    def __init__(
-        self,
-        campaigns: Sequence[HostCampaign],
-        transport: Transport,
-        roster: Roster,
-        ledger: Ledger,
-        listener: FleetListener,
-        host_timeout_s: float = HOST_TIMEOUT_S,
-    ) -> None:
-        self._campaigns = campaigns
-        self._transport = transport
-        self._roster = roster
-        self._ledger = ledger
-        self._listener = listener
-        self._host_timeout_s = host_timeout_s
+    campaigns: Sequence[HostCampaign]
+    transport: Transport
+    roster: Roster
+    ledger: Ledger
+    listener: FleetListener
+    host_timeout_s: float = HOST_TIMEOUT_S
+    """Seconds that a host may give no answer before it is missing."""
 
     def progress(self) -> FleetProgress:
         """Return how every host's campaign goes."""
         return FleetProgress(
-            tuple(campaign.line() for campaign in self._campaigns), self._roster.trouble
+            tuple(campaign.line() for campaign in self.campaigns), self.roster.trouble
         )
 
     async def run(self) -> None:
@@ -223,7 +206,7 @@ class Coordinator:
 
         The roster is kept by the caller meanwhile.
         """
-        followers = [asyncio.create_task(self._follow(campaign)) for campaign in self._campaigns]
+        followers = [asyncio.create_task(self._follow(campaign)) for campaign in self.campaigns]
         clock = asyncio.create_task(self._tell_of_the_roster())
         try:
             await asyncio.gather(*followers)
@@ -241,8 +224,8 @@ class Coordinator:
 
     async def _tell_of_the_roster(self) -> None:
         while True:
-            await self._roster.news(LONGEST_PAUSE_S)
-            self._listener.changed(self.progress())
+            await self.roster.news(LONGEST_PAUSE_S)
+            self.listener.changed(self.progress())
 
     async def _follow(self, campaign: HostCampaign) -> None:
         """Follow one host to the end of its campaign."""
@@ -250,30 +233,30 @@ class Coordinator:
         while not campaign.is_over:
             pause_s = await self._step(campaign)
             silent_s = self._now() - campaign.answered_at
-            if not campaign.is_over and silent_s > self._host_timeout_s:
+            if not campaign.is_over and silent_s > self.host_timeout_s:
                 campaign.gave_up(silent_s)
-            self._listener.changed(self.progress())
+            self.listener.changed(self.progress())
             if not campaign.is_over:
                 await asyncio.sleep(pause_s)
 
     async def _step(self, campaign: HostCampaign) -> float:
         """Ask a host once; return the seconds until it is asked again."""
-        worker = self._roster.worker_of(campaign.host.identity)
+        worker = self.roster.worker_of(campaign.host.identity)
         if worker is None:
-            campaign.kept_silent(self._roster.trouble or "no worker of it is connected")
-            await self._roster.news(LONGEST_PAUSE_S)
+            campaign.kept_silent(self.roster.trouble or "no worker of it is connected")
+            await self.roster.news(LONGEST_PAUSE_S)
             return 0.0
         try:
             if campaign.must_order:
                 status = await ask(
-                    self._transport, worker, tasks.begin, campaign.order, Status, TASK_S
+                    self.transport, worker, tasks.begin, campaign.order, Status, TASK_S
                 )
                 campaign.must_order = False
                 campaign.answered(status, self._now())
             else:
                 return await self._pull(campaign, worker)
         except NoAnswer as silence:
-            self._roster.failed(worker)
+            self.roster.failed(worker)
             return campaign.kept_silent(str(silence))
         except EquipoiseError as error:
             campaign.refused(error)
@@ -281,14 +264,14 @@ class Coordinator:
 
     async def _pull(self, campaign: HostCampaign, worker: str) -> float:
         order = campaign.order
-        after = self._ledger.cursor(order.identity)
+        after = self.ledger.cursor(order.identity)
         question = Follow(order.fleet, order.place, order.identity, after)
-        followed = await ask(self._transport, worker, tasks.follow, question, Followed, TASK_S)
+        followed = await ask(self.transport, worker, tasks.follow, question, Followed, TASK_S)
         if followed.slice:
-            self._ledger.absorb(followed.slice, of=order.identity)
+            self.ledger.absorb(followed.slice, of=order.identity)
         if followed.more:
             # It is not over before all of it is here.
-            if self._ledger.cursor(order.identity) == after:
+            if self.ledger.cursor(order.identity) == after:
                 return campaign.kept_silent("it says that it has more, and sends nothing new")
             campaign.answered_at = self._now()
             return 0.0
@@ -297,17 +280,17 @@ class Coordinator:
 
     async def _halt(self) -> None:
         """Tell every host that is not at its end to stop, all at once and for a few seconds."""
-        halts = [self._halt_one(campaign) for campaign in self._campaigns if not campaign.is_over]
+        halts = [self._halt_one(campaign) for campaign in self.campaigns if not campaign.is_over]
         await asyncio.gather(*halts)
-        self._listener.changed(self.progress())
+        self.listener.changed(self.progress())
 
     async def _halt_one(self, campaign: HostCampaign) -> None:
-        worker = self._roster.worker_of(campaign.host.identity)
+        worker = self.roster.worker_of(campaign.host.identity)
         if worker is None:
             return
         try:
             request = Halt(campaign.order.fleet, campaign.order.place)
-            status = await ask(self._transport, worker, tasks.halt, request, Status, HALT_S)
+            status = await ask(self.transport, worker, tasks.halt, request, Status, HALT_S)
             campaign.answered(status, 0.0)
         except (NoAnswer, EquipoiseError) as error:
             campaign.kept_silent(str(error))

@@ -76,12 +76,7 @@ async def prepared_hosts(
 ) -> HostComparison:
     """Compare the files of a plan on every host, and ship what is to be shipped.
 
-    Parameters
-    ----------
-    files
-        Files of the plan as this machine has them.
-    folder
-        Working folder of the plan on this machine.
+    ``files`` are those of the plan as this machine has them, ``folder`` its working folder here.
 
     Raises
     ------
@@ -138,16 +133,10 @@ def compare_hosts(
     *,
     ship: bool,
 ) -> HostComparison:
-    """Decide which hosts may be compared.
+    """Decide which hosts may be compared; ``ship`` says whether files that differ are shipped.
 
-    Parameters
-    ----------
-    files
-        Files of the plan as the coordinator has them (`files_of`).
-    introductions, inventories
-        Answers of the hosts, in one order. A host of another version need not be examined.
-    ship
-        Whether files that differ are shipped.
+    ``files`` are those of the plan as the coordinator has them (`files_of`). Introductions and
+    inventories are in one order; that of a host of another version is not needed.
     """
     comparable: list[ComparableHost] = []
     refused: list[RefusedHost] = []

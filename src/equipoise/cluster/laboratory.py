@@ -113,13 +113,13 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         fill_working_folder(order.shipped, folder.working_folder)
     folder.store(stored)
     before = folder.progress()
-    folder.write_progress(
-        Progress(order.session)
-        if before is None
-        else Progress(order.session, run=before.run, blocks=before.blocks, trials=before.trials)
-    )
+    progress = Progress(order.session)
+    if before is not None:
+        progress = replace(progress, run=before.run, blocks=before.blocks, trials=before.trials)
+    folder.write_progress(progress)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-    flags |= os.O_TRUNC if _is_long(folder.log) else 0
+    if folder.log.exists() and folder.log.stat().st_size > _MOST_LOG_BYTES:
+        flags |= os.O_TRUNC
     log = os.open(folder.log, flags, 0o600)
     try:
         # With -P the working folder is no place for modules: a user's random.py may lie there.
@@ -137,13 +137,6 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         os.close(log)
     # Reaped when it ends, if this process is still there then.
     threading.Thread(target=process.wait, name="equipoise-reaper", daemon=True).start()
-
-
-def _is_long(log: Path) -> bool:
-    try:
-        return log.stat().st_size > _MOST_LOG_BYTES
-    except FileNotFoundError:
-        return False
 
 
 def undisturbed_environment() -> dict[str, str]:

@@ -77,11 +77,8 @@ class Places(Struct, frozen=True):
 def portable(plan: Plan, builds: Sequence[str] = ()) -> str:
     """Return a plan as an order has it.
 
-    Parameters
-    ----------
-    builds
-        Folders in which this machine has built the levels of a study, in the order of
-        `portable_builds`.
+    ``builds`` are the folders in which this machine has built the levels of a study, in the order
+    of `portable_builds`.
     """
     places = Places(plan.measure.working_folder, tuple(builds))
     document = msgspec.to_builtins(plan)
@@ -92,12 +89,7 @@ def portable(plan: Plan, builds: Sequence[str] = ()) -> str:
 def portable_builds(lines: Mapping[str, str], folder: str) -> tuple[Build, ...]:
     """Return what every host builds itself.
 
-    Parameters
-    ----------
-    lines
-        Line that builds each level, by the level's name, with the paths of this machine.
-    folder
-        Working folder of the plan.
+    ``lines`` build the levels, by name, with the paths of this machine; ``folder`` is the plan's.
     """
     places = Places(folder)
     return tuple(Build(level, places.portable(line)) for level, line in lines.items())

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -146,35 +146,10 @@ class Lost(Exception):
     """The worker of a task is gone, and its answer with it."""
 
 
-class Workers(Protocol):
-    """What the strata need of a cluster."""
-
-    def threads(self) -> Mapping[str, int]:
-        """Return the number of threads of each worker that is there, by its address."""
-
-    def start(self, worker: str, request: bytes) -> Any:
-        """Start a task on one worker."""
-
-    def wait(self, tasks: Sequence[Any]) -> None:
-        """Return once a task has ended, or after `POLL_S`."""
-
-    def has_ended(self, task: Any) -> bool:
-        """Return whether there is an answer, or an error."""
-
-    def answer(self, task: Any) -> bytes:
-        """Return the answer of a task that has ended; raise `Lost` if its worker was lost."""
-
-    def forget(self, tasks: Iterable[Any]) -> None:
-        """End tasks whose answers nobody needs."""
-
-
-def judge_on(workers: Workers, rows: Mapping[str, StratumRows]) -> JudgeStrata:
+def judge_on(workers: DaskWorkers, rows: Mapping[str, StratumRows]) -> JudgeStrata:
     """Return what judges the strata of a log on workers.
 
-    Parameters
-    ----------
-    rows
-        Where the rows of each stratum lie, for workers that see the same files.
+    ``rows`` says where the rows of each stratum lie, for workers that see the same files.
     """
 
     def judge(
@@ -201,7 +176,7 @@ class _Judging:
 
     def __init__(
         self,
-        workers: Workers,
+        workers: DaskWorkers,
         names: Sequence[str],
         request: Callable[[str, int], bytes],
         progress: Progress,
@@ -333,7 +308,7 @@ class DaskWorkers:
         return bool(task.done())
 
     def answer(self, task: Any) -> bytes:
-        """Return the bytes that a task returned."""
+        """Return the answer of a task that has ended; raise `Lost` if its worker was lost."""
         try:
             content = task.result()
         except (self._distributed.KilledWorker, CancelledError) as error:
@@ -356,7 +331,7 @@ class DaskWorkers:
         return content
 
     def forget(self, tasks: Iterable[Any]) -> None:
-        """Cancel tasks."""
+        """End tasks whose answers nobody needs."""
         self._client.cancel([*tasks], force=True)
 
     @property

@@ -155,17 +155,10 @@ class DaskTransport:
 
 
 async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
-    """Await what Dask promises.
+    """Await what Dask promises; raise `ConnectionAbortedError` if Dask cancels it.
 
     A client that gives its scheduler up closes itself, and cancels what waits for it. Without this
     the follower of a host would take that for its own end.
-
-    Raises
-    ------
-    ConnectionAbortedError
-        Dask cancelled it.
-    TimeoutError
-        It took too long.
     """
     try:
         return await asyncio.wait_for(request, timeout_s)

@@ -20,7 +20,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from equipoise.files.state import HOST_VARIABLE
 
@@ -62,23 +62,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def worker_command(options: argparse.Namespace) -> list[str]:
     """Return the command line of the worker."""
-    tls = {"--tls-ca-file": options.tls_ca, "--tls-cert": options.tls_cert}
-    tls["--tls-key"] = options.tls_key
+    tls = (
+        ("--tls-ca-file", options.tls_ca),
+        ("--tls-cert", options.tls_cert),
+        ("--tls-key", options.tls_key),
+    )
     return [
         *(sys.executable, "-m", "distributed.cli.dask_worker", options.scheduler),
         *("--no-nanny", "--no-dashboard", "--nworkers", "1", "--nthreads", str(THREADS)),
         # What a task holds is a slice of bounded size; a limit would only pause the worker.
         *("--memory-limit", "0"),
-        *(word for option, file in tls.items() if file for word in (option, file)),
+        *(word for option, file in tls if file for word in (option, file)),
     ]
-
-
-def delays() -> Iterator[float]:
-    """Return the seconds before each new start: they double up to the longest, for ever."""
-    delay = FIRST_DELAY_S
-    while True:
-        yield delay
-        delay = min(LONGEST_DELAY_S, 2 * delay)
 
 
 async def supervise(
@@ -86,22 +81,19 @@ async def supervise(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Run a worker again and again; it ends by cancellation only.
+    """Run a worker again and again, at growing intervals; it ends by cancellation only.
 
-    Parameters
-    ----------
-    run
-        Runs one worker to its end and returns how it ended.
+    ``run`` runs one worker to its end and returns how it ended.
     """
-    waits = delays()
+    delay = FIRST_DELAY_S
     while True:
         began = clock()
         ending = await run()
         if clock() - began >= LONG_LIFE_S:
-            waits = delays()
-        delay = next(waits)
+            delay = FIRST_DELAY_S
         log.info("the worker ended (%s); the next one starts in %g s", ending, delay)
         await sleep(delay)
+        delay = min(LONGEST_DELAY_S, 2 * delay)
 
 
 async def run_worker(command: Sequence[str], environment: dict[str, str]) -> str:

@@ -90,15 +90,6 @@ def holding_one_at_a_time(
     )
 
 
-def file_order(library: str, preloaded: str) -> Source:
-    """Return the source that is the order in which folders list their files.
-
-    ``library`` is the path of ``FILE_ORDER_LIBRARY``; ``preloaded`` is what ``LD_PRELOAD`` names
-    anyway.
-    """
-    return Source(FILE_ORDER, {PRELOAD_VARIABLE: f"{library} {preloaded}".strip()})
-
-
 def not_tried(name: str, reason: str, hint: str) -> CampaignWarning:
     """Return the warning that a source cannot be tried, and why."""
     return CampaignWarning(

@@ -15,7 +15,6 @@ from equipoise.model.plan import (
     FEWEST_RANKED,
     PRIMARY_METRIC,
     WHY_STUDY,
-    Condition,
     Judgement,
     Measure,
     Output,
@@ -29,17 +28,10 @@ from equipoise.model.safe_text import visible
 
 
 def joined_bisect_lines(lines: Mapping[str, str]) -> dict[str, str]:
-    """Return lines that each bisect one benchmark, joined to one line that bisects them all.
+    """Return the line that bisects each benchmark, the same for all that one line can bisect.
 
-    Parameters
-    ----------
-    lines
-        Line of each benchmark, by its name. They differ in ``--metrics`` with a tool, and else in
-        the command. Other lines are returned as they are.
-
-    Returns
-    -------
-        The line of each benchmark: the same one for all that it bisects.
+    ``lines`` has a line for each benchmark, by its name. Those that are joined differ in
+    ``--metrics`` with a tool, and else in the command. Other lines are returned as they are.
     """
     # A placeholder of a value is no word to be quoted anew.
     if len(lines) < 2 or any("$" in line for line in lines.values()):
@@ -67,10 +59,9 @@ def _joined_by_command(lines: Sequence[Sequence[str]], names: Sequence[str]) -> 
     options = list(lines[0][:at])
     if any(list(line[: line.index("--")]) != options for line in lines):
         return None
-    joined = options
     for line, name in zip(lines, names, strict=True):
-        joined = [*joined, "--bench", f"{name}={shlex.join(line[at + 1 :])}"]
-    return joined
+        options += ["--bench", f"{name}={shlex.join(line[at + 1 :])}"]
+    return options
 
 
 def bisect_line(
@@ -84,19 +75,16 @@ def bisect_line(
 ) -> str:
     """Return the line that finds which commit between two made a difference.
 
-    Parameters
-    ----------
-    bad
-        By default the working tree.
-    kind
-        Tool that reads the results of benchmarks, of which ``metric`` is one then.
+    ``bad`` is by default the working tree; ``kind`` is the tool that reads the results of
+    benchmarks, of which ``metric`` is one then.
     """
-    words = ["equipoise", "bisect", "--good", good]
-    words += [] if bad is None else ["--bad", bad]
-    words += [] if build is None else ["--build", build]
-    words += [] if kind is None else ["--kind", kind]
-    words += [] if metric == PRIMARY_METRIC else ["--metrics", metric]
-    return shell_line([*words, "--", *command])
+    options = _changed(
+        ("--bad", bad, None),
+        ("--build", build, None),
+        ("--kind", kind, None),
+        ("--metrics", metric, PRIMARY_METRIC),
+    )
+    return shell_line(["equipoise", "bisect", "--good", good, *options, "--", *command])
 
 
 def command_of_plan(plan: Plan) -> str | None:
@@ -115,14 +103,9 @@ def command_of_document(document: ResultDocument) -> str:
     """Return the command that runs a campaign again, as far as its document knows it."""
     if document.imported is not None:
         return shell_line(["equipoise", "import", *after_options(document.imported.source.files)])
-    if document.functions is not None:
-        return document.functions.again
-    if document.gate is not None:
-        return document.gate.again
-    if document.searches:
-        return document.searches[0].again
-    if document.history is not None:
-        return document.history.again
+    for part in (document.functions, document.gate, *document.searches, document.history):
+        if part is not None:
+            return part.again
     if document.fleet is not None and document.fleet.again:
         return document.fleet.again
     if document.run.study == OS_STUDY:
@@ -171,7 +154,7 @@ def after_options(words: Sequence[str]) -> list[str]:
 def _compare_line(plan: Plan) -> str:
     """Return the line that makes a plan of ``compare`` again, coin and working folder included."""
     words = ["equipoise", "compare", *_cluster(plan), *_options(plan)]
-    commands = [shlex.join(condition.command) for condition in _without_control(plan)]
+    commands = [shlex.join(plan.conditions[place].command) for place in plan.described]
     folder = shell_line([plan.measure.working_folder])
     return f"cd {folder} && {shell_line_with_placeholders([*words, *after_options(commands)])}"
 
@@ -180,7 +163,7 @@ def _os_line(plan: Plan) -> str:
     """Return the line that runs the same rows of ``equipoise os`` again."""
     names = ",".join(condition.name for condition in plan.conditions)
     words = ["equipoise", "os", *_cluster(plan), "--only", names, "--seed", str(plan.seed)]
-    if any(QUICK.batching.options == condition.command[-4:] for condition in plan.conditions):
+    if any(QUICK.options == condition.command[-4:] for condition in plan.conditions):
         words.append("--quick")
     usual = Measure(plan.measure.working_folder)
     words += _changed(
@@ -218,7 +201,7 @@ def _cluster(plan: Plan) -> tuple[str, ...]:
 
 def _options(plan: Plan) -> Iterator[str]:
     yield from ("--seed", str(plan.seed))
-    conditions = _without_control(plan)
+    conditions = [plan.conditions[place] for place in plan.described]
     if any(condition.name != shlex.join(condition.command) for condition in conditions):
         for condition in conditions:
             yield from ("-n", condition.name)
@@ -265,16 +248,11 @@ def _usual_budget(plan: Plan) -> float | None:
     return ONE_COMMAND.budget_s if plan.stopping.blocks_before_budget else None
 
 
-def _without_control(plan: Plan) -> list[Condition]:
-    """Return the conditions without the control, which is made of the baseline."""
-    return [condition for place, condition in enumerate(plan.conditions) if place != plan.control]
-
-
 def _measuring(measure: Measure) -> Iterator[str]:
     usual = Measure(measure.working_folder)
-    yield from _changed(("--input", measure.input, None))
-    yield from _changed(("--output", _output_kind(measure.output), _output_kind(usual.output)))
     yield from _changed(
+        ("--input", measure.input, None),
+        ("--output", _output_kind(measure.output), _output_kind(usual.output)),
         ("--timeout", measure.timeout_s, usual.timeout_s),
         ("--warmup", measure.warmup, usual.warmup),
     )

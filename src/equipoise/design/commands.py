@@ -162,8 +162,8 @@ def contrasts_of(
         if condition.levels[factor] == first[factor]
     ]
     contrasts: list[Contrast] = []
-    for place, (condition, setting) in enumerate(zip(conditions, settings, strict=True)):
-        if condition.levels[factor] == first[factor]:
+    for place, setting in enumerate(settings):
+        if place in baselines:
             continue
         # Either command may be without a parameter: only values that both have must be equal.
         agreeing = (one for one in baselines if _agree(settings[one], setting))
@@ -184,11 +184,8 @@ def _others(levels: Mapping[str, str], factor: str) -> dict[str, str]:
 
 
 def _chosen_pair(pair: str, conditions: int) -> Contrast:
-    positions = pair.split(":")
-    if len(positions) == 2 and all(
-        position.isascii() and position.isdigit() for position in positions
-    ):
-        baseline, candidate = (int(position) - 1 for position in positions)
+    if re.fullmatch("[0-9]+:[0-9]+", pair):
+        baseline, candidate = (int(position) - 1 for position in pair.split(":"))
         if baseline != candidate and {baseline, candidate} <= set(range(conditions)):
             return Contrast(baseline, candidate)
     raise UnusableInput(
@@ -223,24 +220,23 @@ class _FilledCommand(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return self.words if isinstance(self.words, str) else shlex.join(self.words)
+        return _text(self.words)
 
 
 def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
     """Yield each command with each combination of the values that make a difference to it."""
-    around = [_around(options, place) for place in range(len(options.commands))]
+    texts_of_each = [
+        (*_parts(command), *_around(options, place))
+        for place, command in enumerate(options.commands)
+    ]
     for key in options.parameters:
-        if not any(
-            _mentions((*_parts(command), *lines), key)
-            for command, lines in zip(options.commands, around, strict=True)
-        ):
+        if not any(_mentions(texts, key) for texts in texts_of_each):
             raise UnusableInput(
                 f"no command mentions the parameter {{{key}}}",
                 hint=f"write {{{key}}} where its value belongs, or leave the parameter out",
             )
     labels, factor = _labels(options), _command_factor(options)
-    for place, (command, lines) in enumerate(zip(options.commands, around, strict=True)):
-        texts = (*_parts(command), *lines)
+    for place, (command, texts) in enumerate(zip(options.commands, texts_of_each, strict=True)):
         named = {factor: labels[place]} if options.parameters and len(labels) > 1 else {}
         seen: set[tuple[str, ...]] = set()
         for values in itertools.product(*options.parameters.values()):
@@ -254,6 +250,10 @@ def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
             yield _FilledCommand(
                 parts[0] if isinstance(command, str) else parts, named | used, setting, place
             )
+
+
+def _text(command: str | tuple[str, ...]) -> str:
+    return command if isinstance(command, str) else shlex.join(command)
 
 
 def _parts(command: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -277,9 +277,7 @@ def _labels(options: CompareOptions) -> list[str]:
 
     Its name; else its program, where those of all commands differ; else the command itself.
     """
-    texts = [
-        command if isinstance(command, str) else shlex.join(command) for command in options.commands
-    ]
+    texts = list(map(_text, options.commands))
     programs = [os.path.basename(text.split()[0]) if text.split() else "" for text in texts]
     short = programs if len(texts) > 1 and len(set(programs)) == len(texts) else texts
     chosen = options.names if len(options.names) <= len(texts) else ()
@@ -350,10 +348,9 @@ def _environments(
             f"--env {for_each[0]!r} sets nothing",
             hint="leave it out; an empty one stands for a command without, beside one with",
         )
-    templates = _one_for_each(for_each, "--env", options, commands)
     environments = [
-        {} if text is None else _assignments(_fill(text, command.setting))
-        for text, command in zip(templates, commands, strict=True)
+        {} if text is None else _assignments(text)
+        for text in _filled_for_each(for_each, "--env", options, commands)
     ]
     positions = {str(index + 1): index for index in range(len(names))}
     positions |= {name: index for index, name in enumerate(names)}
@@ -397,15 +394,10 @@ _HOOKS = ("setup", "prepare", "conclude", "cleanup")
 
 
 def _hooks(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[Hooks]:
-    columns: list[Sequence[str | None]] = []
-    for option in _HOOKS:
-        templates = _one_for_each(getattr(options, option), f"--{option}", options, commands)
-        columns.append(
-            [
-                None if text is None else _fill(text, command.setting)
-                for text, command in zip(templates, commands, strict=True)
-            ]
-        )
+    columns = (
+        _filled_for_each(getattr(options, option), f"--{option}", options, commands)
+        for option in _HOOKS
+    )
     hooks = [Hooks(*lines) for lines in zip(*columns, strict=True)]
     return [_with_setup_repeated(hook) for hook in hooks] if repeated_setup(options) else hooks
 
@@ -434,6 +426,19 @@ def _with_setup_repeated(hooks: Hooks) -> Hooks:
         return hooks
     then = "" if hooks.prepare is None else f" && ({hooks.prepare}\n)"
     return replace(hooks, setup=None, prepare=f"({hooks.setup}\n){then}" if then else hooks.setup)
+
+
+def _filled_for_each(
+    lines: Sequence[str],
+    option: str,
+    options: CompareOptions,
+    commands: Sequence[_FilledCommand],
+) -> list[str | None]:
+    templates = _one_for_each(lines, option, options, commands)
+    return [
+        None if text is None else _fill(text, command.setting)
+        for text, command in zip(templates, commands, strict=True)
+    ]
 
 
 def _one_for_each(

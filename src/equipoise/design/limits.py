@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from equipoise.design.coin import LARGEST_SEED, fresh_seed
 from equipoise.model.errors import UnusableInput
@@ -129,7 +129,7 @@ class CampaignLimits(Struct, frozen=True):
 
     def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
         """Return these numbers, with those that are not given taken from ``defaults``."""
-        return _with_known(defaults, {name: getattr(self, name) for name in self.__struct_fields__})
+        return _with_known(defaults, asdict(self))
 
     def drawn_seed(self) -> int:
         """Return the seed; a fresh one if none is given."""

@@ -20,12 +20,15 @@ ALPHA, MIN_EFFECT = 0.05, 5.0
 """Defaults of `equipoise os`; the effect in percent."""
 
 
-class Batching(Struct, frozen=True):
-    """Amount that one process of a probe measures."""
+class Form(Struct, frozen=True):
+    """Amount that a campaign measures, and each process of a probe."""
 
     batches: int
+    """Batches in one process."""
     batch_ms: int
     """Approximate time of a batch."""
+    blocks: int
+    budget_s: float
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -33,17 +36,9 @@ class Batching(Struct, frozen=True):
         return ("--batches", str(self.batches), "--batch-ms", str(self.batch_ms))
 
 
-class Form(Struct, frozen=True):
-    """Amount that a campaign measures."""
-
-    batching: Batching
-    blocks: int
-    budget_s: float
-
-
-QUICK = Form(Batching(batches=7, batch_ms=4), blocks=13, budget_s=42.0)
+QUICK = Form(batches=7, batch_ms=4, blocks=13, budget_s=42.0)
 """A process start and about 35 ms for each trial: less than a minute for all rows."""
-FULL = Form(Batching(batches=11, batch_ms=10), blocks=15, budget_s=230.0)
+FULL = Form(batches=11, batch_ms=10, blocks=15, budget_s=230.0)
 """Less than five minutes for all rows."""
 
 
@@ -67,13 +62,13 @@ def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRo
 
 
 def conditions_of_rows(
-    rows: Sequence[ProbeRow], program: Path, batching: Batching
+    rows: Sequence[ProbeRow], program: Path, form: Form
 ) -> tuple[Condition, ...]:
     """Return a condition for each row, named as the row."""
     return tuple(
         Condition(
             name=row.name,
-            command=(str(program), row.probe, *row.options, *batching.options),
+            command=(str(program), row.probe, *row.options, *form.options),
             levels={CLASS: row.group, PROBE: row.probe, PLACEMENT: row.placement},
             reports=(row.metric,),
         )

@@ -62,12 +62,11 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
         raise study.places.key("workload", "server", absent.key).fail(
             f"there is no program '{absent.what}' on the PATH", absent.hint
         )
-    compared = study.compared
+    baselines = {} if study.compared is None else {study.compared.factor: study.compared.baseline}
     warnings: list[CampaignWarning] = []
     factors: list[Factor] = []
     for factor in study.factors:
-        is_compared = compared is not None and compared.factor == factor.name
-        place = study.places.table("factors", factor.name)
+        baseline = baselines.get(factor.name)
         present: list[Level] = []
         for level in factor.levels:
             missing = what_is_missing(level, site)
@@ -75,7 +74,7 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
                 present.append(level)
                 continue
             what = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
-            if is_compared and compared is not None and compared.baseline == level.name:
+            if level.name == baseline:
                 raise study.places.table("factors", factor.name, level.name).fail(
                     f"the baseline {what}", missing.hint
                 )
@@ -84,10 +83,10 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
                 CampaignWarning("level_missing", f"{what}; it is left out", missing.hint)
             )
         if not present:
-            raise place.fail(
+            raise study.places.table("factors", factor.name).fail(
                 f"no level of {factor.name} can run here: {warnings[-1].summary}", warnings[-1].hint
             )
-        if is_compared and len(present) == 1 < len(factor.levels):
+        if baseline is not None and len(present) == 1 < len(factor.levels):
             raise left_out.fail(
                 f"nothing is left to compare {present[0].name} with: {warnings[-1].summary}",
                 warnings[-1].hint,

@@ -66,7 +66,9 @@ def environment_fault(error: OSError) -> UnusableInput | None:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return UnusableInput(
             f"no space is left on the disk{' of ' + name if name else ''}",
-            hint=f"make room there; temporary files lie in {_temporary_folder()} (TMPDIR)",
+            # Asking for the usual folder would try to write to it.
+            hint=f"make room there; temporary files lie in {os.environ.get('TMPDIR') or '/tmp'} "
+            "(TMPDIR)",
         )
     if _is_without_temporary_folder(error):
         return UnusableInput(
@@ -79,8 +81,3 @@ def environment_fault(error: OSError) -> UnusableInput | None:
             hint="raise `ulimit -u`, or end some processes",
         )
     return None
-
-
-def _temporary_folder() -> str:
-    # Asking for the usual one would try to write to it.
-    return os.environ.get("TMPDIR") or "/tmp"

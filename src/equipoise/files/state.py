@@ -115,10 +115,8 @@ def _below(around: int, part: str) -> int:
 def this_host(name: str | None = None) -> HostReference | None:
     """Return this host; ``None`` where the state folder cannot keep its identity.
 
-    Parameters
-    ----------
-    name
-        What its user calls it; by default what ``EQUIPOISE_HOST`` says, else the machine's name.
+    ``name`` is what its user calls it; by default what ``EQUIPOISE_HOST`` says, else the machine's
+    name.
     """
     try:
         identity = _identity()
@@ -135,10 +133,7 @@ def host_name() -> str:
 def _identity() -> str:
     """Return the stored identity; the first of several processes that ask stores it.
 
-    Raises
-    ------
-    OSError, StateFolderUnusable
-        It cannot be stored, or what is stored is none.
+    Raise `OSError` or `StateFolderUnusable` if it cannot be stored, or what is stored is none.
     """
     own = _file_of_this_machine()
     with open_state(HOSTS) as folder:

@@ -11,6 +11,7 @@ import errno
 import os
 import secrets
 import select
+import shutil
 import stat
 import time
 from pathlib import Path
@@ -86,12 +87,12 @@ def _replace(target: str, content: bytes, old: os.stat_result | None) -> None:
         _write_beside(unfinished, content, old)
         os.rename(unfinished, target)
     except OSError as error:
-        _remove(unfinished)
+        Path(unfinished).unlink(missing_ok=True)
         if old is None or error.errno not in _NO_FILE_BESIDE:
             raise
         _write_in_place(target, content)
     except BaseException:
-        _remove(unfinished)
+        Path(unfinished).unlink(missing_ok=True)
         raise
 
 
@@ -106,11 +107,6 @@ def _write_beside(unfinished: str, content: bytes, old: os.stat_result | None) -
             os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
         _write_all(descriptor, content)
         os.fsync(descriptor)
-
-
-def _remove(unfinished: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(unfinished)
 
 
 def _write_in_place(target: str, content: bytes) -> None:
@@ -150,3 +146,11 @@ def _write_all(descriptor: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def remove_below(folder: int, name: str) -> None:
+    """Remove what an open folder holds under a name; no symbolic link is followed."""
+    if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
+        shutil.rmtree(name, ignore_errors=True, dir_fd=folder)
+    else:
+        os.unlink(name, dir_fd=folder)

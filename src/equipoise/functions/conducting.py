@@ -72,21 +72,10 @@ def compare_functions(
 ) -> RunRecord:
     """Compare functions, or describe one, and return the record of the campaign.
 
-    Parameters
-    ----------
-    options_of_commands
-        Options that the user gave and that commands alone have; those that are false were not
-        given.
-
-    Raises
-    ------
-    UnusableInput
-        Not all of ``commands`` are functions, one of them cannot be compared, or an option does not
-        fit.
-    ConditionFailed
-        A function failed.
-    KeyboardInterrupt
-        The user interrupted it; every finished trial is in the ledger.
+    ``options_of_commands`` are those that commands alone have; those that are false were not given.
+    Raise `UnusableInput` if not all of ``commands`` are functions, one of them cannot be compared,
+    or an option does not fit; `ConditionFailed` if a function failed; `KeyboardInterrupt` if the
+    user interrupted it: every finished trial is then in the ledger.
     """
     functions = [one for one in commands if callable(one)]
     if len(functions) < len(commands) or not functions:
@@ -110,19 +99,9 @@ def compare_pieces(
 ) -> RunRecord:
     """Compare pieces of code, or describe one, and return the record of the campaign.
 
-    Parameters
-    ----------
-    available
-        Values of names that the code may use.
-
-    Raises
-    ------
-    UnusableInput
-        There is no piece, or one of them cannot be compared.
-    ConditionFailed
-        A piece of code failed.
-    KeyboardInterrupt
-        The user interrupted it; every finished trial is in the ledger.
+    ``available`` are values of names that the code may use. Raise `UnusableInput` if there is no
+    piece, or one of them cannot be compared; `ConditionFailed` if a piece of code failed;
+    `KeyboardInterrupt` if the user interrupted it: every finished trial is then in the ledger.
     """
     sides = code_sides(codes, setup, available, request.names)
     return _compare(sides, setup or None, request)
@@ -161,12 +140,8 @@ def functions_plan(
 ) -> Plan:
     """Return the plan that compares functions, or describes one; the first is the baseline.
 
-    ``setup`` is the code of the setup, or the name of its function.
-
-    Raises
-    ------
-    UnusableInput
-        The limits contradict each other.
+    ``setup`` is the code of the setup, or the name of its function. Raise `UnusableInput` if the
+    limits contradict each other.
     """
     limits = request.limits
     fresh_calls = any(one.changes for one in examined) and any(side.can_renew for side in sides)

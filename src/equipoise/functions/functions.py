@@ -81,17 +81,9 @@ def function_sides(
 ) -> tuple[Side, ...]:
     """Return functions ready to send.
 
-    Parameters
-    ----------
-    setup
-        Function that makes the argument of each call; without it there is no argument.
-    names
-        Names of the functions; by default their own.
-
-    Raises
-    ------
-    UnusableInput
-        A function cannot be sent to another process, or calling it runs nothing.
+    ``setup`` makes the argument of each call; without it there is no argument. ``names`` are by
+    default those of the functions themselves. Raise `UnusableInput` if a function cannot be sent to
+    another process, or calling it runs nothing.
     """
     if setup is not None and not callable(setup):
         raise UnusableInput(
@@ -114,15 +106,8 @@ def code_sides(
 ) -> tuple[Side, ...]:
     """Return pieces of code ready to send, each with a setup of its own.
 
-    Parameters
-    ----------
-    available
-        Values of names that the code may use; only those that it uses are sent.
-
-    Raises
-    ------
-    UnusableInput
-        A piece is empty or no Python, or a name that it uses cannot be sent.
+    ``available`` are values of names that the code may use; only those that it uses are sent. Raise
+    `UnusableInput` if a piece is empty or no Python, or a name that it uses cannot be sent.
     """
     setup_tree = _parsed(setup, "setup")
     if setup and not setup_tree.body:

@@ -88,12 +88,8 @@ def prepared_processes(
 ) -> Iterator[PreparedProcesses]:
     """Make what runs functions in fresh processes, with a private folder for all of them.
 
-    Parameters
-    ----------
-    environment_of
-        Returns the environment of the process of a block.
-    following
-        Returns the keys of the blocks that will probably come next, beginning with one.
+    ``environment_of`` returns the environment of the process of a block, ``following`` the keys of
+    the blocks that will probably come next, beginning with one.
     """
     clear_leftovers()
     with (

@@ -51,13 +51,9 @@ class Examined(Struct, frozen=True):
 def examine(sides: Sequence[Side], *, timeout_s: float) -> tuple[Examined, ...]:
     """Run each function by itself, in a process that may take ``timeout_s``.
 
-    Raises
-    ------
-    UnusableInput
-        A function cannot be loaded in a fresh process, its call runs nothing, or each call takes
-        longer than the one before.
-    ConditionFailed
-        A function or its setup raises, takes too long or ends its process.
+    Raise `UnusableInput` if a function cannot be loaded in a fresh process, its call runs nothing,
+    or each call takes longer than the one before; `ConditionFailed` if a function or its setup
+    raises, takes too long or ends its process.
     """
     keys = [(_EXAMINATION, number) for number in range(len(sides))]
     environment = base_environment()

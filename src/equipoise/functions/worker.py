@@ -55,16 +55,9 @@ class Failed(Exception):
 class Timer:
     """One function with its timing loop.
 
-    Parameters
-    ----------
-    number
-        Place of the function among all.
-    side
-        What the caller sent of it (``equipoise.functions.functions.Side``).
-    fresh_calls
-        Whether the setup runs, and the names have their first values, before each call.
-    clock
-        Nanoseconds, for the batches.
+    ``number`` is its place among all, ``side`` what the caller sent of it
+    (``equipoise.functions.functions.Side``). With ``fresh_calls`` the setup runs, and the names
+    have their first values, before each call. ``clock`` returns nanoseconds, for the batches.
     """
 
     def __init__(
@@ -189,17 +182,10 @@ def measured(
 ) -> list[list[int]]:
     """Return the nanoseconds of every batch of each function, in order.
 
-    Parameters
-    ----------
-    running
-        Gets the number of each function before it runs: who reads it knows which one ended the
-        process.
-    definitions
-        Functions in the order in which they are defined.
-    rounds
-        For each round, the functions in the order of their batches.
-    calls
-        Number of calls in a batch of each function.
+    ``definitions`` are the functions in the order in which they are defined, ``rounds`` those of
+    each round in the order of their batches, ``calls`` the number of calls in a batch of each.
+    ``running`` gets the number of each function before it runs: who reads it knows which one ended
+    the process.
     """
     timers = {}
     for number in definitions:

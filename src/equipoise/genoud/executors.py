@@ -19,6 +19,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -48,10 +49,11 @@ PATIENCE_S = 30.0
 """Seconds that a cluster may be without any worker."""
 
 
-def batch_evaluator(
-    evaluate: Evaluate, executor: Any = None, *, batch_size: int | None = None
-) -> BatchEvaluator:
-    """Return an evaluator of populations that uses the executor.
+class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
+    """Function of candidates (candidates, n) that returns values (candidates, criteria).
+
+    Use it in a ``with`` block: it may own a pool, or hold data on a cluster.
+    ``evaluations`` counts the candidates.
 
     Parameters
     ----------
@@ -72,35 +74,13 @@ def batch_evaluator(
         ``executor`` is nothing of the kind, the function cannot be sent to other processes, or
         the cluster has no worker.
     """
-    if batch_size is not None and batch_size < 1:
-        raise UnusableInput(f"batch_size is {batch_size}", hint="give 1 or more")
-    return BatchEvaluator(_transport(evaluate, executor), batch_size)
 
-
-def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
-    if executor is None or isinstance(executor, ThreadPoolExecutor):
-        return Local(evaluate, executor)
-    # A client exists only where distributed is imported: that heavy import is never made here.
-    distributed = sys.modules.get("distributed")
-    if distributed is not None and isinstance(executor, distributed.Client):
-        return Cluster(pack(evaluate), executor)
-    if not callable(getattr(executor, "submit", None)):
-        raise UnusableInput(
-            f"executor is {type(executor).__name__}, which has no submit",
-            hint="give an executor of concurrent.futures or a dask.distributed Client",
-        )
-    return Pool(pack(evaluate), executor)
-
-
-class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
-    """Function of candidates (candidates, n) that returns values (candidates, criteria).
-
-    Use it in a ``with`` block: it may own a pool, or hold data on a cluster.
-    ``evaluations`` counts the candidates.
-    """
-
-    def __init__(self, transport: Local | Cluster | Pool, batch_size: int | None) -> None:
-        self._transport = transport
+    def __init__(
+        self, evaluate: Evaluate, executor: Any = None, *, batch_size: int | None = None
+    ) -> None:
+        if batch_size is not None and batch_size < 1:
+            raise UnusableInput(f"batch_size is {batch_size}", hint="give 1 or more")
+        self._transport = _transport(evaluate, executor)
         self._batch_size = batch_size
         self.evaluations = 0
 
@@ -128,6 +108,21 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     def __exit__(self, *_: object) -> None:
         """Release what was made for the evaluation; the caller's executor stays open."""
         self._transport.close()
+
+
+def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
+    if executor is None or isinstance(executor, ThreadPoolExecutor):
+        return Local(evaluate, executor)
+    # A client exists only where distributed is imported: that heavy import is never made here.
+    distributed = sys.modules.get("distributed")
+    if distributed is not None and isinstance(executor, distributed.Client):
+        return Cluster(pack(evaluate), executor)
+    if not callable(getattr(executor, "submit", None)):
+        raise UnusableInput(
+            f"executor is {type(executor).__name__}, which has no submit",
+            hint="give an executor of concurrent.futures or a dask.distributed Client",
+        )
+    return Pool(pack(evaluate), executor)
 
 
 class Local:
@@ -211,11 +206,10 @@ class Pool:
                 future.cancel()
 
     def _payload_to_send(self, is_missing: bool) -> Payload:
-        if is_missing:
-            return self._payload
-        if self._to_send == 0:
-            return self._payload.reference()
-        self._to_send -= 1
+        if not is_missing:
+            if self._to_send == 0:
+                return replace(self._payload, data=None)
+            self._to_send -= 1
         return self._payload
 
     def _replace(self, losses: int, error: BrokenExecutor) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.genoud.executors import batch_evaluator
+from equipoise.genoud.executors import BatchEvaluator
 from equipoise.genoud.options import MOST_PARAMETERS, SearchOptions, checked_operators, whole
 from equipoise.genoud.polish import Polisher
 from equipoise.genoud.search import Generation, search
@@ -136,30 +136,15 @@ def genoud(
             "several values",
             hint="give P9 the weight 0",
         )
-    options = SearchOptions(
-        nvars,
-        maximize=maximize,
-        population=population,
-        generations=generations,
-        wait_generations=wait_generations,
-        hard_generation_limit=hard_generation_limit,
-        bounds=bounds,
-        boundary_enforcement=boundary_enforcement,
-        starting_values=starting_values,
-        integer=integer,
+    options = SearchOptions.among(
+        locals(),
         polish=bfgs and smooth,
         gradient_check=gradient_check and smooth and (bfgs or gradient is not None),
-        burn_in=burn_in,
-        operators=operators,
-        p9mix=p9mix,
-        solution_tolerance=solution_tolerance,
-        memory=memory,
-        generator=generator,
         seed=secrets.randbits(64) if seed is None else seed,
     )
     wants_polisher = options.polish or options.gradient_check or (crosses and smooth)
     rows = Rows(fn, vectorized=vectorized, criteria=criteria)
-    with batch_evaluator(rows, executor) as evaluate:
+    with BatchEvaluator(rows, executor) as evaluate:
         polisher = Polisher(options, evaluate, gradient) if wants_polisher else None
         best = search(
             options,
@@ -233,7 +218,7 @@ class GenoudResult:
 
     def _repr_html_(self) -> str:
         """Return the facts as a notebook shows them."""
-        return str(display("genoud", "genoud_html", self))
+        return str(display("genoud_html", self))
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the value, the point and the course of the search: names with their values."""
@@ -251,4 +236,4 @@ class GenoudResult:
 
     def plot(self) -> Any:
         """Draw the best value and the median over the generations; needs ``equipoise[report]``."""
-        return display("genoud", "genoud_history_chart", self)
+        return display("genoud_history_chart", self)

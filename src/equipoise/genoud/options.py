@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 import secrets
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,12 @@ class SearchOptions:
         checked |= {"bounds": bounds, "starting_values": starts, "operators": operators}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any], **changes: Any) -> SearchOptions:
+        """Return the options among the arguments of a function, by their names, with changes."""
+        names = [option.name for option in fields(cls) if option.name in arguments]
+        return cls(**{name: arguments[name] for name in names} | changes)
 
     @property
     def lower(self) -> Floats:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -64,10 +63,6 @@ class Payload:
     version: str = field(compare=False)
     data: bytes | None = field(compare=False, repr=False)
 
-    def reference(self) -> Payload:
-        """Return the payload without its data."""
-        return Payload(self.token, self.version, None)
-
 
 class UnknownPayload(Exception):
     """The worker lacks the payload of a reference: raised there, and returned as its answer."""
@@ -85,13 +80,12 @@ Outcome = Floats | Failed | UnknownPayload
 
 def pack(evaluate: Evaluate) -> Payload:
     """Pack the evaluator for other processes."""
+    import cloudpickle
+
     data, fault = b"", None
-    for library in ("pickle", "cloudpickle"):
+    for pickler in (pickle, cloudpickle):
         try:
-            pickler = importlib.import_module(library)
             data, fault = pickler.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL), None
-        except ImportError:
-            break
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             fault = error
         # What lives in __main__ is pickled by name, and a worker of a cluster has another __main__.

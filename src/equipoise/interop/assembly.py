@@ -286,10 +286,9 @@ def _samples(process: Process) -> Iterator[Sample]:
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
     """Return the environments of the files; of several files, each by its name."""
     environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
-    by_file = {file.file: dict(file.reading.environment) for file in readings}
-    if any(by_file.values()):
-        filled = {name: facts for name, facts in by_file.items() if facts}
-        environment[AS_THE_FILE_SAYS] = filled if len(readings) > 1 else by_file[readings[0].file]
+    facts = {one.file: dict(one.reading.environment) for one in readings if one.reading.environment}
+    if facts:
+        environment[AS_THE_FILE_SAYS] = facts if len(readings) > 1 else facts[readings[0].file]
     if hosts:
         environment["hosts"] = list(hosts)
     return environment
@@ -338,15 +337,9 @@ NAMES_SHOWN = 5
 def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple[Contrast, ...]:
     """Compare the levels of one factor where everything else is equal.
 
-    Parameters
-    ----------
-    compared
-        The factor; with `BENCHMARK` every condition is compared with the first one, with ``None``
-        nothing is: benchmarks of one file are different things.
-
-    Returns
-    -------
-    The first of the conditions that share all other levels is the baseline of the rest.
+    The first of the conditions that share all other levels is the baseline of the rest. With
+    `BENCHMARK` every condition is compared with the first one, with ``None`` nothing is: benchmarks
+    of one file are different things.
     """
     if compared is None:
         return ()
@@ -365,10 +358,7 @@ def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple
 def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:
     """Compare every other condition with the one of this name.
 
-    Raises
-    ------
-    UnusableInput
-        There is none.
+    Raise `UnusableInput` if there is none.
     """
     names = [condition.name for condition in conditions]
     if name not in names:

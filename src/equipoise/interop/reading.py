@@ -22,6 +22,8 @@ TIME = "time_s"
 """The seconds of one iteration, which are not those of a process (``wall_s``)."""
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a file."""
+VALUE = "value"
+"""Column of a CSV file that has the values."""
 _MAX_QUOTED = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 Decoded = TypeVar("Decoded")
@@ -65,10 +67,7 @@ class SourceFile(Struct, frozen=True, dict=True):
     def decoded(self, kind: type[Decoded], tool: str) -> Decoded:
         """Return the content as JSON of this kind.
 
-        Raises
-        ------
-        UnusableInput
-            It is not that; the message says where.
+        Raise `UnusableInput` if it is of another kind; the message says where.
         """
         try:
             return msgspec.json.decode(self.content, type=kind)
@@ -197,11 +196,8 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
 
     A mark of byte order is left out, and UTF-16 behind one becomes UTF-8: PowerShell writes so.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such file, it is empty, too large, compressed, no regular file, or cannot be
-        read.
+    Raise `UnusableInput` if there is no such file, it is empty, too large, compressed, no regular
+    file, or cannot be read.
     """
     try:
         # An empty name would be the current folder.
@@ -255,54 +251,56 @@ def _plain(name: str, content: bytes) -> bytes:
 def read_source(
     file: SourceFile, chosen: str | None, formats: Mapping[str, Format[Reading]]
 ) -> tuple[str, Reading]:
-    """Read what a file says.
+    """Return the name of a file's format, and what it says.
 
-    Parameters
-    ----------
-    chosen
-        The name of its format; told by its content if ``None``.
+    The format is the one ``chosen`` by its name, or told by the content.
 
-    Returns
-    -------
-    The name of its format, and what it says.
-
-    Raises
-    ------
-    UnusableInput
-        It is of no known format, or not what its format asks for.
+    Raise `UnusableInput` if it is of no known format, or not what its format asks for.
     """
     unknown = "it is of no format that is known here, or it is cut off"
-    form = format_of(file, chosen, formats, unknown)
-    hint = f"give what this writes: {form.written_by}"
-    reading = read_by(form, file, hint)
+    hint = "give what this writes: {}"
+    form, reading = read_by_format(file, chosen, formats, unknown, hint)
     if not reading.processes:
-        raise file.unusable(f"no measurement is in this file of {form.name}", hint)
+        what = f"no measurement is in this file of {form.name}"
+        raise file.unusable(what, hint.format(form.written_by))
     return form.name, reading
 
 
-def format_of(
-    file: SourceFile, chosen: str | None, formats: Mapping[str, Format[Content]], unknown: str
-) -> Format[Content]:
-    """Return the chosen format, or the first that recognises a file; refuse an ``unknown`` one."""
-    if chosen is not None:
-        return formats[chosen]
-    form = next((one for one in formats.values() if one.recognises(file)), None)
+def read_by_format(
+    file: SourceFile,
+    chosen: str | None,
+    formats: Mapping[str, Format[Content]],
+    unknown: str,
+    hint: str,
+) -> tuple[Format[Content], Content]:
+    """Read a file by the chosen format, or by the first that recognises it.
+
+    ``unknown`` says what is wrong with a file of no format, and ``hint`` what to give instead of a
+    folder, or of a file: ``{}`` in it is what writes the format.
+    """
+    recognising = (one for one in formats.values() if one.recognises(file))
+    form = next(recognising, None) if chosen is None else formats[chosen]
     if form is None:
         raise file.unusable(unknown, f"say which with --format: {', '.join(formats)}")
-    return form
-
-
-def read_by(form: Format[Content], file: SourceFile, hint: str) -> Content:
-    """Read a file by a format, which is one of files or one of folders."""
     if file.is_folder != form.reads_folders:
-        raise file.unusable(f"it is a {'folder' if file.is_folder else 'file'}", hint)
-    return form.read(file)
+        what = f"it is a {'folder' if file.is_folder else 'file'}"
+        raise file.unusable(what, hint.format(form.written_by))
+    return form, form.read(file)
 
 
 def csv_header(file: SourceFile) -> list[str]:
     """Return the names in the first line of a CSV file."""
     lines = file.begins(65536).splitlines()[:1]
     return [name.strip() for row in csv.reader(lines) for name in row]
+
+
+def value_column(header: Sequence[str]) -> str | None:
+    """Return the column ``value``, or the only one with the name of a cost in seconds or bytes."""
+    # What is counted in a second is no cost.
+    costs = [
+        name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
+    ]
+    return VALUE if VALUE in header else costs[0] if len(costs) == 1 else None
 
 
 def csv_rows(file: SourceFile, header: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -98,13 +98,10 @@ def match_balance(
     treated = np.flatnonzero(covariates.treated)
     control = np.flatnonzero(~covariates.treated)
     row_weights = _row_weights(weights, covariates)
-    before = Groups(
-        treated,
-        control,
-        None if row_weights is None else row_weights[treated],
-        None if row_weights is None else row_weights[control],
-        matched=False,
+    weights_treated, weights_control = (
+        None if row_weights is None else row_weights[rows] for rows in (treated, control)
     )
+    before = Groups(treated, control, weights_treated, weights_control, matched=False)
     after = None if match is None else _pairs(match, covariates)
     reference: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
     if r_compatible:
@@ -252,23 +249,23 @@ class Balance:
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
-        return str(display("matching", "balance_html", self))
+        return str(display("balance_html", self))
 
     def love_plot(self) -> Any:
         """Draw the standardized differences of every variable, before and after."""
-        return display("matching", "love_chart", self)
+        return display("love_chart", self)
 
     def qq_plot(self, variable: str) -> Any:
         """Draw the quantiles of the treated against those of the controls, before and after."""
-        return display("matching", "qq_chart", self, variable)
+        return display("qq_chart", self, variable)
 
     def density_plot(self, variable: str) -> Any:
         """Draw how a variable is distributed in both groups; ``None`` if one has too few rows."""
-        return display("matching", "density_chart", self, variable)
+        return display("density_chart", self, variable)
 
     def shares_plot(self) -> Any:
         """Draw the variables with two values, as shares of both groups; ``None`` without any."""
-        return display("matching", "shares_chart", self)
+        return display("shares_chart", self)
 
     def column(self, variable: str) -> Floats:
         """Return the values of a variable in all rows."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.genoud.executors import batch_evaluator
+from equipoise.genoud.executors import BatchEvaluator
 from equipoise.genoud.options import SearchOptions
 from equipoise.genoud.search import Generation, search
 from equipoise.matching.balance import Balance, match_balance
@@ -127,16 +127,13 @@ distance_tolerance, r_compatible
         weights=weights,
         **(pairing | {"threads": threads if executor is None else threads or 1}),
     )
-    options = weight_search(
-        problem,
-        domains,
-        starting_values,
-        population=population,
-        generations=generations,
-        wait_generations=wait_generations,
-        hard_generation_limit=hard_generation_limit,
-        integer=integer,
-        seed=seed,
+    bounds = weight_bounds(problem, domains)
+    options = SearchOptions.among(
+        locals(),
+        nvars=problem.columns,
+        starting_values=np.clip(1.0, *bounds.T) if starting_values is None else starting_values,
+        maximize=problem.maximize,
+        boundary_enforcement=2,  # A negative weight is no weight.
     )
     limit = generations
 
@@ -148,7 +145,7 @@ distance_tolerance, r_compatible
         if progress is not None:
             progress(generation, limit)
 
-    with batch_evaluator(problem.evaluate, executor) as evaluate:
+    with BatchEvaluator(problem.evaluate, executor) as evaluate:
         best = search(options, evaluate, progress=set_limit, callback=report)
     matches = match(None, treat, X, metric=best.par, weights=weights, **pairing)
     balanced = X if balance is None else balance
@@ -277,24 +274,19 @@ class GenMatchResult:
 
     def plot(self) -> Any:
         """Draw each covariate's difference before, along and after; needs ``equipoise[report]``."""
-        return display("matching", "search_course_chart", self)
+        return display("search_course_chart", self)
 
     def search_plot(self) -> Any:
         """Draw the first criterion's best and median; needs ``equipoise[report]``."""
-        return display("matching", "search_history_chart", self)
+        return display("search_history_chart", self)
 
     def _repr_html_(self) -> str:
         """Return the weights and the facts as a notebook shows them."""
-        return str(display("matching", "gen_match_html", self))
+        return str(display("gen_match_html", self))
 
 
-def weight_search(
-    problem: FitnessProblem,
-    domains: ArrayLike | None,
-    starting_values: ArrayLike | None,
-    **search_settings: Any,
-) -> SearchOptions:
-    """Return the options of the search, with the bounds and the start of each weight."""
+def weight_bounds(problem: FitnessProblem, domains: ArrayLike | None) -> Floats:
+    """Return the lowest and the highest weight of each column, shape (k, 2)."""
     count = problem.columns
     if domains is None:
         domains = np.tile([LOWEST_WEIGHT, HIGHEST_WEIGHT], (count, 1))
@@ -310,13 +302,4 @@ def weight_search(
                 f"domains, column {name!r}: a weight cannot lie between {low:g} and {high:g}",
                 hint="give the lowest weight first, 0 or more, and then a finite highest one",
             )
-    if starting_values is None:
-        starting_values = np.clip(np.ones((1, count)), *bounds.T)
-    return SearchOptions(
-        count,
-        bounds=bounds,
-        starting_values=starting_values,
-        maximize=problem.maximize,
-        boundary_enforcement=2,  # A negative weight is no weight.
-        **search_settings,
-    )
+    return bounds

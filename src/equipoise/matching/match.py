@@ -129,8 +129,7 @@ def match(
         If something cannot be used, naming column and rows, or if no unit can be matched.
     """
     units = units_of(y, treat, X, weights, covariates)
-    neighbors = checked_neighbors(variance_neighbors, r_compatible)
-    check_variance(variance)
+    neighbors = checked_neighbors(variance_neighbors, variance, r_compatible)
     rows = len(units.x)
     problem = match_problem(units, metric=metric, **pairing_of(locals()))
     units, options = problem.units, problem.options
@@ -265,12 +264,7 @@ class MatchResult:
     def of_rows(self, numbers: Indices, rows: int) -> Self:
         """Return the match with rows under the numbers that they have in a larger table.
 
-        Parameters
-        ----------
-        numbers
-            Number of each row of the input in the table, shape (n,).
-        rows
-            Number of rows of the table.
+        ``numbers`` are those of the rows of the input, shape (n,), in a table of so many ``rows``.
         """
         indices = ("treated_index", "control_index", "dropped_index")
         return replace(self, **{name: numbers[getattr(self, name)] for name in indices}, rows=rows)
@@ -318,7 +312,7 @@ class MatchResult:
 
     def _repr_html_(self) -> str:
         """Return the facts as a notebook shows them."""
-        return str(display("matching", "match_html", self))
+        return str(display("match_html", self))
 
     def to_frame(self) -> DataFrame:
         """Return a row for each pair: ``treated_index``, ``control_index``, ``weight`` (pandas).
@@ -343,20 +337,16 @@ def aligned(facts: list[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in facts)
 
 
-def checked_neighbors(neighbors: int | None, r_compatible: bool) -> int:
-    """Return the number of neighbours that give a variance, by default that of ``match``."""
+def checked_neighbors(neighbors: int | None, variance: str, r_compatible: bool) -> int:
+    """Return the number of neighbours that give a variance; refuse a name that no variance has."""
     if neighbors is None:
-        return 0 if r_compatible else VARIANCE_NEIGHBORS
+        neighbors = 0 if r_compatible else VARIANCE_NEIGHBORS
     check_whole("variance_neighbors", neighbors, 0)
-    return int(neighbors)
-
-
-def check_variance(variance: str) -> None:
-    """Refuse a name that no variance has."""
     if variance not in ("population", "sample"):
         raise UnusableInput(
             f"there is no variance {variance!r}", hint="give 'population' or 'sample'"
         )
+    return int(neighbors)
 
 
 def reused_pairs(

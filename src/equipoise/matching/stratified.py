@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from equipoise import _native
 from equipoise.matching.frames import columns_of, levels_of, plain
-from equipoise.matching.match import MatchResult, check_variance, checked_neighbors, result_fields
+from equipoise.matching.match import MatchResult, checked_neighbors, result_fields
 from equipoise.matching.options import Estimand, match_problem, pairing_of
 from equipoise.matching.units import Floats, Indices, Truths, Units, same_length, units_of
 from equipoise.model.errors import UnusableInput
@@ -77,8 +77,7 @@ variance, distance_tolerance, threads, seed
         If something cannot be used, naming column and rows, or if no unit can be matched.
     """
     units = units_of(y, treat, X, weights)
-    checked = checked_neighbors(variance_neighbors, r_compatible)
-    check_variance(variance)
+    checked = checked_neighbors(variance_neighbors, variance, r_compatible)
     factors = factors_of(by, len(units.x))
     count = len(factors.values)
     ties = (not r_compatible if ties is None else bool(ties)) and replace

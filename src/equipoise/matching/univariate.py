@@ -139,7 +139,7 @@ def balance_of(
     if matched and paired:
         t_p_value = paired_t(treated.values - control.values, treated.weights)
     else:
-        t_p_value = welch_t(first, second)
+        t_p_value = two_sided(difference, *_welch(first, second))
     variances = first.sample_variance, second.sample_variance
     if matched:
         variances = first.population_variance, second.population_variance
@@ -228,11 +228,6 @@ def paired_t(differences: Floats, weights: Floats | None) -> float:
     return two_sided(moments.mean, squared_error, moments.size - 1.0)
 
 
-def welch_t(first: Moments, second: Moments) -> float:
-    """Return the two-sided p-value of Welch's test, degrees of freedom after Satterthwaite."""
-    return two_sided(first.mean - second.mean, *_welch(first, second))
-
-
 def welch_interval(first: Moments, second: Moments) -> tuple[float, float] | None:
     """Return Welch's 95 % interval of the difference of the means; ``None`` without a spread."""
     from scipy.stats import t
@@ -246,7 +241,7 @@ def welch_interval(first: Moments, second: Moments) -> tuple[float, float] | Non
 
 
 def _welch(first: Moments, second: Moments) -> tuple[float, float]:
-    """Return the squared error of the difference, and its degrees of freedom."""
+    """Return the squared error of the difference, and its degrees of freedom (Satterthwaite)."""
     part_first = first.sample_variance / first.size
     part_second = second.sample_variance / second.size
     squared_error = part_first + part_second

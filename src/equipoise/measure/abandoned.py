@@ -148,12 +148,8 @@ def environment_of(process: int) -> bytes:
     """Return the environment of a process: ``NAME=value`` entries, each with a NUL at its end.
 
     While a process executes a new program it has neither environment nor arguments for a moment.
-    This function waits until it has, ten seconds at most.
-
-    Raises
-    ------
-    OSError
-        The process has ended, or belongs to another user.
+    This function waits until it has, ten seconds at most. Raise `OSError` if the process has ended,
+    or belongs to another user.
     """
     folder = _PROC / str(process)
     deadline = time.monotonic() + _PATIENCE_S

@@ -14,6 +14,7 @@ from equipoise.measure.environment.hardware import instructions
 from equipoise.measure.environment.host import Host
 from equipoise.model.errors import UnusableInput
 
+REINSTALL = "run `make build` in a checkout, or install the package again"
 LOADER_CONFIGURATION = "/etc/ld.so.conf"
 _LIBRARY_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
 
@@ -30,12 +31,14 @@ def launcher_program() -> Path:
     """
     chosen = os.environ.get("EQUIPOISE_LAUNCHER")
     program = Path(chosen) if chosen else native_programs() / "equipoise-launcher"
-    if not program.is_file():
-        raise UnusableInput(
-            f"the launcher is missing: {program}",
-            hint="run `make build` in a checkout, or install the package again",
-        )
-    return program
+    return present(program, f"the launcher is missing: {program}")
+
+
+def present(path: Path, problem: str) -> Path:
+    """Return a native file of the package; raise `UnusableInput` if it is missing."""
+    if not path.is_file():
+        raise UnusableInput(problem, hint=REINSTALL)
+    return path
 
 
 def host_site() -> Site:

@@ -197,12 +197,7 @@ class Launcher(AbstractContextManager["Launcher"]):
 
         A program that cannot be started is reported, not raised. Whatever interrupts the
         wait (Ctrl-C, an error in ``on_wait``) ends the trial with all of its descendants,
-        and the launcher.
-
-        Raises
-        ------
-        EquipoiseError
-            If the launcher refuses the request or has died.
+        and the launcher. Raise `EquipoiseError` if the launcher refuses the request or has died.
         """
         self.begin(request)
         return self.finish(on_wait)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from equipoise.measure.installation import native_programs
+from equipoise.measure.installation import REINSTALL, native_programs, present
 from equipoise.measure.untimed import describe_signal, unavailable_reason
 from equipoise.model.errors import UnusableInput
 from equipoise.model.primitives import PROBE_PROGRAM, ProbeRow
@@ -38,12 +38,7 @@ class _Listed(msgspec.Struct, frozen=True, rename={"group": "class"}):
 def probe_program() -> Path:
     """Return the program that contains the probes; raise `UnusableInput` if it is missing."""
     program = native_programs() / PROBE_PROGRAM
-    if not program.is_file():
-        raise UnusableInput(
-            f"the probes are missing: {program}",
-            hint="run `make build` in a checkout, or install the package again",
-        )
-    return program
+    return present(program, f"the probes are missing: {program}")
 
 
 def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
@@ -58,8 +53,7 @@ def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
         return tuple(row for line in listed.splitlines() for row in _rows_of(line))
     except (OSError, subprocess.SubprocessError, msgspec.DecodeError) as error:
         raise UnusableInput(
-            f"{program} does not list its probes: {error}",
-            hint="run `make build` in a checkout, or install the package again",
+            f"{program} does not list its probes: {error}", hint=REINSTALL
         ) from error
 
 

@@ -19,7 +19,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import stat
 import string
 import tempfile
@@ -41,6 +40,7 @@ from equipoise.files.state import (
     open_state,
     stored_identity,
 )
+from equipoise.files.writing import remove_below
 from equipoise.measure.abandoned import leaves_of, own_cgroup
 
 PREFIX = "equipoise-"
@@ -146,20 +146,13 @@ def remove_folder(folder: int, path: Path) -> bool:
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             if name != MARKER:
-                _remove(name, folder)
+                with contextlib.suppress(OSError):
+                    remove_below(folder, name)
         if not set(os.listdir(folder)) - {MARKER}:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(MARKER, dir_fd=folder)
             os.rmdir(path)
     return not os.path.lexists(path)
-
-
-def _remove(name: str, folder: int) -> None:
-    with contextlib.suppress(OSError):
-        if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
-            shutil.rmtree(name, ignore_errors=True, dir_fd=folder)
-        else:
-            os.unlink(name, dir_fd=folder)
 
 
 @contextmanager

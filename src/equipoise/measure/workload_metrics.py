@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import math
 import os
-import shutil
 import stat
 import subprocess
 import tempfile
@@ -23,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.files.reading import OPEN_FOLDER
+from equipoise.files.writing import remove_below
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Plan
@@ -99,10 +99,7 @@ class MetricsFile:
         try:
             # What cannot be removed is read after the trial as what it is.
             with suppress(FileNotFoundError):
-                if stat.S_ISDIR(os.lstat(self._name, dir_fd=folder).st_mode):
-                    shutil.rmtree(self._name, ignore_errors=True, dir_fd=folder)
-                else:
-                    os.unlink(self._name, dir_fd=folder)
+                remove_below(folder, self._name)
         finally:
             os.close(folder)
 

@@ -34,14 +34,19 @@ class BisectGap(Struct, frozen=True):
     status: GapStatus
 
 
-class Culprit(Struct, frozen=True):
-    """A commit that made a difference by itself, against its parent."""
+class NamedCommit(Struct, frozen=True):
+    """A commit, as results name it."""
 
     commit: str
     """Whole name; that of the working tree ends in ``+``."""
     subject: str
     author: str
     date: str
+
+
+class Culprit(NamedCommit, frozen=True):
+    """A commit that made a difference by itself, against its parent."""
+
     parent: str
     """Whole name of the commit that it was compared with: its first parent, or the latest ancestor
     that builds."""
@@ -63,14 +68,9 @@ class Culprit(Struct, frozen=True):
     summary: str
 
 
-class BisectCommit(Struct, frozen=True):
+class BisectCommit(NamedCommit, frozen=True):
     """One commit after the good one."""
 
-    commit: str
-    """Whole name; that of the working tree ends in ``+``."""
-    subject: str
-    author: str
-    date: str
     status: CommitStatus
     e_value: float | None
     """Evidence against its having made the whole difference; null before the search."""

@@ -17,15 +17,10 @@ LONGEST_TEXT = 1000
 
 
 class EquipoiseError(Exception):
-    """An error that the user can end: what is wrong, where, and a hint.
+    """An error that the user can end.
 
-    Parameters
-    ----------
-    what
-        What is wrong, naming the thing and the place. The middle of more than `LONGEST_TEXT`
-        letters is left out.
-    hint
-        One thing that the user can do about it; shortened in the same way.
+    ``what`` says what is wrong, naming the thing and the place; ``hint`` is one thing that the user
+    can do about it. The middle of more than `LONGEST_TEXT` letters is left out of each.
     """
 
     exit_status = EXIT_UNUSABLE_INPUT
@@ -53,16 +48,10 @@ class UnusableInput(EquipoiseError):
 
 
 class TookNoEffect(UnusableInput):
-    """A condition is not what its name says.
+    """A condition is not what its name says: ``what`` did not take effect.
 
-    Parameters
-    ----------
-    condition
-        Name of the condition.
-    what
-        What did not take effect.
-    key, value
-        Key of a level's table that sets it in a study, and which of several values it is there.
+    ``key`` is the key of a level's table that sets it in a study; ``value`` tells which of several
+    values it is there.
     """
 
     def __init__(

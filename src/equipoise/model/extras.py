@@ -34,10 +34,7 @@ def install_line(package: str) -> str:
 def require(package: str, purpose: str, extra: str = "matching") -> Any:
     """Import a package of an extra; ``purpose`` is a plural, such as "data frames".
 
-    Raises
-    ------
-    UnusableInput
-        The package is not installed.
+    Raise `UnusableInput` if the package is not installed.
     """
     try:
         return importlib.import_module(package)
@@ -53,10 +50,7 @@ def frame_of(
 ) -> pandas.DataFrame | polars.DataFrame:
     """Return a data frame with a row for each mapping, its keys as columns.
 
-    Raises
-    ------
-    UnusableInput
-        The library is another, or not installed.
+    Raise `UnusableInput` if the library is another, or not installed.
     """
     if library not in get_args(Library):
         raise UnusableInput(

@@ -291,17 +291,9 @@ class FleetResult(Struct, frozen=True):
 
 
 def check_one_host(fleet: FleetResult | None, what: str) -> None:
-    """Check that a result is of one host.
+    """Raise `UnusableInput` for the result of a fleet where one of a single host is needed.
 
-    Parameters
-    ----------
-    what
-        What needs it, at the begin of a sentence: ``hyperfine's form``.
-
-    Raises
-    ------
-    UnusableInput
-        It is a fleet's.
+    ``what`` needs it, at the begin of a sentence: ``hyperfine's form``.
     """
     if fleet is None:
         return

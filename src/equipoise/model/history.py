@@ -12,6 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from equipoise.model.bisection import NamedCommit
 from equipoise.model.plan import Revision, short_name
 from equipoise.model.quantities import Interval
 
@@ -99,14 +100,9 @@ RevisionStatus = Literal["measured", "waiting", "not built"]
 did not run yet. ``not built``: it does not build or run."""
 
 
-class HistoryRevision(Struct, frozen=True):
+class HistoryRevision(NamedCommit, frozen=True):
     """One commit of the curve; ratios of a cost, the commit over the baseline."""
 
-    commit: str
-    """Whole name."""
-    subject: str
-    author: str
-    date: str
     place: int
     """Place among the commits along first parents, of which 0 is the baseline."""
     status: RevisionStatus

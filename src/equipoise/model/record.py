@@ -179,6 +179,21 @@ class RunRecord(Struct, frozen=True):
     members: tuple[RunRecord, ...] = ()
     """Records of the hosts of a fleet, those that are in this ledger, in the order of its plan."""
 
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Environment of the first segment; empty without one."""
+        return self.segments[0].environment if self.segments else {}
+
+    @property
+    def stopped_because(self) -> str | None:
+        """Why the last segment stopped; ``None`` while it runs, or if it was killed."""
+        return self.segments[-1].stopped_because if self.segments else None
+
+    @property
+    def measured_draws(self) -> dict[int, Draw]:
+        """Draws of the measured blocks, by block."""
+        return {draw.block: draw for draw in self.draws if draw.phase == "measured"}
+
 
 class RunSummary(Struct, frozen=True):
     """One line of ``equipoise list runs``."""

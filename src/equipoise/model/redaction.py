@@ -25,10 +25,7 @@ _UNSAFE_BETWEEN_DOUBLE_QUOTES = re.compile(r"[\"\\`!$]")
 def placeholder(name: str, number: int) -> str:
     """Return the text that stands for a hidden value of the variable.
 
-    Parameters
-    ----------
-    number
-        Counts the different values of one variable from 1: ``$TOKEN``, ``$TOKEN_2``.
+    ``number`` counts the different values of one variable from 1: ``$TOKEN``, ``$TOKEN_2``.
     """
     return f"${name}" if number == 1 else f"${name}_{number}"
 
@@ -38,12 +35,7 @@ def quoted_but_for_placeholders(word: str, quote: Callable[[str], str]) -> str:
 
     Only an assignment of a placeholder of the same name counts (``TOKEN=$TOKEN``), and only where
     it is a whole word of the command that the word holds. A shell's line in the word is not
-    opened: the inner shell expands its placeholders.
-
-    Parameters
-    ----------
-    quote
-        Quotes a text for a shell.
+    opened: the inner shell expands its placeholders. ``quote`` quotes a text for a shell.
     """
     placeholders = _placeholders_in(word)
     if not placeholders:

@@ -66,23 +66,10 @@ def observe(
 ) -> ObservationResult:
     """Estimate the effect of the candidate among comparable rows, or say why none is reported.
 
-    Parameters
-    ----------
-    log
-        The columns.
-    source
-        Name of the log, for the document.
-    left_out
-        Number of rows that were left out while the log was read, by reason.
-    warnings
-        Warnings from reading the log, which come first.
-    progress
-        Function that receives a description of each step.
-
-    Raises
-    ------
-    UnusableInput
-        The question does not fit the log; the error names the column and the rows.
+    ``source`` is the name of the log, ``left_out`` has the number of rows that were left out while
+    the log was read, by reason, and ``warnings`` of reading it come first. ``progress`` receives a
+    description of each step. Raise `UnusableInput` if the question does not fit the log: the error
+    names the column and the rows.
     """
     sample = read_sample(log, question, dict(left_out or {}))
     match = match_sample(sample, progress)

@@ -176,10 +176,7 @@ def observe_strata(
 ) -> ObservationResult:
     """Estimate the effect over the strata that can be judged, or say why none is reported.
 
-    Raises
-    ------
-    UnusableInput
-        The question does not fit the log, or no stratum can be judged.
+    Raise `UnusableInput` if the question does not fit the log, or no stratum can be judged.
     """
     check_strata(log.column, question)
     if question.covariates is None:

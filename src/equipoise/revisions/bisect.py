@@ -71,7 +71,8 @@ def bisect_plan(
         BISECT_STUDY, request, builds, request.ends, scratch
     )
     terms = BisectPlan(
-        **{**terms_of(request), "benchmarks": benchmarks},
+        **terms_of(request),
+        benchmarks=benchmarks,
         good=request.good,
         bad=request.bad,
         likely=request.likely,

@@ -1,9 +1,14 @@
 """Builds of revisions that are kept on this host, and used by later bisections and gates.
 
+The key of a build is a digest of all that decides what it makes: the sources (the tree of the
+commit, changes of the working tree, and which submodules are checked out), the folder and the line
+that builds, the toolchain, and the environment. Variables that only tell of the terminal or the
+session are left out: with them no build would ever be used again.
+
 A build stays where it was made, ``FOLDER/KEY/tree/PROJECT``, because programs may hold the path of
-their build. All keys are equally long (`equipoise.revisions.build_key`), and so are all paths. A
-build counts as complete once the file ``FOLDER/KEY/build.json`` is there, which is renamed into
-place after it. What is not complete belongs to a process that builds it now, or was killed.
+their build. All keys are equally long, and so are all paths. A build counts as complete once the
+file ``FOLDER/KEY/build.json`` is there, which is renamed into place after it. What is not complete
+belongs to a process that builds it now, or was killed.
 
 The lock ``FOLDER/KEY.lock`` (flock(2)) is shared by all who use a build, and exclusive for who
 makes or removes it. The kernel releases it however its owner ends. So a build is never removed
@@ -17,10 +22,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
+import platform
 import re
+import shlex
 import shutil
 import stat
+import subprocess
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -33,21 +42,38 @@ from msgspec import Struct
 
 from equipoise.measure.abandoned import CAMPAIGN_VARIABLE, end_build
 from equipoise.measure.builds import BUILDS_VARIABLE, build_revision
+from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.plan import Revision
 from equipoise.revisions.benchmarks import BenchmarkTool
-from equipoise.revisions.build_key import (
-    DIGITS,
-    Recipe,
-    Source,
-    digest_of_changes,
-    files_until,
-    key_of,
-    recipe_of,
-)
-from equipoise.revisions.checkout import changes_of_working_tree, check_out
+from equipoise.revisions.checkout import changes_of_working_tree, check_out, submodules_present
 from equipoise.revisions.git import Repository, without_git_variables
 
+DIGITS = 32
+"""Number of hexadecimal digits of a key; equal for all, so that all paths are equally long."""
+_FORM = 1
+_TOOLS = (
+    *("cc", "c++", "gcc", "g++", "clang", "clang++", "ld", "ld.lld", "mold", "as", "ar", "nasm"),
+    *("make", "cmake", "ninja", "meson", "bazel", "rustc", "cargo", "go", "zig", "swift", "ghc"),
+    *("gfortran", "python", "python3", "node", "npm", "ruby", "perl", "java", "javac", "gradle"),
+    *("mvn", "dotnet", "ocaml", "dune", "tcc"),
+)
+"""Programs of which a build may use another version tomorrow."""
+_VERSIONS = (("rustc", "-vV"), ("go", "version"))
+"""Programs that only stand for the toolchain which they choose."""
+_PATIENCE_S = 20.0
+_SESSION = frozenset(
+    "PWD OLDPWD SHLVL _ TERM COLORTERM COLUMNS LINES DISPLAY WAYLAND_DISPLAY WINDOWID STY TMUX "
+    "TMUX_PANE LS_COLORS PS1 PS2 PROMPT_COMMAND HISTFILE HISTSIZE PAGER LESS EDITOR VISUAL TMPDIR "
+    "TEMP TMP MAIL LOGNAME DBUS_SESSION_BUS_ADDRESS GPG_AGENT_INFO GPG_TTY INVOCATION_ID "
+    "JOURNAL_STREAM NO_COLOR FORCE_COLOR CLICOLOR BUILD_ID BUILD_NUMBER CI_JOB_ID "
+    "CI_PIPELINE_ID CI_COMMIT_SHA EQUIPOISE_ALLOW_CONCURRENT EQUIPOISE_LEDGER EQUIPOISE_BUILDS "
+    "EQUIPOISE_BUILDS_GIB".split()
+)
+_SESSION_PREFIXES = ("SSH_", "XDG_", "VTE_", "KONSOLE_", "ITERM_", "TERM_") + (
+    *("GNOME_", "KDE_", "VSCODE_", "GITHUB_", "RUNNER_", "SUDO_", "PYTEST_", "COV_"),
+)
 LIMIT_VARIABLE = "EQUIPOISE_BUILDS_GIB"
 """Variable that sets the limit of the cache, in GiB."""
 DEFAULT_GIB = 10.0
@@ -154,13 +180,8 @@ def open_cache(
 class BuildCache:
     """The builds of one recipe that are kept on this host.
 
-    Parameters
-    ----------
-    campaign
-        The campaign's private folder. By its name in the environment of a build the build is found
-        and ended, if this process is killed (`equipoise.measure.leftovers`).
-    folder, most_bytes
-        Folder of the cache and its limit.
+    ``campaign`` is the campaign's private folder. By its name in the environment of a build the
+    build is found and ended, if this process is killed (`equipoise.measure.leftovers`).
 
     Raises
     ------
@@ -255,7 +276,8 @@ class BuildCache:
     def _use(self, key: str) -> _Record | None:
         """Share the lock of a complete build; return its record, ``None`` if there is none."""
         if key not in self._held:
-            descriptor = self._lock(key, fcntl.LOCK_SH)
+            while (descriptor := self._try_to_lock(key, fcntl.LOCK_SH)) is None:
+                self._pause()
             if self._record(key) is None:
                 os.close(descriptor)
                 return None
@@ -309,7 +331,7 @@ class BuildCache:
             return
         environment = {
             **without_git_variables(own_environment()),
-            **self.recipe.variables(str(tree)),
+            **tool_variables(self.recipe.tool, tree, repository),
             CAMPAIGN_VARIABLE: f"{self._campaign}/",
         }
         if self._stopped.is_set():
@@ -348,15 +370,19 @@ class BuildCache:
         """Remove a build unless another process uses it; return whether it is gone."""
         if key in self._held:
             os.close(self._held.pop(key))
-        with self._locked_at_once(key) as is_ours:
-            if is_ours:
-                folder = self._folder / key
-                with contextlib.suppress(OSError):
-                    (folder / _RECORD).unlink()
-                _remove(folder, folder / _TREE / self.recipe.repository.top.name)
-                with contextlib.suppress(OSError):
-                    (self._folder / f"{key}{_LOCK}").unlink()
-            return is_ours
+        descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
+        if descriptor is None:
+            return False
+        try:
+            folder = self._folder / key
+            with contextlib.suppress(OSError):
+                (folder / _RECORD).unlink()
+            _remove(folder, folder / _TREE / self.recipe.repository.top.name)
+            with contextlib.suppress(OSError):
+                (self._folder / f"{key}{_LOCK}").unlink()
+        finally:
+            os.close(descriptor)
+        return True
 
     def _hold(self, key: str, descriptor: int) -> None:
         """Keep a shared lock, unless another thread has done so meanwhile."""
@@ -380,24 +406,6 @@ class BuildCache:
                 return
             self._pause()
         yield False
-
-    @contextlib.contextmanager
-    def _locked_at_once(self, key: str) -> Iterator[bool]:
-        """Lock a build if nobody uses it; yield whether that is so."""
-        descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
-        try:
-            yield descriptor is not None
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
-
-    def _lock(self, key: str, kind: int) -> int:
-        """Return the descriptor of a lock once it is free."""
-        while True:
-            descriptor = self._try_to_lock(key, kind)
-            if descriptor is not None:
-                return descriptor
-            self._pause()
 
     def _pause(self) -> None:
         """Wait for a lock a little; not in the kernel: a thread there could not be stopped."""
@@ -465,3 +473,154 @@ def _size(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 total += os.lstat(os.path.join(around, name)).st_blocks * _BLOCK_BYTES
     return total
+
+
+class Recipe(Struct, frozen=True):
+    """How the revisions of a repository are built, and on which host with which tools."""
+
+    repository: Repository
+    line: str | None
+    """Line for a shell that builds a revision; ``None`` if it only has to be checked out."""
+    tool: BenchmarkTool | None
+    tools: str
+    """Digest of the toolchain and the host; empty without a line."""
+    environment: str
+    """Digest of the environment; empty without a line."""
+    submodules: tuple[str, ...]
+    """Paths of the submodules that are checked out in the user's tree, and so in each build."""
+
+
+class Source(Struct, frozen=True):
+    """The sources of a build."""
+
+    revision: Revision
+    tree: str
+    """Name of the commit's tree."""
+    changes: str = ""
+    """Digest of the changes of the working tree, if it is one."""
+
+
+def tool_variables(
+    tool: BenchmarkTool | None, tree: Path, repository: Repository
+) -> dict[str, str]:
+    """Return the variables of a benchmark tool in a working tree of a repository."""
+    variables: Mapping[str, str] = {} if tool is None else tool.environment
+    return {
+        name: value.replace("{tree}", str(tree)).replace("{own}", str(repository.top))
+        for name, value in variables.items()
+    }
+
+
+def recipe_of(
+    repository: Repository,
+    line: str | None,
+    tool: BenchmarkTool | None,
+    environment: Mapping[str, str],
+) -> Recipe:
+    """Return how revisions are built here and now."""
+    submodules = submodules_present(repository)
+    if line is None:
+        return Recipe(repository, line, tool, "", "", submodules)
+    kept = {
+        name: value
+        for name, value in without_git_variables(environment).items()
+        if name not in _SESSION and not name.startswith(_SESSION_PREFIXES)
+    }
+    tools = digest_of_toolchain(line, environment, repository)
+    return Recipe(repository, line, tool, tools, digest(sorted(kept.items())), submodules)
+
+
+def digest_of_toolchain(line: str, environment: Mapping[str, str], repository: Repository) -> str:
+    """Return the digest of the tools that a line for a shell may use, and of the processor."""
+    search_path = environment.get("PATH", os.defpath)
+    return digest(sorted(set(_toolchain(line, search_path, repository))))
+
+
+def source_of(repository: Repository, revision: Revision, trees: Mapping[str, str]) -> Source:
+    """Return the sources of a revision, given the names of the trees of commits."""
+    tree = trees[revision.commit]
+    if not revision.uncommitted:
+        return Source(revision, tree)
+    return Source(revision, tree, digest_of_changes(changes_of_working_tree(repository)))
+
+
+def digest_of_changes(changes: bytes) -> str:
+    """Return the digest of the changes of a working tree."""
+    return hashlib.sha256(changes).hexdigest()
+
+
+def key_of(recipe: Recipe, source: Source) -> str:
+    """Return the key of a build."""
+    repository = recipe.repository
+    return digest(
+        [
+            _FORM,
+            str(repository.top),
+            repository.inside,
+            source.tree,
+            source.changes,
+            recipe.submodules,
+            recipe.line,
+            [] if recipe.tool is None else sorted(recipe.tool.environment.items()),
+            recipe.tools,
+            recipe.environment,
+        ]
+    )
+
+
+def files_until(tree: Path, moment_ns: int) -> str:
+    """Return the digest of the files that were last written until a moment: names, sizes, times."""
+    files = []
+    for around, _, names in os.walk(tree):
+        for name in names:
+            path = os.path.join(around, name)
+            with contextlib.suppress(FileNotFoundError):
+                status = os.lstat(path)
+                if status.st_mtime_ns <= moment_ns:
+                    files.append((path, status.st_size, status.st_mtime_ns))
+    return digest(sorted(files))
+
+
+def _toolchain(line: str, search_path: str, repository: Repository) -> Iterator[str]:
+    """Yield what tells one toolchain from another: programs, their versions, and the host."""
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:
+        words = line.split()
+    for name in (*_TOOLS, *words):
+        program = shutil.which(name, path=search_path)
+        # A program of the repository belongs to its sources.
+        if program is not None and os.path.isabs(program):
+            status = os.stat(program)
+            real = os.path.realpath(program)
+            yield f"{program} {real} {status.st_size} {status.st_mtime_ns}"
+    for name, option in _VERSIONS:
+        program = shutil.which(name, path=search_path)
+        if program is not None:
+            yield _printed(program, option, repository)
+    host = snapshot()
+    yield f"{platform.machine()} {host.get('cpu_model')} {' '.join(platform.libc_ver())}"
+
+
+def _printed(program: str, option: str, repository: Repository) -> str:
+    try:
+        done = subprocess.run(
+            [program, option],
+            cwd=repository.top,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UnusableInput(
+            f"{program} {option} does not tell its version: {error}",
+            hint="try it by hand in the repository, or take it out of PATH",
+        ) from None
+    return done.stdout.decode("utf-8", "replace")
+
+
+def digest(content: object) -> str:
+    """Return the digest of nested lists, numbers and texts."""
+    # Paths and variables may hold bytes that are no text; `ascii` tells all of them apart.
+    return hashlib.sha256(ascii(content).encode("ascii")).hexdigest()[:DIGITS]

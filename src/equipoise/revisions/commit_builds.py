@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import replace
 
 from equipoise.campaign.commits import commits_of
-from equipoise.design.limits import CampaignLimits
-from equipoise.measure.counters import counters_among
-from equipoise.measure.installation import native_programs
-from equipoise.measure.trials import own_environment
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import (
     BENCHMARK,
     BENCHMARK_SUFFIX,
-    PRIMARY_METRIC,
     REVISION,
     BisectPlan,
     Commit,
@@ -30,24 +25,21 @@ from equipoise.model.plan import (
     Condition,
     HistoryPlan,
     Judgement,
-    Measure,
     Plan,
-    Process,
     Revision,
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
-from equipoise.revisions.build_cache import BuildCache, NoFolder
-from equipoise.revisions.build_key import source_of
+from equipoise.revisions.build_cache import BuildCache, NoFolder, source_of
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import (
-    TIMEOUT_S,
     CheckedOut,
+    RevisionsRequest,
     benchmarks_in_all,
-    metrics_in_all,
-    program_in,
+    condition_in,
+    metrics_of,
 )
 
 _POLL_S = 0.05
@@ -89,58 +81,20 @@ def needed_of(terms: CommitsPlan) -> tuple[NeededCommit, ...]:
     return (baseline_of(terms.baseline),)
 
 
-class CommitsRequest(Struct, frozen=True, kw_only=True):
+class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
     """What the user wants to run in each of several commits, and how."""
 
-    repository: Repository
     commits: tuple[Commit, ...]
-    benchmarks: tuple[Benchmark, ...]
-    """Commands; a program with a slash in its name is looked for in each commit."""
-    build: str | None = None
-    """Line for a shell that builds a commit."""
-    tool: BenchmarkTool | None = None
-    """Tool that reads the results of the commands, if they report them in its form."""
     metrics: str | None = None
-    """One metric, by default the wall time; with a tool the names of benchmarks with commas
-    between, by default all that the needed commits have."""
-    limits: CampaignLimits = CampaignLimits()
-    command_line: str = ""
-    """Line for a shell that runs the campaign again."""
 
     @property
     def every_commit(self) -> tuple[Commit, ...]:
         """The commit of each condition."""
         return self.commits
 
-    @property
-    def timeout_s(self) -> float:
-        """Seconds after which a trial is ended."""
-        return TIMEOUT_S if self.limits.timeout is None else self.limits.timeout
-
-    def options(self) -> Iterator[str]:
-        """Yield the options of a command line that asks for the same."""
-        settings = {
-            "build": self.build,
-            "kind": None if self.tool is None else self.tool.name,
-            "metrics": self.metrics,
-        }
-        for name, number in asdict(self.limits).items():
-            # Digits of a seed must not be lost.
-            exact = isinstance(number, int)
-            settings[name] = None if number is None else str(number) if exact else f"{number:.12g}"
-        for name, value in settings.items():
-            if value is not None:
-                yield from (f"--{name.replace('_', '-')}", value)
-
 
 class CommitBuilds:
-    """The builds of the commits of a campaign, in the cache (`equipoise.campaign.commits`).
-
-    Parameters
-    ----------
-    cache
-        Open while the campaign runs.
-    """
+    """The builds of the commits of a campaign (`equipoise.campaign.commits`), in an open cache."""
 
     def __init__(self, cache: BuildCache, commits: Sequence[Commit]) -> None:
         self._cache = cache
@@ -252,9 +206,9 @@ def plan_of_commits(
     ConditionFailed
         The benchmarks of the tool failed when they were run to see what they report.
     """
-    limits, tool, sides = request.limits, request.tool, _sides(request, builds, needed)
+    tool, sides = request.tool, _sides(request, builds, needed)
     of_needed = [sides[one.place] for one in needed]
-    commands, unlisted = benchmarks_in_all(request.benchmarks, tool, of_needed, request.timeout_s)
+    commands, unlisted = benchmarks_in_all(request, of_needed)
     if tool is not None and tool.listing is not None:
         chosen = chosen_benchmarks(tool, request.metrics, [one.name for one in commands])
         commands = tuple(one for one in commands if one.name in chosen)
@@ -262,21 +216,16 @@ def plan_of_commits(
     metrics, unreported = _metrics(
         request, of_needed, [conditions[one.place] for one in needed], scratch
     )
-    plan = Plan(
-        study=study,
-        conditions=conditions,
-        measure=Measure(
-            working_folder=of_needed[-1].folder,
-            timeout_s=request.timeout_s,
-            warmup=1 if limits.warmup is None else limits.warmup,
-            counters=counters_among(metrics),
-        ),
-        stopping=limits.stopping(Stopping(min_seconds=0.0, budget_s=BUDGET_S)),
-        judgement=limits.judgement(metrics, Judgement()),
-        seed=limits.drawn_seed(),
-        ranking=False,
+    plan = request.plan(
+        study,
+        conditions,
+        metrics,
+        folder=str(of_needed[-1].folder),
+        warmup=1,
+        stopping=Stopping(min_seconds=0.0, budget_s=BUDGET_S),
+        judgement=Judgement(),
     )
-    return plan, _several(commands, metrics), (*unlisted, *unreported)
+    return replace(plan, ranking=False), _several(commands, metrics), (*unlisted, *unreported)
 
 
 def _several(commands: Sequence[Benchmark], metrics: Sequence[str]) -> tuple[CommitBenchmark, ...]:
@@ -291,17 +240,15 @@ def _several(commands: Sequence[Benchmark], metrics: Sequence[str]) -> tuple[Com
 
 
 def terms_of(request: CommitsRequest) -> dict[str, Any]:
-    """Return the fields of `CommitsPlan`."""
-    return asdict(
-        CommitsPlan(
-            commits=request.commits,
-            build=request.build,
-            repository=str(request.repository.top),
-            folder=request.repository.inside,
-            tool=None if request.tool is None else request.tool.name,
-            again=request.command_line,
-        )
-    )
+    """Return the fields of `CommitsPlan` that a request fills."""
+    return {
+        "commits": request.commits,
+        "build": request.build,
+        "repository": str(request.repository.top),
+        "folder": request.repository.inside,
+        "tool": None if request.tool is None else request.tool.name,
+        "again": request.command_line,
+    }
 
 
 def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
@@ -318,7 +265,7 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     # All commands run in the builds of the first one.
     conditions = plan.conditions[: len(terms.every_commit)]
     for commit, condition, tree in zip(terms.every_commit, conditions, builds.trees, strict=True):
-        if condition.process.working_folder != str(_folder(tree, terms.folder)):
+        if condition.process.working_folder != str(tree / terms.folder):
             reason = (
                 "the working tree has changed"
                 if commit.uncommitted
@@ -358,19 +305,11 @@ def _sides(
     request: CommitsRequest, builds: CommitBuilds, needed: Sequence[NeededCommit]
 ) -> tuple[CheckedOut, ...]:
     """Return where each commit is, or will be, checked out and built."""
-    repository, by_place = request.repository, {one.place: one for one in needed}
+    named = {one.place: (one.role, one.revision) for one in needed}
     sides: list[CheckedOut] = []
-    for place, tree in enumerate(builds.trees):
-        one = by_place.get(place)
-        sides.append(
-            CheckedOut(
-                role="commit" if one is None else one.role,
-                revision=revision_of(request.every_commit[place]) if one is None else one.revision,
-                tree=str(tree),
-                folder=str(_folder(tree, repository.inside)),
-                instead_of=str(repository.top),
-            )
-        )
+    for place, (commit, tree) in enumerate(zip(request.every_commit, builds.trees, strict=True)):
+        role, revision = named.get(place, ("commit", revision_of(commit)))
+        sides.append(CheckedOut(role, revision, tree, request.repository))
     return tuple(sides)
 
 
@@ -381,26 +320,18 @@ def _conditions(
     built: Collection[int],
 ) -> tuple[Condition, ...]:
     """Return one condition for each command and commit; built ones have to have the programs."""
-    tool = request.tool
     names = [commit.short for commit in request.every_commit]
     if len(set(names)) < len(names):
         names = [commit.name for commit in request.every_commit]
-    environment = own_environment()
     conditions: list[Condition] = []
     for benchmark in commands:
         stratum = {BENCHMARK: benchmark.name} if len(commands) > 1 else {}
+        prefix = f"{benchmark.name}: " if stratum else ""
         for place, (name, side) in enumerate(zip(names, sides, strict=True)):
-            program = program_in(
-                side, benchmark.command[0], native_programs(), environment, built=place in built
-            )
-            command = (program, *benchmark.command[1:])
+            levels = {**stratum, REVISION: name}
             conditions.append(
-                Condition(
-                    name=f"{benchmark.name}: {name}" if stratum else name,
-                    command=command if tool is None else tool.reading(command),
-                    levels={**stratum, REVISION: name},
-                    environment=side.variables(tool),
-                    process=Process(working_folder=side.folder),
+                condition_in(
+                    side, benchmark, request.tool, prefix + name, levels, built=place in built
                 )
             )
     return tuple(conditions)
@@ -414,11 +345,9 @@ def _metrics(
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     """Return the metric that is named, or the benchmarks that needed commits report to a tool."""
     tool = request.tool
-    if tool is None:
-        return (request.metrics or PRIMARY_METRIC,), ()
-    if tool.listing is not None:
-        return (BENCHMARK_SUFFIX.strip(),), ()
-    reported, warnings = metrics_in_all(tool, sides, conditions, scratch, request.timeout_s)
+    reported, warnings = metrics_of(request, sides, conditions, scratch)
+    if tool is None or tool.listing is not None:
+        return reported, warnings
     names = [one.removesuffix(BENCHMARK_SUFFIX) for one in reported]
     chosen = chosen_benchmarks(tool, request.metrics, names)
     return tuple(name + BENCHMARK_SUFFIX for name in chosen), warnings
@@ -457,7 +386,3 @@ def chosen_benchmarks(
 def revision_of(commit: Commit) -> Revision:
     """Return a commit as a revision that nobody named."""
     return Revision(commit.short, commit.hash, commit.uncommitted)
-
-
-def _folder(tree: Path, inside: str) -> Path:
-    return Path(os.path.join(tree, inside)) if inside else tree

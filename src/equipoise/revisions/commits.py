@@ -1,4 +1,7 @@
-"""The commits between two revisions along first parents, and what git knows of them."""
+"""The commits between two revisions along first parents, and what git knows of them.
+
+No program but git runs.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,32 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from equipoise.model.bisection import CommitDiff
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit, MergedBranch, Revision
 from equipoise.revisions.checkout import UNSHALLOW, is_changed
-from equipoise.revisions.git import Repository, depth_of, reason_of, run_git, text_of
+from equipoise.revisions.git import (
+    Repository,
+    depth_of,
+    first_bytes_of_git,
+    reason_of,
+    run_git,
+    text_of,
+)
 
 _FIELDS = ("%H", "%P", "%an", "%aI", "%s")
 _LOG = (
     *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showSignature=false", "log", "-z"),
     "--format=" + "%x00".join(_FIELDS),
 )
+MOST_DIFF_BYTES = 1 << 20
+"""Size of the patch that is kept."""
+_MOST_FILES = 20
+_DIFF_OPTIONS = (
+    *("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"),
+    *("--src-prefix=a/", "--dst-prefix=b/"),
+)
+_STAT = (f"--stat=100,{_MOST_FILES * 3},30", f"--stat-count={_MOST_FILES}")
 LIKELY_WEIGHT = 10.0
 """Weight of a commit that touches a likely path, where others have 1. So no commit starts with less
 than a tenth of an equal weight (the floor of bisect.md §8), however many are likely."""
@@ -218,6 +237,30 @@ def weights_by_path(
     return tuple(
         LIKELY_WEIGHT if (commit.hash, commit.uncommitted) in touching else 1.0
         for commit in commits[1:]
+    )
+
+
+def diff_between(repository: Repository, parent: Commit, commit: Commit) -> CommitDiff | None:
+    """Return what changed from one commit to a later one; ``None`` of the working tree.
+
+    Raises
+    ------
+    UnusableInput
+        git cannot tell.
+    """
+    if commit.uncommitted:
+        return None
+    ends = (parent.hash, commit.hash)
+
+    def diff(*form: str) -> bytes:
+        arguments = ("diff-tree", "-r", *form, *_DIFF_OPTIONS, *ends)
+        return first_bytes_of_git(repository.top, *arguments, most_bytes=MOST_DIFF_BYTES)
+
+    files, patch = diff(*_STAT), diff("--patch", "--unified=3")
+    return CommitDiff(
+        files=files.decode("utf-8", "replace").strip("\n"),
+        patch=patch[:MOST_DIFF_BYTES].decode("utf-8", "replace"),
+        is_cut=len(patch) > MOST_DIFF_BYTES,
     )
 
 

@@ -13,7 +13,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Judgement, Plan, Revision
 from equipoise.model.record import CampaignWarning
-from equipoise.revisions.build_key import digest, digest_of_toolchain
+from equipoise.revisions.build_cache import digest, digest_of_toolchain
 from equipoise.revisions.commit_builds import (
     CommitBuilds,
     CommitsRequest,

@@ -1,15 +1,16 @@
-"""The plan of a gate: two revisions, checked out and built, and what is compared."""
+"""Revisions as conditions: what is run in each, and the plan of a gate of two of them."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from equipoise.design.command_line import bisect_line
 from equipoise.design.commands import find_program
@@ -39,8 +40,7 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import CampaignWarning
 from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool, Listing
-from equipoise.revisions.build_cache import BuildCache
-from equipoise.revisions.build_key import source_of, tool_variables
+from equipoise.revisions.build_cache import BuildCache, source_of, tool_variables
 from equipoise.revisions.checkout import SIDES, check_out
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
@@ -49,24 +49,79 @@ TIMEOUT_S = 600.0
 _MOST_LISTED_BYTES = 1 << 20
 
 
-class GateRequest(Struct, frozen=True):
-    """What the user wants a gate to compare, and how."""
+class RevisionsRequest(Struct, frozen=True, kw_only=True):
+    """What the user wants to run in revisions, and how."""
 
     repository: Repository
-    baseline: Revision
-    candidate: Revision
     benchmarks: tuple[Benchmark, ...]
+    """Commands; a program with a slash in its name is looked for in each revision."""
     build: str | None = None
     """Line for a shell that builds a revision."""
     tool: BenchmarkTool | None = None
-    """Tool that reads the results of the benchmarks, if they report them in its form."""
-    metrics: tuple[str, ...] | None = None
-    """By default the wall time, or the benchmarks that both revisions report to the tool."""
+    """Tool that reads the results of the commands, if they report them in its form."""
+    metrics: str | tuple[str, ...] | None = None
+    """Of a gate, metrics: by default the wall time, or the benchmarks that both revisions report to
+    the tool. Else one metric, by default the wall time; with a tool the names of benchmarks with
+    commas between, by default all that the needed commits have."""
     limits: CampaignLimits = CampaignLimits()
+    command_line: str = ""
+    """Line for a shell that runs the campaign again."""
+
+    @property
+    def timeout_s(self) -> float:
+        """Seconds after which a trial is ended."""
+        return TIMEOUT_S if self.limits.timeout is None else self.limits.timeout
+
+    def options(self) -> Iterator[str]:
+        """Yield the options of a command line that asks for the same."""
+        settings = {
+            "build": self.build,
+            "kind": None if self.tool is None else self.tool.name,
+            "metrics": ",".join(self.metrics) if isinstance(self.metrics, tuple) else self.metrics,
+        }
+        for name, number in asdict(self.limits).items():
+            # Digits of a seed must not be lost.
+            exact = isinstance(number, int)
+            settings[name] = None if number is None else str(number) if exact else f"{number:.12g}"
+        for name, value in settings.items():
+            if value is not None:
+                yield from (f"--{name.replace('_', '-')}", value)
+
+    def plan(
+        self,
+        study: str,
+        conditions: tuple[Condition, ...],
+        metrics: Sequence[str],
+        *,
+        folder: str,
+        warmup: int,
+        stopping: Stopping,
+        judgement: Judgement,
+    ) -> Plan:
+        """Return a plan without the terms of its study; its limits fill the defaults."""
+        limits = self.limits
+        return Plan(
+            study=study,
+            conditions=conditions,
+            measure=Measure(
+                working_folder=folder,
+                timeout_s=self.timeout_s,
+                warmup=warmup if limits.warmup is None else limits.warmup,
+                counters=counters_among(metrics),
+            ),
+            stopping=limits.stopping(stopping),
+            judgement=limits.judgement(metrics, judgement),
+            seed=limits.drawn_seed(),
+        )
+
+
+class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
+    """What the user wants a gate to compare, and how."""
+
+    baseline: Revision
+    candidate: Revision
     fail_undecided: bool = False
     """Whether an undecided benchmark fails the gate."""
-    command_line: str = ""
-    """Line for a shell that runs the gate again."""
 
 
 class CheckedOut(Struct, frozen=True):
@@ -75,21 +130,20 @@ class CheckedOut(Struct, frozen=True):
     role: str
     """``baseline`` or ``candidate``."""
     revision: Revision
-    tree: str
+    tree: Path
     """Root of the working tree."""
-    folder: str
-    """Folder of the tree in which the build and the benchmarks run: the one that the user is in."""
-    instead_of: str
-    """Root of the user's own working tree."""
+    repository: Repository
+    """The user's own."""
+
+    @property
+    def folder(self) -> Path:
+        """Folder in which the build and the benchmarks run: the one that the user is in."""
+        return self.tree / self.repository.inside
 
     @property
     def label(self) -> str:
         """Role, name and commit, as in ``candidate HEAD (1a2b3c4d5e)``."""
         return f"{self.role} {self.revision.label}"
-
-    def variables(self, tool: BenchmarkTool | None) -> dict[str, str]:
-        """Return the variables that a tool needs in this working tree."""
-        return tool_variables(tool, self.tree, self.instead_of)
 
 
 Pair = tuple[CheckedOut, CheckedOut]
@@ -128,20 +182,16 @@ def check_out_and_build(
             say(f"building the {role} {revision.label}: {request.build}")
             trees.append(builds.get(source, f"the {role} {revision.label}", sources).tree)
     baseline, candidate = (
-        _checked_out(repository, role, revision, tree)
+        CheckedOut(role, revision, tree, repository)
         for (role, revision), tree in zip(roles.items(), trees, strict=True)
     )
+    for side in (baseline, candidate):
+        if not side.folder.is_dir():
+            raise UnusableInput(
+                f"the {side.label} has no folder {repository.inside}",
+                hint="run the gate in a folder that both revisions have",
+            )
     return baseline, candidate
-
-
-def _checked_out(repository: Repository, role: str, revision: Revision, tree: Path) -> CheckedOut:
-    folder = tree / repository.inside
-    if not folder.is_dir():
-        raise UnusableInput(
-            f"the {role} {revision.label} has no folder {repository.inside}",
-            hint="run the gate in a folder that both revisions have",
-        )
-    return CheckedOut(role, revision, str(tree), str(folder), str(repository.top))
 
 
 def gate_plan(
@@ -156,27 +206,22 @@ def gate_plan(
     ConditionFailed
         A benchmark failed when it was run to see what it reports.
     """
-    limits, tool = request.limits, request.tool
-    timeout_s = TIMEOUT_S if limits.timeout is None else limits.timeout
-    benchmarks, unlisted = benchmarks_in_all(request.benchmarks, tool, pair, timeout_s)
-    conditions, contrasts = conditions_of_gate(
-        benchmarks, pair, native_programs(), own_environment(), tool
+    tool = request.tool
+    benchmarks, unlisted = benchmarks_in_all(request, pair)
+    conditions, contrasts = conditions_of_gate(benchmarks, pair, tool)
+    metrics, unreported = metrics_of(request, pair, conditions, scratch)
+    plan = request.plan(
+        STUDY,
+        conditions,
+        metrics,
+        folder=str(pair[1].folder),
+        # The benchmarks of a tool without a listing have just run once, to see what they report.
+        warmup=1 if tool is None or tool.listing is not None else 0,
+        stopping=Stopping(leave_out_decided=True),
+        judgement=Judgement(min_effect=GATE_MIN_EFFECT),
     )
-    metrics, warnings = _metrics(request, pair, conditions, scratch, timeout_s)
-    # The benchmarks of a tool without a listing have just run once, to see what they report.
-    default_warmup = 1 if tool is None or tool.listing is not None else 0
-    plan = Plan(
-        study=STUDY,
-        conditions=conditions,
-        measure=Measure(
-            working_folder=pair[1].folder,
-            timeout_s=timeout_s,
-            warmup=default_warmup if limits.warmup is None else limits.warmup,
-            counters=counters_among(metrics),
-        ),
-        stopping=limits.stopping(Stopping(leave_out_decided=True)),
-        judgement=limits.judgement(metrics, Judgement(min_effect=GATE_MIN_EFFECT)),
-        seed=limits.drawn_seed(),
+    plan = replace(
+        plan,
         chosen_contrasts=contrasts,
         gated=GatePlan(
             request.baseline,
@@ -187,7 +232,7 @@ def gate_plan(
             dict(bisect_lines(request, benchmarks, metrics)),
         ),
     )
-    return plan, (*unlisted, *warnings)
+    return plan, (*unlisted, *unreported)
 
 
 def bisect_lines(
@@ -215,10 +260,7 @@ def bisect_lines(
 
 
 def benchmarks_in_all(
-    given: Sequence[Benchmark],
-    tool: BenchmarkTool | None,
-    sides: Sequence[CheckedOut],
-    timeout_s: float,
+    request: RevisionsRequest, sides: Sequence[CheckedOut]
 ) -> tuple[tuple[Benchmark, ...], tuple[CampaignWarning, ...]]:
     """Return each benchmark that the programs of all sides list; without a listing, as given.
 
@@ -229,17 +271,17 @@ def benchmarks_in_all(
     UnusableInput
         A program lists no benchmark, or the sides have none in common.
     """
+    tool, given = request.tool, request.benchmarks
     if tool is None or tool.listing is None:
-        return tuple(given), ()
+        return given, ()
     benchmarks: list[Benchmark] = []
     warnings: list[CampaignWarning] = []
     for program in given:
-        conditions, _ = conditions_of_gate([program], sides, native_programs(), own_environment())
-        names, only_one = _in_all(
-            tool.name,
-            sides,
-            [_names_listed(one, tool.name, tool.listing, timeout_s) for one in conditions],
-        )
+        conditions, _ = conditions_of_gate([program], sides, None)
+        listed = [
+            _names_listed(one, tool.name, tool.listing, request.timeout_s) for one in conditions
+        ]
+        names, only_one = _in_all(tool.name, sides, listed)
         prefix = f"{program.name}: " if len(given) > 1 else ""
         benchmarks += (
             Benchmark(prefix + name, tool.listing.run_of(name, program.command)) for name in names
@@ -311,33 +353,15 @@ def _in_all(
     )
 
 
-def _metrics(
-    request: GateRequest,
-    pair: Pair,
-    conditions: Sequence[Condition],
-    scratch: Path,
-    timeout_s: float,
-) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the metrics that are named, or the benchmarks that both revisions report."""
-    if request.metrics is not None:
-        return request.metrics, ()
-    if request.tool is None:
-        return (PRIMARY_METRIC,), ()
-    if request.tool.listing is not None:
-        return (BENCHMARK_SUFFIX.strip(),), ()
-    # The one benchmark command of a tool; it runs once in each revision.
-    return metrics_in_all(request.tool, pair, conditions, scratch, timeout_s)
-
-
-def metrics_in_all(
-    tool: BenchmarkTool,
+def metrics_of(
+    request: RevisionsRequest,
     sides: Sequence[CheckedOut],
     conditions: Sequence[Condition],
     scratch: Path,
-    timeout_s: float,
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Run the benchmarks of a tool once in each side; return the metrics that all report.
+    """Return the metrics that are named, the wall time, or what all sides report to the tool.
 
+    A tool without a listing has one command, which runs once in each side, with a condition each.
     Warnings name the benchmarks that only one side has.
 
     Raises
@@ -347,10 +371,17 @@ def metrics_in_all(
     ConditionFailed
         The benchmarks failed.
     """
+    tool = request.tool
+    if isinstance(request.metrics, tuple):
+        return request.metrics, ()
+    if tool is None:
+        return (request.metrics or PRIMARY_METRIC,), ()
+    if tool.listing is not None:
+        return (BENCHMARK_SUFFIX.strip(),), ()
     reported = [
         [
             one.metric.removesuffix(BENCHMARK_SUFFIX)
-            for one in metrics_reported(condition, own_environment(), scratch, timeout_s)
+            for one in metrics_reported(condition, own_environment(), scratch, request.timeout_s)
             if one.metric.endswith(BENCHMARK_SUFFIX)
         ]
         for condition in conditions
@@ -360,16 +391,9 @@ def metrics_in_all(
 
 
 def conditions_of_gate(
-    benchmarks: Sequence[Benchmark],
-    sides: Sequence[CheckedOut],
-    native_programs: Path,
-    environment: Mapping[str, str],
-    tool: BenchmarkTool | None = None,
+    benchmarks: Sequence[Benchmark], sides: Sequence[CheckedOut], tool: BenchmarkTool | None
 ) -> tuple[tuple[Condition, ...], tuple[Contrast, ...]]:
     """Return each benchmark of both revisions as a condition, and their contrasts.
-
-    The PATH of the environment finds programs without a slash in their name. The tool reads the
-    results of the benchmarks, if they report them in its form.
 
     Raises
     ------
@@ -382,28 +406,22 @@ def conditions_of_gate(
         stratum = {BENCHMARK: benchmark.name} if len(benchmarks) > 1 else {}
         contrasts.append(Contrast(len(conditions), len(conditions) + 1, REVISION, stratum))
         for side in sides:
-            program = program_in(side, benchmark.command[0], native_programs, environment)
-            command = (program, *benchmark.command[1:])
-            condition = Condition(
-                name=f"{benchmark.name}: {side.label}" if stratum else side.label,
-                command=command if tool is None else tool.reading(command),
-                levels={BENCHMARK: benchmark.name, REVISION: side.label},
-                environment=side.variables(tool),
-                process=Process(working_folder=side.folder),
-            )
-            conditions.append(condition)
+            levels = {BENCHMARK: benchmark.name, REVISION: side.label}
+            name = f"{benchmark.name}: {side.label}" if stratum else side.label
+            conditions.append(condition_in(side, benchmark, tool, name, levels))
     return tuple(conditions), tuple(contrasts)
 
 
-def program_in(
+def condition_in(
     side: CheckedOut,
+    benchmark: Benchmark,
+    tool: BenchmarkTool | None,
     name: str,
-    native_programs: Path,
-    environment: Mapping[str, str],
+    levels: dict[str, str],
     *,
     built: bool = True,
-) -> str:
-    """Return the path of the program of a command in a revision.
+) -> Condition:
+    """Return a benchmark in a revision as a condition; the tool, if any, reads its results.
 
     ``built`` says whether the revision is built already, and the program has to be there.
 
@@ -412,14 +430,27 @@ def program_in(
     UnusableInput
         The program does not exist, or lies in the user's own working tree.
     """
+    program, *arguments = benchmark.command
+    command = (_program_in(side, program, built=built), *arguments)
+    return Condition(
+        name=name,
+        command=command if tool is None else tool.reading(command),
+        levels=levels,
+        environment=tool_variables(tool, side.tree, side.repository),
+        process=Process(working_folder=str(side.folder)),
+    )
+
+
+def _program_in(side: CheckedOut, name: str, *, built: bool) -> str:
+    """Return the path of the program of a command in a revision; errors as for `condition_in`."""
     if "/" not in name:
-        return find_program(name, native_programs, environment)
-    real, own_tree = os.path.realpath(name), os.path.realpath(side.instead_of)
+        return find_program(name, native_programs(), own_environment())
+    top = side.repository.top
+    real, own_tree = os.path.realpath(name), os.path.realpath(top)
     if os.path.isabs(name) and real.startswith(own_tree + os.sep):
         raise UnusableInput(
             f"{name} is a program of your own working tree: it would be run as each revision",
-            hint=f"name it by its path in the repository, "
-            f"./{os.path.relpath(name, side.instead_of)}",
+            hint=f"name it by its path in the repository, ./{os.path.relpath(name, top)}",
         )
     path = os.path.normpath(os.path.join(side.folder, name))
     if not built:

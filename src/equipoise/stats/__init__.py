@@ -3,16 +3,15 @@
 Verdicts, in reading order:
 
 - ``sequence``: blocks of a candidate and the baseline, and the bets on them.
-- ``verdict``: the verdict on each comparison, and how many more blocks it would take.
+- ``verdict``: the verdict on each comparison, how many more blocks it would take, and which
+  comparisons are too slow for a gate.
 - ``ranking``: which of several conditions is the fastest.
 - ``layouts``: the verdict on layouts in general, from a campaign over some.
-- ``gate``: which comparisons are too slow, valid however often one asks.
 - ``bisection``: which of many commits made a difference; ``bisection_segment``: one search of it;
-  ``bisection_suite``: the bisections of several benchmarks, which share blocks.
+  ``bisection_branches``: the bisections of branches, and of several benchmarks that share blocks.
 - ``history``: the curve over many commits and the changes between them, over many campaigns;
   ``history_course``: which commits run next.
-- ``fleet``: what the campaigns of several hosts say together; ``fleet_rounds``: their blocks in
-  rounds, one of each host.
+- ``fleet``: what the campaigns of several hosts say together.
 - ``intervention``: the fraction of a gap that an intervention explains.
 - ``sensitivity``: the smallest effect that a host can see in a given time.
 - ``carry_over``: what a trial owes to the condition that ran before it.
@@ -21,19 +20,19 @@ Description of a campaign:
 
 - ``describe``: one condition's costs; ``means``: the ratio of means.
 - ``shift``: the ratio quantile by quantile, and whether the minimum misleads.
-- ``modes``: several distinct times of one program; ``single_shapes``: one peak as the rival.
+- ``modes``: several distinct times of one program, and one peak as the rival.
 - ``waiting``: whether most of a difference in time is waiting for a processor.
-- ``companions``: what a mode or an amount goes with; ``rank_correlation``: two columns of ranks.
+- ``companions``: what a mode or an amount goes with; two columns of ranks.
 - ``levels``: the variance by level, and where more measuring helps most.
-- ``changes``: change-points of a series; ``warm_up``: the state of each trial's iterations.
-- ``suspicions``: change-points of a series over commits, each with the range that holds it.
+- ``changes``: change-points of a series, and suspicions in one over commits; ``warm_up``: the
+  state of each trial's iterations.
 - ``scaling``: costs as a power of the size; ``spread``: whether holding something steadies times.
 
 Between campaigns:
 
-- ``two_samples``: ordinary intervals of two samples, and one effect over several campaigns.
-- ``common_ratio``: the ratio that campaigns have in common, whenever each stopped.
+- ``two_samples``: ordinary intervals of two samples, one effect over several campaigns, and the
+  ratio that campaigns have in common, whenever each stopped.
 - ``sessions``: the same rows measured in two sessions that were not interleaved.
 
-Shared: ``arrays`` (types, ranks, medians) and ``bootstrap`` (resampling of blocks).
+Shared: ``arrays`` (types, ranks, medians, resampling of blocks).
 """

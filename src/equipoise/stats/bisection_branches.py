@@ -1,8 +1,13 @@
-"""A bisection that goes on in the branch of each merge that it names (bisect.md §8).
+"""Bisections that make one claim together: of branches of merges, and of a suite's benchmarks.
 
 The line of first parents is searched first. Once a merge is named and its step is measured, its
 branch is searched, from the commit where it began to the merge's other parent, with a confirmation
-of its own; then the search goes on where it was. All searches make one claim: they share k.
+of its own; then the search goes on where it was (bisect.md §8).
+
+The chance that any name is wrong is at most alpha, over all branches and benchmarks, because k
+counts the own pairs of all (bisect.md §4). Each benchmark has a coin of its own in each block, or
+shares the trials of its block with others; which pair runs is in both cases a function of the
+blocks before.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from equipoise.stats.bisection import (
     Pair,
 )
 from equipoise.stats.resolution import Resolution
+from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
 
 
 class Branch(Struct, frozen=True):
@@ -48,14 +54,9 @@ class LineState(Struct, frozen=True):
 class BranchingBisection:
     """The search of a line of commits, and of the branch of each merge that is named.
 
-    A function of the blocks added, and of the commits withdrawn between them.
-
-    Parameters
-    ----------
-    line
-        The search from GOOD to BAD, before its first block.
-    branches
-        Those of all merges that can be named, on the line and on branches.
+    A function of the blocks added, and of the commits withdrawn between them. The line is the
+    search from GOOD to BAD, before its first block; the branches are those of all merges that can
+    be named, on the line and on branches.
     """
 
     def __init__(self, line: Bisection, branches: Sequence[Branch] = ()) -> None:
@@ -77,11 +78,8 @@ class BranchingBisection:
         line = self._current()
         if line is None:
             return None
-        pair = line.search.next_pair(
-            [line.places[one] for one in built if one in line.places], build_trials
-        )
-        assert pair is not None, "an open search has a pair to run"
-        return line.commits[pair[0]], line.commits[pair[1]]
+        here = [line.places[one] for one in built if one in line.places]
+        return line.whole(line.search.next_pair(here, build_trials))
 
     def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block, of the pair that ``next_pair`` returned.
@@ -122,10 +120,7 @@ class BranchingBisection:
     def fixed_pair(self) -> Pair | None:
         """The one pair that can run now; ``None`` while pairs are chosen, and at the end."""
         line = self._current()
-        pair = None if line is None else line.search.fixed_pair
-        return (
-            None if line is None or pair is None else (line.commits[pair[0]], line.commits[pair[1]])
-        )
+        return None if line is None else line.whole(line.search.fixed_pair)
 
     def takes(self, pair: Collection[int]) -> bool:
         """Return whether a block of two commits, which another search chose, is of use here."""
@@ -201,6 +196,10 @@ class _Line:
     def is_open(self) -> bool:
         return not self._missing and self.search.is_open
 
+    def whole(self, pair: Pair | None) -> Pair | None:
+        """Return a pair along this line by the indices of the whole bisection."""
+        return pair and (self.commits[pair[0]], self.commits[pair[1]])
+
     def withdraw(self, commit: int) -> None:
         place = self.places.get(commit)
         if place is None:
@@ -224,3 +223,72 @@ class _Line:
             state=self.search.state(),
             course=tuple(self.course),
         )
+
+
+class SharedBlocks:
+    """The bisections of the benchmarks that one command measures: they share each block.
+
+    They take turns in choosing the pair. All that wait for the same fixed pair have one turn, so
+    that those without a difference hold up no search. A block counts for each bisection to which
+    its pair is of use. There is one for each benchmark, with one counter of own pairs for all.
+    """
+
+    def __init__(self, bisections: Sequence[BranchingBisection]) -> None:
+        self.bisections = tuple(bisections)
+        self._blocks = 0
+
+    def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
+        """Return the pair that runs next; ``None`` if nothing is left to ask.
+
+        Parameters are those of `Bisection.next_pair`.
+        """
+        chooser = self._chooser()
+        return None if chooser is None else chooser.next_pair(built, build_trials)
+
+    def add(self, costs: Sequence[Mapping[int, float] | None], first: int) -> tuple[bool, ...]:
+        """Add one block; return for each bisection whether it counts there.
+
+        Parameters
+        ----------
+        costs
+            Costs of the two commits for each bisection; ``None`` where one was not measured.
+        first
+            The commit that ran first.
+        """
+        chooser = self._chooser()
+        taken: list[bool] = []
+        for bisection, cost in zip(self.bisections, costs, strict=True):
+            counts = cost is not None and (bisection is chooser or bisection.takes(cost.keys()))
+            if counts and cost is not None:
+                earlier, later = bisection.in_order(cost.keys())
+                order = BASELINE_FIRST if earlier == first else CANDIDATE_FIRST
+                bisection.add((earlier, later), (cost[earlier], cost[later]), order)
+            taken.append(counts)
+        self._blocks += 1
+        return tuple(taken)
+
+    def _chooser(self) -> BranchingBisection | None:
+        """Return the bisection whose turn it is; ``None`` if all have ended."""
+        turns: dict[Pair | int, BranchingBisection] = {}
+        for place, bisection in enumerate(self.bisections):
+            if bisection.is_open:
+                turns.setdefault(bisection.fixed_pair or place, bisection)
+        return list(turns.values())[self._blocks % len(turns)] if turns else None
+
+
+def next_pairs(
+    commands: Sequence[SharedBlocks], built: Collection[int], build_trials: float
+) -> dict[int, Pair]:
+    """Return the pair of each command in the next block, by its place; none of those that ended.
+
+    Commits that one command needs count as built for the next ones: the builds of a block are
+    shared.
+    """
+    ready = set(built)
+    pairs: dict[int, Pair] = {}
+    for place, command in enumerate(commands):
+        pair = command.next_pair(ready, build_trials)
+        if pair is not None:
+            pairs[place] = pair
+            ready.update(pair)
+    return pairs

@@ -153,9 +153,7 @@ class Segment:
         # So many that half of alpha has an interval, which the share of the gap needs.
         self._least_gap_blocks = earliest_block(0.5 * alpha)
         self._step_blocks = (0, 0)
-        self._is_step_narrow = False
         self._may_go_on = True
-        self._judged: ComparisonVerdict | None = None
 
     @property
     def fixed_pair(self) -> Pair | None:
@@ -213,7 +211,6 @@ class Segment:
         elif self.named is not None:
             self._learn(costs)
             self._own[self.named].append(*costs, order)
-            self._is_step_narrow = self._measures_narrowly(self.named)
         else:
             self._search(self.search, pair, costs, order, number, tried)
         if self._wants_a_verdict and self._limit is not None and self.blocks >= self._limit:
@@ -234,9 +231,7 @@ class Segment:
 
     def judge_gap(self) -> ComparisonVerdict:
         """Return the verdict on the last commit against the first."""
-        if self._judged is None or self._judged.blocks != len(self.gap):
-            self._judged = judge_alone(self.gap, self._margin, self._alpha)
-        return self._judged
+        return judge_alone(self.gap, self._margin, self._alpha)
 
     def state(self) -> SegmentState:
         """Return how the search stands."""
@@ -249,19 +244,37 @@ class Segment:
             blocks_to_go=self._blocks_to_go(),
         )
 
-    def own_blocks(self, pair: Pair) -> PairedBlocks:
-        """Return the blocks of an own pair, from the first one that counted as such."""
-        return self._own[pair]
+    def named_step(self, gap: PairedBlocks) -> NamedStep | None:
+        """Return the step of the commit that is named, beside the blocks of the whole gap."""
+        if self.named is None or self.search is None:
+            return None
+        blocks, level = self._own[self.named], self._level_of(self.named)
+        judged = judge_alone(blocks, 0.0, level)
+        halved = judge_alone(blocks, 0.0, 0.5 * level)
+        whole = judge_alone(gap, 0.0, 0.5 * self._alpha)
+        share, share_ci = share_of_gap(
+            judged.typical, (halved.low, halved.high), whole.typical, (whole.low, whole.high)
+        )
+        before, last = self.named
+        return NamedStep(
+            first=before + 1,
+            last=last,
+            rank=self.ranks[self.named],
+            # It counts no more blocks once its commit is named.
+            e_value=e_value_of(self.search.own_ln_e_value(last - self.first)),
+            margin=self.search.margin(),
+            blocks=judged.blocks,
+            ratio=judged.ratio,
+            ratio_ci=judged.ratio_ci,
+            level=level,
+            share_of_gap=share,
+            share_ci=share_ci,
+        )
 
-    def level_of(self, pair: Pair) -> float:
+    def _level_of(self, pair: Pair) -> float:
         """Return alpha/(k(k + 1)) of an own pair that was run."""
         rank = self.ranks[pair]
         return self._alpha / (rank * (rank + 1))
-
-    def own_e_value(self, pair: Pair) -> float:
-        """Return F of an own pair, which counts no more blocks once its commit is named."""
-        assert self.search is not None, "there is no own pair before the search"
-        return e_value_of(self.search.own_ln_e_value(pair[1] - self.first))
 
     @property
     def _wants_a_verdict(self) -> bool:
@@ -276,21 +289,15 @@ class Segment:
         least, most = self._step_blocks
         if not self._may_go_on or len(self._own[pair]) >= most:
             return True
-        return len(self._own[pair]) >= least and self._is_step_narrow
-
-    def _measures_narrowly(self, pair: Pair) -> bool:
-        judged = judge_alone(self._own[pair], 0.0, self.level_of(pair))
+        if len(self._own[pair]) < least:
+            return False
+        judged = judge_alone(self._own[pair], 0.0, self._level_of(pair))
         step = judged.typical or 0.0
         widest = max(judged.high - step, step - judged.low)
         return widest <= NARROW * abs(step)
 
     def _no_blocks(self) -> PairedBlocks:
-        resolution = self.resolution
-        return PairedBlocks(
-            quantum=resolution.quantum,
-            more_is_better=resolution.more_is_better,
-            engine=self._engine,
-        )
+        return PairedBlocks(resolution=self.resolution, engine=self._engine)
 
     def _blocks_to_go(self) -> int | None:
         if self.search is None or not self._wants_a_verdict:
@@ -380,9 +387,8 @@ class Segment:
         self.verdict = outcome
         if group is not None:
             self.named = (self.first + group[0], self.first + group[1])
-            least = earliest_block(0.5 * self.level_of(self.named))
+            least = earliest_block(0.5 * self._level_of(self.named))
             self._step_blocks = (least, max(least, 2 * len(self._own[self.named])))
-            self._is_step_narrow = self._measures_narrowly(self.named)
         self.split = None if split is None else self.first + split
 
 

@@ -4,6 +4,14 @@ The best of all partitions (Jackson et al. 2005), which PELT (Killick, Fearnhead
 finds too, with squared loss on Huberised data, whose variance is that of an AR(1) process in the
 long run, so that neighbours that are alike are not taken for a change. Why not by a library:
 docs/decisions.md.
+
+Suspicions are the change-points of a series of one value for each commit, on logarithms, with a
+smaller penalty: a false one costs one bisection. Nothing can tell a change of the program from one
+of the machine there: the values were not measured side by side. Each has a range that probably
+holds it: the places k at which the squared loss is at most `MOST_LOSS` above the least. The loss at
+the true place is above the least by the greater of two maxima of random walks with drift, each
+nearly exponential with mean 2 for small steps (Siegmund 1988; Bai 1997, Proposition 3), so
+P(loss > x) = 1 - (1 - exp(-x/2))², which is 5 % at x = 7.35.
 """
 
 from __future__ import annotations
@@ -30,6 +38,12 @@ EQUAL_SHARE = 0.01
 """Segments whose means differ by less than this share, or by one sd, count as one."""
 MOST_VALUES = 2000
 MOST_DEPENDENT = 0.95
+LEAST_VALUES = 2 * LEAST_LENGTH
+"""Fewer values have no change-point."""
+PENALTY_OF_SUSPICIONS = 4.0
+"""Times ln n. Of series without a change, at most 5 % have a suspicion: ``benchmarks/series``."""
+MOST_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
+"""7.35, in units of the long-run variance."""
 
 
 class Segment(Struct, frozen=True):
@@ -76,7 +90,7 @@ def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
             hint="leave out the trials that have none",
         )
     clean, count = huberised(series), len(series)
-    variance = long_run_variance(clean) if count >= 2 * LEAST_LENGTH else 0.0
+    variance = long_run_variance(clean) if count >= LEAST_VALUES else 0.0
     if variance == 0.0:
         return _segments(clean, [count])
     # Centred and scaled, so that sums of squares stay exact.
@@ -90,17 +104,7 @@ def states(values: FloatArray) -> tuple[State, ...]:
     """Return the states that a campaign went through: the trials of one condition, in order.
 
     Neighbouring segments on equal levels are one state. Over ``MOST_VALUES`` trials, medians of
-    consecutive ones are used instead.
-
-    Parameters
-    ----------
-    values
-        Shape (n,), n at least 1: finite, in the order in which the trials ran.
-
-    Raises
-    ------
-    UnusableInput
-        As for ``find_changes``.
+    consecutive ones are used instead. Values, and what is raised, are those of ``find_changes``.
     """
     medians, begins = thinned(values)
     changes = find_changes(medians)
@@ -119,16 +123,9 @@ def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegmen
     """Return the stretches in which the ratio of two conditions kept its level.
 
     The change-points of the block differences; blocks with a timeout are left out, and over
-    ``MOST_VALUES`` blocks medians of consecutive differences are used.
-
-    Parameters
-    ----------
-    numbers
-        Shape (n,): the number in its campaign of each of the n blocks.
-
-    Returns
-    -------
-    One stretch where no change is found; none where no difference is finite.
+    ``MOST_VALUES`` blocks medians of consecutive differences are used. ``numbers``, shape (n,), are
+    those of the blocks in their campaign. There is one stretch where no change is found, and none
+    where no difference is finite.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)
@@ -145,9 +142,7 @@ def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegmen
 def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the values, or ``MOST_VALUES`` medians of consecutive ones where there are more.
 
-    Returns
-    -------
-    Shape (m,), and shape (m + 1,): before which value each of them begins, and n.
+    Shape (m,); with them, shape (m + 1,), before which value each of them begins, and n.
     """
     parts = max(1, min(len(values), MOST_VALUES))
     length, longer = divmod(len(values), parts)
@@ -158,16 +153,8 @@ def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
 def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     """Return the ends of the segments of the cheapest partition: squared loss, and a penalty each.
 
-    Parameters
-    ----------
-    series
-        Shape (n,), n at least ``LEAST_LENGTH``, which is the least length of a segment.
-    penalty
-        Penalty for each segment, in units of the series' square.
-
-    Returns
-    -------
-    The ends, ascending; the last is n. O(n²) operations.
+    The ends are ascending; the last is n, which is at least ``LEAST_LENGTH``, the least length of a
+    segment. The penalty is in units of the series' square. O(n²) operations.
     """
     count = len(series)
     sums = np.concatenate([[0.0], np.cumsum(series)])
@@ -217,12 +204,8 @@ def long_run_variance(series: FloatArray) -> float:
 
     From differences, in which a change of level stands only once. A difference of an AR(1)
     process with coefficient φ and variance v has the variance 2v(1 - φ) and the autocorrelation
-    -(1 - φ)/2. Differences are drawn in to ``CLIP_SCALES`` first, so that changes hardly count.
-
-    Parameters
-    ----------
-    series
-        Shape (n,), n at least 3.
+    -(1 - φ)/2. Differences are drawn in to ``CLIP_SCALES`` first, so that changes hardly count. The
+    series has at least three values.
     """
     steps = np.diff(series)
     limit = CLIP_SCALES * _scale(steps)
@@ -239,3 +222,82 @@ def _scale(values: FloatArray) -> float:
     """1.4826·MAD: the sd of a normal law; where over half are equal, the sd itself."""
     scale = 1.4826 * float(np.median(np.abs(values - np.median(values))))
     return scale if scale > 0.0 else float(np.std(values))
+
+
+class LevelChange(Struct, frozen=True):
+    """A place where the level of a series changed; places count values from 0."""
+
+    first: int
+    """Last value that is probably on the old level."""
+    place: int
+    """First value on the new level, where the series fits best."""
+    last: int
+    """First value that is probably on the new level."""
+    before: float
+    """The level before."""
+    ratio: float
+    """The level after, over the one before."""
+
+
+def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, ...]:
+    """Return where the level of a series changed by more than ``min_effect``.
+
+    Parameters
+    ----------
+    values
+        Shape (n,): finite and greater than 0, one for each commit, in their order.
+    min_effect
+        Percent by which the level must change at least.
+
+    Returns
+    -------
+    None for fewer than ten values. A level has at least five, unless the values repeat exactly.
+
+    Raises
+    ------
+    UnusableInput
+        A value is not finite.
+    """
+    if len(values) < LEAST_VALUES:
+        return ()
+    logs = np.log(values)
+    if np.median(np.abs(np.diff(logs))) == 0.0:
+        segments, margin = _runs(logs), 0.0
+    else:
+        segments = list(find_changes(logs, PENALTY_OF_SUSPICIONS * math.log(len(logs))).segments)
+        margin = MOST_LOSS * long_run_variance(huberised(logs))
+    least = math.log1p(min_effect / 100.0)
+    return tuple(
+        _change(logs, before, after, margin)
+        for before, after in itertools.pairwise(segments)
+        if abs(after.level - before.level) > least
+    )
+
+
+def _runs(logs: FloatArray) -> list[Segment]:
+    """Return the stretches of equal values: a count that repeats exactly has no noise."""
+    ends = [*(np.flatnonzero(np.diff(logs)) + 1).tolist(), len(logs)]
+    return [
+        Segment(begin, end, float(logs[begin])) for begin, end in itertools.pairwise([0, *ends])
+    ]
+
+
+def _change(logs: FloatArray, before: Segment, after: Segment, margin: float) -> LevelChange:
+    """Return a change with the range of places that fit hardly worse than the best."""
+    first, last = before.end - 1, before.end
+    if margin > 0.0:
+        loss = _losses(huberised(logs)[before.begin : after.end])
+        fitting = before.begin + 1 + np.flatnonzero(loss <= np.min(loss) + margin)
+        # Beyond them, one value more: that at the border may be an outlier.
+        first = max(before.begin, min(first, int(fitting[0]) - 1) - 1)
+        last = min(after.end - 1, max(last, int(fitting[-1])) + 1)
+    ratio = math.exp(after.level - before.level)
+    return LevelChange(first, before.end, last, math.exp(before.level), ratio)
+
+
+def _losses(values: FloatArray) -> FloatArray:
+    """Return the squared losses of two levels with 1, 2, … values on the first, less a constant."""
+    sums = np.cumsum(values - np.mean(values))[:-1]
+    sizes = np.arange(1, len(values))
+    # The two means are sums/sizes and -sums/(n - sizes).
+    return -(sums**2) * (1.0 / sizes + 1.0 / (len(values) - sizes))

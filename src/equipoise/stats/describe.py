@@ -11,8 +11,14 @@ import numpy as np
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
 from equipoise.model.result import Drift, MetricSummary, Mode
-from equipoise.stats.arrays import FloatArray, part_medians, shared_ranks
-from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
+from equipoise.stats.arrays import (
+    RESAMPLES,
+    FloatArray,
+    circular_block_indices,
+    part_medians,
+    percentile_interval,
+    shared_ranks,
+)
 from equipoise.stats.modes import find_modes
 
 BEYOND_CHANCE = 2.33
@@ -28,20 +34,10 @@ def describe(
 ) -> MetricSummary:
     """Describe the values of one metric.
 
-    Parameters
-    ----------
-    values
-        Shape (n,), n at least 1: one for each analysed trial, in the order in which they ran;
-        finite (a trial that timed out has no value: it is counted among the failures).
-    seed
-        Seed of the bootstrap of the drift.
-    level
-        1 minus the coverage of the intervals.
-    resolution
-        The step of what measured them, in their unit.
+    The values, shape (n,), are one for each analysed trial, in the order in which they ran; finite,
+    since a trial that timed out has no value: it is counted among the failures. Their resolution is
+    the step of what measured them, in their unit.
 
-    Returns
-    -------
     Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
     standard deviation is ``None`` for one trial; bounds that so few trials cannot give are
     ``None``. There is at least one mode (stats/modes.py). What modes go with and changes of state
@@ -98,14 +94,8 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
     """Return two order statistics between which a quantile lies, by the binomial law.
 
     Each side is exact at level/2 for any continuous distribution (David and Nagaraja 2003, §7.1);
-    ``None`` where even the extreme does not cover.
-
-    Parameters
-    ----------
-    ordered
-        Shape (n,), ascending.
-    quantile
-        Above 0 and below 1.
+    ``None`` where even the extreme does not cover. The n values are ascending; the quantile lies
+    above 0 and below 1.
     """
     count = len(ordered)
     log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count + 1)))])
@@ -130,14 +120,8 @@ def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> I
     values below the median is binomial(n, ½); a median is excluded where the mixture over
     beta(½, ½) of likelihood ratios, B(s + ½, n - s + ½) 2^n / B(½, ½), reaches 1 / level (Robbins
     1970; for quantiles Howard and Ramdas 2022). It holds if each value lies below the median with
-    probability ½ whatever came before it; ``None`` for both under 7 values at level 0.05.
-
-    Parameters
-    ----------
-    ordered
-        Shape (n,): the values so far, from the smallest up; +inf for one that has none.
-    level
-        1 minus the coverage.
+    probability ½ whatever came before it; ``None`` for both under 7 values at level 0.05. The
+    values so far, shape (n,), are ascending; +inf for a trial that has none.
     """
     count = len(ordered)
     # Convex in s: the excluded numbers stand at both ends.

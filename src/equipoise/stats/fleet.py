@@ -7,12 +7,21 @@ hosts are certainly effects, and their mean is 0.
 All intervals are confidence sequences: they hold at every look, whenever each host stopped. Three
 families have ``alpha`` each: the means over hosts with their verdict, the new host, and the hosts
 that differ from the others. Of several comparisons each is given its part of alpha (alpha/K).
+
+A *round* is the i-th block of every host, bet on as one. Given the past and the times by position,
+the coins of the hosts' i-th blocks are independent and fair. So the weighted mean of d - θ over the
+hosts changes its sign with all of these coins at once: it is what a block of one campaign is, and
+the betting engine takes it (fleet.md). That holds while no host leaves. A *roster* is the hosts
+that are in every round of a stretch; a round that will never be complete ends it, and those that go
+on are the next roster, with a sequence of its own. The g-th roster is judged at level/(g(g + 1)),
+so all of them together are at ``level``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -21,29 +30,32 @@ from msgspec import Struct
 from equipoise._native import BettingSequence, student_quantile, verdict_rules
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import LATEST_ENGINE
-from equipoise.model.quantities import Interval
+from equipoise.model.quantities import Interval, counted
 from equipoise.model.result import Component, Verdict
-from equipoise.stats.arrays import FloatArray
-from equipoise.stats.fleet_rounds import HostBlocks, Roster, Rounds
+from equipoise.stats.arrays import FloatArray, OrderArray
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import check_alpha, e_value_of, earliest_block, finite_ratio, margin_of
+from equipoise.stats.verdict import (
+    check_alpha,
+    difference,
+    e_value_of,
+    earliest_block,
+    finite_ratio,
+    margin_of,
+    running_interval,
+)
 
 End = Literal["measuring", "finished", "left"]
 """How a host's campaign stands: ``finished`` by its own rules; ``left``: it was lost or withdrawn
 before, and measures no more."""
 
-NO_HOST_DIFFERS = "no asked host differs: the ratio is 1 on each of them"
-MEAN_OVER_ASKED = "the mean of the log ratios over the hosts that were asked"
-MEAN_OVER_STAYED = "the mean of the log ratios over the hosts that stayed, not over those asked"
-NEW_HOST = "the ratio on a new host, drawn as the asked ones were"
-MEDIAN_OF_HOSTS = "the median ratio of the hosts that the asked ones were drawn from"
-NEW_NORMAL_HOST = "the ratio on a new host, if the log ratios of hosts are normal"
-NORMAL_HOSTS = "the log ratios of hosts are normal"
-OTHERWISE = "this host's ratio is the mean over the other asked hosts"
 _WEIGHT_ERROR = 1e-9
 _UNLIMITED = (-math.inf, math.inf)
+_FIRST_SLOT = 6
+"""Blocks from which a slot effect is estimated first, as the betting engine does."""
+_SLOT_GROWTH = 1.25
+"""It is estimated again whenever the blocks have grown by this factor."""
 
 
 class FleetHost(Struct, frozen=True):
@@ -93,7 +105,6 @@ class HostAnswer(Struct, frozen=True):
     otherwise: Literal["slower", "faster"] | None
     """Whether its candidate is slower (faster) than on the others, relative to the baseline; the
     chance that any host is ever called so without cause is at most alpha."""
-    null: str = OTHERWISE
 
     @property
     def ratio(self) -> float | None:
@@ -101,18 +112,9 @@ class HostAnswer(Struct, frozen=True):
         return None if self.typical is None else finite_ratio(self.typical)
 
 
-class RosterBounds(Struct, frozen=True):
-    """Interval of the mean over one roster, from its rounds."""
-
-    roster: Roster
-    bounds: Bounds
-    ratio_is_constant: bool
-
-
 class FleetMean(Struct, frozen=True):
     """The weighted mean of the log ratios over hosts, and the verdict on it."""
 
-    question: str
     places: tuple[int, ...]
     """Hosts whose mean it is: their places among the asked ones, from 0."""
     typical: float | None
@@ -121,7 +123,7 @@ class FleetMean(Struct, frozen=True):
     """Both intervals below, intersected; at alpha."""
     by_hosts: Bounds
     """Weighted mean of the hosts' confidence sequences; at alpha/2, of one host at alpha."""
-    by_rounds: RosterBounds | None
+    by_rounds: Bounds | None
     """From the rounds of the roster of just these hosts; ``None`` if no round of it is complete, or
     the hosts were not fixed before the first trial."""
     equivalence: Bounds
@@ -139,32 +141,14 @@ class FleetMean(Struct, frozen=True):
         return None if self.typical is None else finite_ratio(self.typical)
 
 
-class NoHostDiffers(Struct, frozen=True):
-    """Evidence against "no asked host differs": the mean of the hosts' e-values.
-
-    It says nothing of their mean, and not which one differs.
-    """
-
-    ln_e_value: float
-    null: str = NO_HOST_DIFFERS
-
-    @property
-    def e_value(self) -> float:
-        """E-value, capped at the largest float."""
-        return e_value_of(self.ln_e_value)
-
-
 class Prediction(Struct, frozen=True):
     """An interval for what was not measured, with its honest chance."""
 
-    question: str
     low: float
     high: float
     """Log units; infinite where unknown."""
     chance: float | None
     """Chance with which the interval holds it, at least; ``None`` where none can be given."""
-    rests_on: str
-    """What must be true beside the coins."""
     unknown_because: str | None = None
 
     @property
@@ -185,16 +169,20 @@ class HostVariance(Struct, frozen=True):
 class FleetAnswers(Struct, frozen=True):
     """All that is claimed of a fleet on one comparison."""
 
-    no_host_differs: NoHostDiffers
+    e_value: float
+    """Evidence against "no asked host differs: the ratio is 1 on each of them"; the mean of the
+    hosts' e-values. It says nothing of their mean, and not which one differs."""
     asked: FleetMean
     stayed: FleetMean | None
     """``None`` where no host has left."""
     hosts: tuple[HostAnswer, ...]
     """In the order in which they were asked."""
-    rosters: tuple[Roster, ...]
     new_host: Prediction
+    """The ratio on a new host, if the asked ones are exchangeable with it."""
     median_of_hosts: Prediction
+    """The median ratio of the hosts that the asked ones are independent draws of."""
     new_normal_host: Prediction
+    """The ratio on a new host, if the log ratios of hosts are normal."""
     variance: HostVariance
 
 
@@ -220,10 +208,8 @@ def answers_of_fleet(
     planned
         Number of hosts that was fixed before the first trial; ``None`` if hosts joined as they
         came.
-    engine
-        Version of the bets.
     seed
-        Seed of the draws that the intervals of the variance are from.
+        Of the intervals of the variance.
 
     Raises
     ------
@@ -250,14 +236,10 @@ class _Fleet:
     ) -> None:
         self.hosts, self.margin, self.alpha, self.planned = hosts, margin, alpha, planned
         self.engine, self.rules = engine, verdict_rules(engine)
-        self.identities = {host.identity for host in hosts}
         self.weights = np.array([host.weight for host in hosts])
-        self.rounds = Rounds(
-            [HostBlocks(one.blocks, one.end != "measuring", one.known_at_end) for one in hosts],
-            self.weights.tolist(),
-            engine=engine,
-        )
-        self.centres = [_centre(host.blocks) for host in hosts]
+        self.rounds = Rounds(hosts, engine=engine)
+        centres = [host.blocks.engine.centre() for host in hosts]
+        self.centres = [None if centre is None else centre[0] for centre in centres]
         # One host's own sequence is all there is: its rounds are its blocks.
         self.of_sequences = alpha if len(hosts) == 1 else alpha / 2.0
         self.sequences = self.host_sequences(self.of_sequences)
@@ -268,11 +250,10 @@ class _Fleet:
         stayed = tuple(place for place in everyone if self.hosts[place].end != "left")
         has_left = 0 < len(stayed) < len(everyone)
         return FleetAnswers(
-            no_host_differs=self.no_host_differs(),
-            asked=self.mean_over(everyone, MEAN_OVER_ASKED),
-            stayed=self.mean_over(stayed, MEAN_OVER_STAYED) if has_left else None,
+            e_value=self.e_value(),
+            asked=self.mean_over(everyone),
+            stayed=self.mean_over(stayed) if has_left else None,
             hosts=tuple(self.host_answer(place) for place in everyone),
-            rosters=self.rounds.rosters,
             new_host=self.new_host(),
             median_of_hosts=self.median_of_hosts(),
             new_normal_host=self.new_normal_host(),
@@ -332,22 +313,40 @@ class _Fleet:
 
     # -- the mean over hosts
 
-    def mean_over(self, places: tuple[int, ...], question: str) -> FleetMean:
-        by_hosts = self.by_hosts(places, self.sequences, self.of_sequences)
-        by_rounds = self.by_rounds(places, self.alpha / 2.0)
+    def mean_over(self, places: tuple[int, ...]) -> FleetMean:
+        bounds = by_hosts = self.by_hosts(places, self.sequences, self.of_sequences)
         equivalence = self.by_hosts(places, self.wider, self.doubled(self.of_sequences))
-        bounds = by_hosts
-        if by_rounds is not None:
-            wider = self.by_rounds(places, self.doubled(self.alpha / 2.0))
-            assert wider is not None, "the roster is the same at every level"
-            bounds = _intersection(by_hosts, by_rounds.bounds, self.alpha)
-            equivalence = _intersection(equivalence, wider.bounds, self.doubled(self.alpha))
+        by_rounds: Bounds | None = None
+        roster = self.roster_of(places)
+        if roster is not None:
+            sequence = self.rounds.mean_sequence(roster)
+            # All rosters together have alpha/2.
+            by_rounds, wider = (
+                _sequence(
+                    sequence,
+                    level / (roster.number * (roster.number + 1)),
+                    "the mean over the rounds",
+                )[0]
+                for level in (self.alpha / 2.0, self.doubled(self.alpha / 2.0))
+            )
+            bounds = _intersection(by_hosts, by_rounds, self.alpha)
+            equivalence = _intersection(equivalence, wider, self.doubled(self.alpha))
         typical = self.typical_over(places)
         if typical is not None:
             typical = min(max(typical, bounds.low), bounds.high)
-        verdict, means_veto = self.verdict(places, typical, bounds, equivalence)
+        ln_mean_ratio = float(self.parts_of(places) @ self.ln_mean_ratios(places))
+        is_equivalent = self.is_within_margin(places, equivalence)
+        # NaN, nothing known of the means, is a veto too.
+        is_vetoed = self.rules.means_veto_equivalence and not abs(ln_mean_ratio) <= self.margin
+        verdict: Verdict = "equivalent"
+        if is_vetoed or not is_equivalent:
+            verdict = difference(
+                (bounds.low, bounds.high),
+                typical,
+                self.margin,
+                lambda side: self.means_contradict(places, side),
+            )
         return FleetMean(
-            question=question,
             places=places,
             typical=typical,
             bounds=bounds,
@@ -355,8 +354,8 @@ class _Fleet:
             by_rounds=by_rounds,
             equivalence=equivalence,
             verdict=verdict,
-            means_veto=means_veto,
-            ln_mean_ratio=float(self.parts_of(places) @ self.ln_mean_ratios(places)),
+            means_veto=is_equivalent and verdict == "undecided",
+            ln_mean_ratio=ln_mean_ratio,
         )
 
     def parts_of(self, places: Sequence[int]) -> FloatArray:
@@ -387,15 +386,6 @@ class _Fleet:
             return None
         return next((one for one in self.rounds.rosters if one.places == places), None)
 
-    def by_rounds(self, places: tuple[int, ...], level: float) -> RosterBounds | None:
-        """Return the interval from the rounds of just these hosts; all rosters have ``level``."""
-        roster = self.roster_of(places)
-        if roster is None:
-            return None
-        part = level / (roster.number * (roster.number + 1))
-        sequence = self.rounds.mean_sequence(roster)
-        return RosterBounds(roster, *_sequence(sequence, part, "the mean over the rounds"))
-
     def typical_over(self, places: Sequence[int]) -> float | None:
         centres = [
             centre for centre in (self.centres[place] for place in places) if centre is not None
@@ -406,36 +396,11 @@ class _Fleet:
 
     # -- the verdict, by the rules of one campaign
 
-    def verdict(
-        self,
-        places: Sequence[int],
-        typical: float | None,
-        bounds: Bounds,
-        equivalence: Bounds,
-    ) -> tuple[Verdict, bool]:
-        """Return the verdict, and whether the ratio of means alone forbids ``equivalent``."""
-        margin = self.margin
-        enough = all(
-            len(self.hosts[place].blocks) >= self.rules.equivalence_blocks for place in places
-        )
-        within = -margin <= equivalence.low and equivalence.high <= margin
-        if margin > 0 and enough and within:
-            ln_mean_ratio = float(self.parts_of(places) @ self.ln_mean_ratios(places))
-            # NaN, nothing known of the means, is a veto too.
-            if not self.rules.means_veto_equivalence or abs(ln_mean_ratio) <= margin:
-                return "equivalent", False
-            difference = self.difference(places, typical, bounds)
-            return difference, difference == "undecided"
-        return self.difference(places, typical, bounds), False
-
-    def difference(self, places: Sequence[int], typical: float | None, bounds: Bounds) -> Verdict:
-        if typical is None or bounds.low > bounds.high:
-            return "undecided"
-        if bounds.low > 0.0 and typical >= self.margin:
-            return "mixed" if self.means_contradict(places, 1.0) else "slower"
-        if bounds.high < 0.0 and typical <= -self.margin:
-            return "mixed" if self.means_contradict(places, -1.0) else "faster"
-        return "undecided"
+    def is_within_margin(self, places: Sequence[int], equivalence: Bounds) -> bool:
+        """Return whether enough blocks show that the mean is within the margin."""
+        fewest = min(len(self.hosts[place].blocks) for place in places)
+        is_within = -self.margin <= equivalence.low and equivalence.high <= self.margin
+        return self.margin > 0 and fewest >= self.rules.equivalence_blocks and is_within
 
     def ln_mean_ratios(self, places: Sequence[int]) -> FloatArray:
         blocks = [self.hosts[place].blocks for place in places]
@@ -459,16 +424,16 @@ class _Fleet:
 
     # -- all hosts at once, and hosts that were not asked
 
-    def no_host_differs(self) -> NoHostDiffers:
+    def e_value(self) -> float:
         logs = np.array([host.blocks.engine.ln_e_value() for host in self.hosts])
-        return NoHostDiffers(float(np.logaddexp.reduce(logs)) - math.log(len(logs)))
+        return e_value_of(float(np.logaddexp.reduce(logs)) - math.log(len(logs)))
 
     def one_host_because(self) -> str | None:
         """Return why nothing can be said between hosts; ``None`` where something can."""
-        identities = self.identities
-        if len(identities) == 1:
+        identities = len({host.identity for host in self.hosts})
+        if identities == 1:
             return "all campaigns ran on one host: nothing is known between hosts"
-        if len(identities) < len(self.hosts):
+        if identities < len(self.hosts):
             return "some campaigns ran on the same host: they are no draws of different hosts"
         return None
 
@@ -487,24 +452,22 @@ class _Fleet:
     def new_host(self) -> Prediction:
         count = len(self.hosts)
         chance = (count - 1) / (count + 1) - self.alpha
-        return self.between_extremes(NEW_HOST, chance, "the asked hosts are exchangeable with it")
+        return self.between_extremes(chance)
 
     def median_of_hosts(self) -> Prediction:
         chance = 1.0 - 2.0 ** (1 - len(self.hosts)) - self.alpha
-        return self.between_extremes(
-            MEDIAN_OF_HOSTS, chance, "the asked hosts are independent draws of those hosts"
-        )
+        return self.between_extremes(chance)
 
-    def between_extremes(self, question: str, chance: float, rests_on: str) -> Prediction:
+    def between_extremes(self, chance: float) -> Prediction:
         """Return the interval from the lowest to the highest bound of all hosts."""
         bounds = [one for one, _ in self.host_sequences(self.alpha)]
         because = self.not_drawn_because() or next(
             (one.unknown_because for one in bounds if one.unknown_because), None
         )
         if because is not None:
-            return Prediction(question, *_UNLIMITED, None, rests_on, because)
+            return Prediction(*_UNLIMITED, None, because)
         low, high = min(one.low for one in bounds), max(one.high for one in bounds)
-        return Prediction(question, low, high, max(0.0, chance), rests_on)
+        return Prediction(low, high, max(0.0, chance))
 
     def new_normal_host(self) -> Prediction:
         """Return Student's prediction from what every campaign has measured whatever it showed.
@@ -512,10 +475,6 @@ class _Fleet:
         Later blocks change it no more, so that looking again costs nothing.
         """
         first = earliest_block(self.alpha)
-        question, rests_on = (
-            NEW_NORMAL_HOST,
-            f"{NORMAL_HOSTS}; from the first {first} blocks of each",
-        )
         because = self.not_drawn_because()
         short = [host.name for host in self.hosts if len(host.blocks) < first]
         if because is None and short:
@@ -524,11 +483,11 @@ class _Fleet:
         if because is None and not np.isfinite(centres).all():
             because = "timeouts leave a host without a finite ratio"
         if because is not None:
-            return Prediction(question, *_UNLIMITED, None, rests_on, because)
+            return Prediction(*_UNLIMITED, None, because)
         count, mean = len(centres), float(np.mean(centres))
         reach = student_quantile(1.0 - self.alpha / 2.0, count - 1) * math.sqrt(1.0 + 1.0 / count)
         reach *= float(np.std(centres, ddof=1))
-        return Prediction(question, mean - reach, mean + reach, 1.0 - self.alpha, rests_on)
+        return Prediction(mean - reach, mean + reach, 1.0 - self.alpha)
 
     def first_centre(self, blocks: PairedBlocks, count: int) -> float:
         """Return the typical log ratio of the first blocks of a host; NaN if all are ties."""
@@ -555,11 +514,6 @@ class _Fleet:
         return self.rules.equivalence_levels * level
 
 
-def _centre(blocks: PairedBlocks) -> float | None:
-    centre = blocks.engine.centre()
-    return None if centre is None else centre[0]
-
-
 def _differences_of(blocks: PairedBlocks) -> FloatArray:
     """Return the block differences without the slot effect, ties left out."""
     differences, centre = blocks.differences, blocks.engine.centre()
@@ -571,18 +525,13 @@ def _differences_of(blocks: PairedBlocks) -> FloatArray:
 
 def _sequence(engine: BettingSequence, level: float, name: str) -> tuple[Bounds, bool]:
     """Return a confidence sequence, and whether a constant ratio agrees with all of it."""
-    low, high = engine.running_interval(level)
-    is_constant = low <= high
-    if not is_constant:
-        # The set at the stop covers whenever the running one does, and is never empty.
-        low, high = engine.interval_at_stop(level)
+    (low, high), is_constant = running_interval(engine, level)
     because: str | None = None
     if low == high and math.isinf(low):
         because = f"{name}: timeouts exclude every ratio"
         low, high = _UNLIMITED
     elif not (math.isfinite(low) and math.isfinite(high)):
-        blocks = "1 block" if len(engine) == 1 else f"{len(engine)} blocks"
-        because = f"{name}: no bound yet after {blocks}"
+        because = f"{name}: no bound yet after {counted(len(engine), 'block')}"
     return Bounds(low, high, level, because), is_constant
 
 
@@ -617,3 +566,116 @@ def _check(hosts: Sequence[FleetHost], planned: int | None) -> None:
             f"{planned} hosts were planned, but there are {len(hosts)}",
             hint="give every planned host, those without a block too",
         )
+
+
+class Roster(Struct, frozen=True):
+    """Hosts that are in every round of a stretch."""
+
+    number: int
+    """From 1, of those that have a round."""
+    places: tuple[int, ...]
+    """Places of the hosts among the asked ones, from 0."""
+    starts: tuple[int, ...]
+    """For each of these hosts the number of its blocks before the first round."""
+    rounds: int
+    """Complete rounds."""
+
+
+def rosters_of(hosts: Sequence[FleetHost]) -> tuple[Roster, ...]:
+    """Return the rosters that have at least one round, in the order of their rounds.
+
+    A host that was stopped with a look at others' blocks (``known_at_end``) must not choose what
+    the next roster is made of: that roster begins after the blocks that were known.
+    """
+    lengths = [len(host.blocks) for host in hosts]
+    members, starts = list(range(len(hosts))), [0] * len(hosts)
+    rosters: list[Roster] = []
+    while members:
+        rounds = min(max(0, lengths[place] - starts[place]) for place in members)
+        if rounds:
+            of_members = tuple(starts[place] for place in members)
+            rosters.append(Roster(len(rosters) + 1, tuple(members), of_members, rounds))
+        ended = [
+            place
+            for place in members
+            if hosts[place].end != "measuring" and lengths[place] - starts[place] <= rounds
+        ]
+        if not ended:
+            break
+        members = [place for place in members if place not in ended]
+        for place in members:
+            known = (hosts[one].known_at_end for one in ended)
+            later = [one[place] for one in known if one is not None]
+            starts[place] = max(starts[place] + rounds, *later, 0)
+    return tuple(rosters)
+
+
+class Rounds:
+    """Rounds of all rosters of a fleet."""
+
+    def __init__(self, hosts: Sequence[FleetHost], *, engine: int = LATEST_ENGINE) -> None:
+        self.rosters = rosters_of(hosts)
+        """Rosters that have a round."""
+        self._hosts, self._engine = hosts, engine
+        self._stretches: dict[Roster, _Stretch] = {}
+
+    def mean_sequence(self, roster: Roster, *, without: int | None = None) -> BettingSequence:
+        """Return the bets on the mean over a roster, one block for each round.
+
+        One asked host may be left out, by its place; at least one other is in the roster. Weights
+        are scaled to add up to 1.
+        """
+        stretch = self._stretch(roster)
+        used = np.array(roster.places) != (-1 if without is None else without)
+        weights = np.array([self._hosts[place].weight for place in roster.places])[used]
+        weights /= weights.sum()
+        # All coins of a round change their sides together; that of one host stands for them.
+        orders = stretch.orders[used][int(np.argmax(weights))]
+        with np.errstate(invalid="ignore"):
+            means = (weights[:, None] * stretch.differences[used]).sum(axis=0)
+        return BettingSequence(means, orders, weights @ stretch.tolerances[used], self._engine)
+
+    def _stretch(self, roster: Roster) -> _Stretch:
+        if roster not in self._stretches:
+            parts = [slice(start, start + roster.rounds) for start in roster.starts]
+            corrected = [self._corrected[place] for place in roster.places]
+            blocks = [self._hosts[place].blocks for place in roster.places]
+            self._stretches[roster] = _Stretch(
+                np.array([one[part] for one, part in zip(corrected, parts, strict=True)]),
+                np.array([one.orders[part] for one, part in zip(blocks, parts, strict=True)]),
+                np.array([one.tolerances[part] for one, part in zip(blocks, parts, strict=True)]),
+            )
+        return self._stretches[roster]
+
+    @cached_property
+    def _corrected(self) -> list[FloatArray]:
+        return [_without_slot(host.blocks, self._engine) for host in self._hosts]
+
+
+class _Stretch(Struct, frozen=True):
+    """Blocks in the rounds of one roster, each of shape (hosts, rounds)."""
+
+    differences: FloatArray
+    """Without the slot effect."""
+    orders: OrderArray
+    tolerances: FloatArray
+
+
+def _without_slot(blocks: PairedBlocks, engine: int) -> FloatArray:
+    """Return the block differences without the slot effect of the blocks before each.
+
+    Shape (n,). The slot effect of a host follows the host's own coin, which the mean over hosts
+    no longer shows.
+    """
+    differences, orders = blocks.differences, blocks.orders
+    corrected = differences.copy()
+    learnt = _FIRST_SLOT
+    while learnt < len(differences):
+        known = BettingSequence(
+            differences[:learnt], orders[:learnt], blocks.tolerances[:learnt], engine
+        ).centre()
+        until = min(len(differences), math.ceil(learnt * _SLOT_GROWTH))
+        if known is not None:
+            corrected[learnt:until] -= orders[learnt:until] * known[1]
+        learnt = until
+    return corrected

@@ -24,7 +24,7 @@ from equipoise.model.quantities import Interval
 from equipoise.stats.bisection_segment import NARROW
 from equipoise.stats.bisection_segment import Pair as Places
 from equipoise.stats.history_course import BASELINE, Course, Link, LinkStatus
-from equipoise.stats.resolution import Resolution
+from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 from equipoise.stats.verdict import (
     ComparisonVerdict,
@@ -127,7 +127,7 @@ class History:
         Between 0 and 1.
     min_effect
         Percent, above 0: a change between two commits counts if it is larger.
-    quantum, more_is_better, engine
+    resolution, engine
         As for ``PairedBlocks``.
 
     Raises
@@ -141,8 +141,7 @@ class History:
         *,
         alpha: float,
         min_effect: float,
-        quantum: float | None = 0.0,
-        more_is_better: bool = False,
+        resolution: Resolution = NO_RESOLUTION,
         engine: int = LATEST_ENGINE,
     ) -> None:
         check_alpha(alpha)
@@ -154,7 +153,7 @@ class History:
                 hint="add --min-effect 1",
             )
         self._alpha, self._engine = alpha, engine
-        self._resolution = Resolution(quantum, more_is_better)
+        self._resolution = resolution
         self._names: tuple[str, ...] = ()
         self._selected: frozenset[int] = frozenset()
         self._first = BASELINE
@@ -234,14 +233,9 @@ class History:
         return self._course().next_block(built, build_trials)
 
     def add(self, costs: Mapping[int, float], order: Sequence[int]) -> None:
-        """Add one complete block.
+        """Add one complete block: the cost of each condition that ran, and their order.
 
-        Parameters
-        ----------
-        costs
-            Cost of each condition that ran; +inf for a trial that timed out.
-        order
-            The conditions in the order in which they ran.
+        The cost of a trial that timed out is +inf.
 
         Raises
         ------
@@ -350,9 +344,8 @@ class History:
             earlier = self._opened.setdefault((after, until), [])
             if is_close and not any(one.era == self._era or one.is_decided for one in earlier):
                 rank = len(self._pairs) + 1
-                pair = _Pair(
-                    *(after, until, self._era, rank, self._alpha, self._no_blocks()), self.margin
-                )
+                shared = (self._era, rank, self._alpha, self._no_blocks())
+                pair = _Pair(after, until, *shared, self.margin)
                 self._pairs.append(pair)
                 earlier.append(pair)
 
@@ -463,27 +456,23 @@ class History:
         )
 
     def _no_blocks(self) -> PairedBlocks:
-        resolution = self._resolution
-        return PairedBlocks(
-            quantum=resolution.quantum,
-            more_is_better=resolution.more_is_better,
-            engine=self._engine,
-        )
+        return PairedBlocks(resolution=self._resolution, engine=self._engine)
 
 
-class _Sequence:
-    """Blocks of two commits of one era, and what their bets say at a level of their own.
+class _Sequence(Struct, eq=False):
+    """Blocks of two commits of one era, and what their bets say at a level of their own."""
 
-    The levels alpha/(k(k + 1)) of the first, second, … k-th sequence add up to alpha.
-    """
+    after: str
+    until: str
+    era: int
+    rank: int
+    alpha: float
+    blocks: PairedBlocks
 
-    def __init__(
-        self, after: str, until: str, era: int, rank: int, alpha: float, blocks: PairedBlocks
-    ) -> None:
-        self.after, self.until, self.era, self.rank = after, until, era, rank
-        self.level = alpha / (rank * (rank + 1))
-        self.blocks = blocks
-        self._judged: ComparisonVerdict | None = None
+    @property
+    def level(self) -> float:
+        """1 minus the coverage: alpha/(k(k + 1)) of the k-th sequence, which adds up to alpha."""
+        return self.alpha / (self.rank * (self.rank + 1))
 
     def add(self, before: float, after: float, order: int) -> None:
         """Add the costs of the two in one block."""
@@ -491,33 +480,18 @@ class _Sequence:
 
     def judge(self) -> ComparisonVerdict:
         """Return the estimate and its interval."""
-        if self._judged is None or self._judged.blocks != len(self.blocks):
-            self._judged = judge_alone(self.blocks, 0.0, self.level)
-        return self._judged
+        return judge_alone(self.blocks, 0.0, self.level)
 
 
-class _Pair(_Sequence):
+class _Pair(_Sequence, eq=False):
     """Two commits between which something may have changed."""
 
-    def __init__(
-        self,
-        after: str,
-        until: str,
-        era: int,
-        rank: int,
-        alpha: float,
-        blocks: PairedBlocks,
-        margin: float,
-    ) -> None:
-        super().__init__(after, until, era, rank, alpha, blocks)
-        self.margin = margin
-        self.ln_e_value = 0.0
-        """Evidence for a difference above the margin; of a named pair when it was named."""
-        self.ln_bar: float | None = None
-        """Logarithm of the e-value from which on it was named."""
-        self._alpha = alpha
-        self._blocks_to_name = 0
-        self._alone: ComparisonVerdict | None = None
+    margin: float
+    ln_e_value: float = 0.0
+    """Evidence for a difference above the margin; of a named pair when it was named."""
+    ln_bar: float | None = None
+    """Logarithm of the e-value from which on it was named."""
+    blocks_to_name: int = 0
 
     @property
     def is_named(self) -> bool:
@@ -531,7 +505,7 @@ class _Pair(_Sequence):
 
     def name(self, ln_bar: float) -> None:
         """Name it."""
-        self.ln_bar, self._blocks_to_name = ln_bar, len(self.blocks)
+        self.ln_bar, self.blocks_to_name = ln_bar, len(self.blocks)
 
     def add(self, before: float, after: float, order: int) -> None:
         """Add the costs of the two in one block, and bet again unless the pair is named."""
@@ -554,7 +528,7 @@ class _Pair(_Sequence):
         if self._is_alike:
             return Link("equivalent", blocks)
         leans = self._seems_to_change(LEANING_LEVEL)
-        is_suspect = leans and self._seems_to_change(self._alpha)
+        is_suspect = leans and self._seems_to_change(self.alpha)
         status: LinkStatus = "suspect" if is_suspect else "open"
         return Link(status, blocks, leans=leans, expected=self._expected())
 
@@ -578,14 +552,12 @@ class _Pair(_Sequence):
         return abs(typical) >= self.margin and is_excluded
 
     def _judge_alone(self) -> ComparisonVerdict:
-        if self._alone is None or self._alone.blocks != len(self.blocks):
-            self._alone = judge_alone(self.blocks, 0.0, self._alpha)
-        return self._alone
+        return judge_alone(self.blocks, 0.0, self.alpha)
 
     def _is_narrow(self) -> bool:
         """Return whether both ends lie within half of the step, or that takes too many blocks."""
         blocks, least = len(self.blocks), earliest_block(self.level)
-        if blocks >= max(least, 2 * self._blocks_to_name):
+        if blocks >= max(least, 2 * self.blocks_to_name):
             return True
         judged = self.judge()
         step = judged.typical or 0.0

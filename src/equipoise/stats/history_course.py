@@ -84,19 +84,16 @@ class Course(Struct, frozen=True):
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the commits of the next block, in their order; none if nothing is left to ask.
 
-        Parameters
-        ----------
-        built
-            Commits that can be run without a build.
-        build_trials
-            Seconds of a build over those of a trial, as measured.
+        Parameters are those of `History.next_block`.
         """
         if len(self.wanted) == 1:
             return ()
         ready = frozenset(built)
         preferred = ready if build_trials >= CHEAP_BUILD else frozenset()
         stretches = self._stretches()
-        screening = self._side_by_side(self._not_refined(stretches), SCREENING_BLOCKS, ready)
+        refined = [pair for pair, link in self.links.items() if link.changes]
+        apart = [pair for pair in stretches if not any(_contains(one, pair) for one in refined)]
+        screening = self._side_by_side(apart, SCREENING_BLOCKS, ready)
         if screening:
             return screening
         patience = FIRST_PATIENCE
@@ -139,11 +136,6 @@ class Course(Struct, frozen=True):
         new = {one for one in grid if not any(u < one < v for u, v in opened)}
         return [pair for pair in _chain(sorted(known | new)) if pair[0] >= self.first]
 
-    def _not_refined(self, stretches: Sequence[Pair]) -> list[Pair]:
-        """Return the stretches that do not change, and lie in none that does."""
-        refined = [pair for pair, link in self.links.items() if link.changes]
-        return [pair for pair in stretches if not any(_contains(one, pair) for one in refined)]
-
     def _halved(self, stretches: Sequence[Pair], ready: frozenset[int]) -> list[Pair]:
         """Return the stretches, the widest ones halved where the curve wants a commit in them."""
         missing = [[one for one in self.wanted if u < one < v] for u, v in stretches]
@@ -163,7 +155,9 @@ class Course(Struct, frozen=True):
             for pair in changing
             if not any(other != pair and _contains(pair, other) for other in changing)
         ]
-        for pair in sorted(inmost, key=self._strength):
+        # Named pairs come before others, and short stretches first.
+        inmost.sort(key=lambda pair: (self._link(pair).status != "named", pair[1] - pair[0]))
+        for pair in inmost:
             block = self._refine(pair, patience * PATIENCE_WITH_SUSPECTS, ready)
             if block:
                 return block
@@ -185,14 +179,7 @@ class Course(Struct, frozen=True):
     ) -> tuple[int, ...]:
         """Return the baseline and commits in a row, for the pair with the fewest blocks.
 
-        Parameters
-        ----------
-        pairs
-            One after the other.
-        patience
-            Blocks that an undecided pair may have taken.
-        ready
-            Commits that need no build.
+        The pairs follow each other; commits that are ready need no build.
         """
         shortest = self._shortest(pairs, patience)
         if shortest is None:
@@ -228,10 +215,6 @@ class Course(Struct, frozen=True):
             key=lambda pair: (self._link(pair).blocks, pair[0] not in known, -pair[1]),
             default=None,
         )
-
-    def _strength(self, pair: Pair) -> tuple[bool, int]:
-        """Return the key by which named pairs come before others, and short stretches first."""
-        return (self._link(pair).status != "named", pair[1] - pair[0])
 
     def _link(self, pair: Pair) -> Link:
         return self.links.get(pair, UNKNOWN)

@@ -78,16 +78,8 @@ def judge_across_layouts(
     Several comparisons share alpha evenly (Bonferroni): the chance of any wrong verdict is at most
     alpha.
 
-    Parameters
-    ----------
-    comparisons
-        The blocks of each candidate.
-    layouts
-        For each comparison, shape (n,): the layout of each block, from 1.
-    count
-        Layouts of the campaign, from 2 up.
-    min_effect, alpha
-        As for ``judge``.
+    For each comparison of n blocks, ``layouts`` has the layout of each block, from 1 to ``count``;
+    the other parameters are those of ``judge``.
     """
     margin, level = margin_of(min_effect), alpha / max(1, len(comparisons))
     return tuple(
@@ -127,17 +119,8 @@ def planned_analyses(
     when the campaign stopped. A layout's log ratio is the mean over its blocks, or the median where
     one of them timed out. A block in which both conditions timed out is a tie and tells nothing.
 
-    Parameters
-    ----------
-    differences
-        Shape (n,): log ratio of each block; infinite where one condition timed out, NaN where both
-        did.
-    places
-        Shape (n,): the layout of each block, from 1.
-    count
-        Layouts of the campaign.
-    tolerances
-        Shape (n,): tie tolerance of each block.
+    Of each block, shape (n,): its log ratio, infinite where one condition timed out, NaN where both
+    did; its layout, from 1 to ``count``; its tie tolerance.
     """
     of_layout = [np.flatnonzero(places == place) for place in range(1, count + 1)]
     fewest = min(len(one) for one in of_layout)

@@ -12,8 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.quantities import Interval
-from equipoise.stats.arrays import FloatArray
-from equipoise.stats.bootstrap import RESAMPLES, circular_block_sums, percentile_interval
+from equipoise.stats.arrays import RESAMPLES, FloatArray, circular_block_sums, percentile_interval
 
 LEAST_BLOCKS = 5
 """Fewer say nothing about the spread of a mean."""
@@ -56,14 +55,7 @@ def ratio_of_means(
 ) -> MeanRatio:
     """Return the ratio of means with a circular block bootstrap interval over the blocks.
 
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,): costs in the same n blocks, in the order in which they ran.
-    seed
-        Seed of the resampling.
-    level
-        1 minus the nominal coverage.
+    The costs, shape (n,) each, are of the same n blocks, in the order in which they ran.
     """
     logarithm = ln_ratio_of_means(baseline, candidate)
     if not math.isfinite(logarithm):

@@ -17,16 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from equipoise.model.plan import Contrast
 from equipoise.model.result import Verdict
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     ComparisonVerdict,
-    VerdictCache,
     judge,
-    judge_again,
+    judge_at_stop,
     margin_of,
 )
 
@@ -39,8 +38,6 @@ class RankedGroup(Struct, frozen=True):
 
     with_baseline: dict[Pair, PairedBlocks]
     among_candidates: dict[Pair, PairedBlocks]
-    cache: VerdictCache = field(default_factory=dict)
-    """Earlier verdicts of the race."""
 
     @property
     def pairs(self) -> dict[Pair, PairedBlocks]:
@@ -63,20 +60,13 @@ def contenders_of(
 ) -> tuple[int, ...]:
     """Return the members that may still be the fastest, or tied with it, in their order.
 
-    Parameters
-    ----------
-    min_effect
-        Smallest effect that matters, in percent: a member that takes less than that longer is tied.
-    alpha
-        Largest chance that the fastest member is ever missing.
-    min_blocks
-        Number of blocks that a pair needs before it counts.
+    A member that takes less than ``min_effect`` percent longer is tied. The fastest is ever missing
+    with chance alpha at most. A pair counts from ``min_blocks`` blocks on.
     """
     margin, rivals = margin_of(min_effect), len(group.with_baseline)
-    places = {pair: place for place, pair in enumerate(group.pairs)}
 
     def verdict(pair: Pair, level: float) -> Verdict:
-        judged = judge_again(group.pairs[pair], margin, level, places[pair], group.cache)
+        judged = judge_at_stop(group.pairs[pair], margin, level)
         return judged.verdict if judged.blocks >= min_blocks else "undecided"
 
     beaten: set[int] = set()
@@ -96,18 +86,14 @@ def contenders_of(
 
 
 def judge_candidates(
-    groups: Sequence[RankedGroup],
-    min_effect: float,
-    alpha: float,
-    *,
-    cache: VerdictCache | None = None,
+    groups: Sequence[RankedGroup], min_effect: float, alpha: float
 ) -> dict[Pair, ComparisonVerdict]:
     """Judge all pairs of candidates of all groups, which share alpha.
 
     Parameters and errors as for `equipoise.stats.verdict.judge`.
     """
     pairs = {pair: blocks for group in groups for pair, blocks in group.among_candidates.items()}
-    judged = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha, cache=cache)
+    judged = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha)
     return dict(zip(pairs, judged, strict=True))
 
 
@@ -116,12 +102,8 @@ def open_pairs(
 ) -> tuple[Pair, ...]:
     """Return the pairs of contenders that must be decided before the fastest is known.
 
-    Contenders are tied where they are equivalent; where they are mixed, no order is right.
-
-    Parameters
-    ----------
-    verdicts
-        Verdict on each pair in its family; a pair without one is open.
+    Contenders are tied where they are equivalent; where they are mixed, no order is right. A pair
+    without a verdict in its family is open.
     """
     return tuple(
         pair

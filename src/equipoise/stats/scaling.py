@@ -16,8 +16,12 @@ from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
-from equipoise.stats.arrays import FloatArray
-from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
+from equipoise.stats.arrays import (
+    RESAMPLES,
+    FloatArray,
+    circular_block_indices,
+    percentile_interval,
+)
 from equipoise.stats.describe import median_interval
 
 LEAST_BLOCKS = 5

@@ -24,25 +24,9 @@ def smallest_effect(
     """Return the smallest log ratio that nine of ten campaigns of this length tell from none.
 
     The engine itself judges simulated campaigns of that length, at most 100,000 blocks, which are
-    resampled, with fresh coins, from the block differences of campaigns without an effect. Nothing
-    is extrapolated to lengths that were not simulated.
-
-    Parameters
-    ----------
-    differences
-        Shape (n,): ln(candidate) - ln(baseline) of blocks without an effect, finite.
-    blocks
-        Number of blocks of the campaign.
-    alpha
-        Alpha of its verdict.
-    seed
-        Seed of the resampling.
-    engine
-        Version of the rules by which its blocks are judged.
-
-    Returns
-    -------
-    The effect in log units; ``None`` if it exceeds ln 2, or there are fewer than 8 blocks.
+    resampled, with fresh coins, from the block differences of campaigns without an effect:
+    ln(candidate) - ln(baseline), shape (n,), finite. Nothing is extrapolated to lengths that were
+    not simulated. ``None`` if the effect exceeds ln 2, or there are fewer than 8 blocks.
     """
     if min(blocks, len(differences)) < LEAST_BLOCKS:
         return None

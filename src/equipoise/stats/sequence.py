@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from msgspec import Struct
@@ -19,7 +19,13 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray, OrderArray, as_costs
-from equipoise.stats.resolution import TIE_QUANTA, PastValues, Resolution, tie_tolerance
+from equipoise.stats.resolution import (
+    NO_RESOLUTION,
+    TIE_QUANTA,
+    PastValues,
+    Resolution,
+    tie_tolerance,
+)
 
 BASELINE_FIRST = 1
 CANDIDATE_FIRST = -1
@@ -53,11 +59,8 @@ class PairedBlocks:
         Shape (n,): costs; +inf for a trial that timed out, which counts as slowest.
     orders
         Shape (n,): 1 where the baseline ran before the candidate, -1 where the candidate did.
-    quantum
-        Resolution of the metric in its own unit; 0 for one without, ``None`` for one that is to
-        be inferred from the costs.
-    more_is_better
-        Whether a cost is the inverse of a value of the metric; ``quantum`` is one of the values.
+    resolution
+        Resolution of the metric; by default it has none.
     engine
         Version of the rules by which the blocks are judged.
     covariates
@@ -79,18 +82,19 @@ class PairedBlocks:
         candidate: FloatArray | Sequence[float] = (),
         orders: OrderArray | Sequence[int] = (),
         *,
-        quantum: float | None = 0.0,
-        more_is_better: bool = False,
+        resolution: Resolution = NO_RESOLUTION,
         engine: int = LATEST_ENGINE,
         covariates: FloatArray | None = None,
     ) -> None:
         self.rules: VerdictRules = verdict_rules(engine)
-        self._past = self._without_values(Resolution(quantum, more_is_better))
+        self._past = self._without_values(resolution)
         below, above, checked = _checked(baseline, candidate, orders)
         differences, tolerances = self._learn(below, above)
         readings = None if covariates is None else _readings(below, above, covariates)
         self.engine = BettingSequence(differences, checked, tolerances, engine, readings)
         """The bets on these blocks."""
+        self.verdicts: dict[tuple[str, float, float], Any] = {}
+        """Verdicts on the blocks so far (`equipoise.stats.verdict`); a further block voids them."""
         self._baseline: list[float] = below.tolist()
         self._candidate: list[float] = above.tolist()
         self._differences_of_blocks: list[float] = differences.tolist()
@@ -106,8 +110,7 @@ class PairedBlocks:
         orders: OrderArray,
         twin_orders: OrderArray,
         *,
-        quantum: float | None = 0.0,
-        more_is_better: bool = False,
+        resolution: Resolution = NO_RESOLUTION,
         engine: int = LATEST_ENGINE,
         covariates: FloatArray | None = None,
     ) -> Self:
@@ -120,7 +123,7 @@ class PairedBlocks:
         before the candidate, else -1. Covariates are of shape (n, 3, c): before the baseline's, its
         twin's and the candidate's trial.
         """
-        blocks = cls(quantum=quantum, more_is_better=more_is_better, engine=engine)
+        blocks = cls(resolution=resolution, engine=engine)
         known = itertools.repeat(None, len(baseline)) if covariates is None else covariates
         for *row, read in zip(baseline, twin, candidate, orders, twin_orders, known, strict=True):
             blocks.append_pooled(*row, covariates=read)
@@ -162,11 +165,8 @@ class PairedBlocks:
                 _readings_of_block(below[1:], above[1:], covariates[[1, 2]]),
             ),
         )
-        self._baseline.append(0.5 * (float(baseline) + float(twin)))
-        self._candidate.append(float(candidate))
-        self._differences_of_blocks.append(float(differences[0]))
-        self._orders.append(int(orders[0]))
-        self._tolerances_of_blocks.append(float(tolerances.max()))
+        mean = 0.5 * (float(baseline) + float(twin))
+        self._remember(mean, candidate, differences, orders, float(tolerances.max()))
 
     def append(
         self,
@@ -181,16 +181,28 @@ class PairedBlocks:
         differences, tolerances = self._learn(below, above)
         readings = None if covariates is None else _readings_of_block(below, above, covariates)
         self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]), readings)
+        self._remember(baseline, candidate, differences, orders, float(tolerances[0]))
+
+    def _remember(
+        self,
+        baseline: float,
+        candidate: float,
+        differences: FloatArray,
+        orders: OrderArray,
+        tolerance: float,
+    ) -> None:
+        """Keep the block that the engine took, with the first pair's difference and order."""
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
         self._differences_of_blocks.append(float(differences[0]))
         self._orders.append(int(orders[0]))
-        self._tolerances_of_blocks.append(float(tolerances[0]))
+        self._tolerances_of_blocks.append(tolerance)
+        self.verdicts.clear()
 
     def unadjusted(self) -> Self:
         """Return the same blocks, as if no covariate had been read; nothing is added to them."""
         without = copy.copy(self)
-        without.engine = self.engine.unadjusted()
+        without.engine, without.verdicts = self.engine.unadjusted(), {}
         return without
 
     def _learn(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -184,21 +184,18 @@ def _paired(earlier: Sequence[Session], later: Sequence[Session]) -> _Pairs:
     means = [(_trimmed_mean(a), _trimmed_mean(b)) for a, b in zip(earlier, later, strict=True)]
     return _Pairs(
         drifts,
-        np.array([after.value - before.value for before, after in means]),
-        np.array([(before.variance, after.variance) for before, after in means])
+        np.array([after[0] - before[0] for before, after in means]),
+        np.array([(before[1], after[1]) for before, after in means])
         * [drift.halves for drift in drifts],
-        [(before.freedom, after.freedom) for before, after in means],
+        [(before[2], after[2]) for before, after in means],
     )
 
 
-class _TrimmedMean(Struct, frozen=True):
-    value: float
-    variance: float
-    freedom: int
+def _trimmed_mean(row: Session) -> tuple[float, float, int]:
+    """Return Yuen's mean of the logarithms, its variance and its degrees of freedom.
 
-
-def _trimmed_mean(row: Session) -> _TrimmedMean:
-    """Return Yuen's mean of the logarithms; its variance is infinite for one process."""
+    The variance is infinite for one process.
+    """
     ordered = np.sort(np.log(row.costs))
     count = len(ordered)
     trimmed = math.floor(_TRIMMED * count)
@@ -208,7 +205,7 @@ def _trimmed_mean(row: Session) -> _TrimmedMean:
     if count >= LEAST_PROCESSES:
         winsorised = np.clip(ordered, inner[0], inner[-1])
         variance = float(np.var(winsorised, ddof=1)) * (count - 1) / (len(inner) * freedom)
-    return _TrimmedMean(float(np.mean(inner)), variance, freedom)
+    return float(np.mean(inner)), variance, freedom
 
 
 def session_drift(rows: Sequence[Session]) -> SessionDrift:

@@ -144,19 +144,9 @@ def minimum_misleads(
 ) -> bool:
     """Return whether a ranking by minimum contradicts the result (design.md §4).
 
-    True if the minimum and the typical ratio name different winners, each by more than
-    ``min_effect`` percent, or the minimum names one and the verdict is ``equivalent``.
-
-    Parameters
-    ----------
-    baseline_minimum, candidate_minimum
-        Costs from 0 up.
-    typical
-        The typical log ratio, candidate over baseline; ``None`` if unknown.
-    verdict
-        Verdict of the comparison.
-    min_effect
-        Smallest effect that matters, in percent.
+    True if the minimum and the typical log ratio, candidate over baseline, name different winners,
+    each by more than ``min_effect`` percent, or the minimum names one and the verdict is
+    ``equivalent``. Costs are from 0 up.
     """
     margin = margin_of(min_effect)
     by_minimum = _winner(_ln_ratio(candidate_minimum, baseline_minimum), margin)
@@ -176,18 +166,10 @@ def answers(
 ) -> tuple[StatisticAnswer, ...]:
     """Return the answer of each statistic alone: the minimum, each decile and the mean.
 
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,), n at least 1: costs from 0 up, +inf for a trial that timed out.
-    min_effect
-        Smallest effect that matters, in percent.
-    level
-        Largest chance that any decile is certain of the wrong winner, if trials are independent:
-        alpha over the number of comparisons that share it.
+    The costs, shape (n,) each, are from 0 up, +inf for a trial that timed out. The level is the
+    largest chance that any decile is certain of the wrong winner, if trials are independent: alpha
+    over the number of comparisons that share it.
 
-    Returns
-    -------
     From the minimum up, the mean last. The minimum and the mean are never certain: without bounds
     on the costs no interval of a mean has an error rate (Bahadur and Savage 1956). Two timeouts,
     or two costs of nothing, are equivalent.

@@ -17,8 +17,13 @@ from msgspec import Struct
 
 from equipoise.model.quantities import Interval
 from equipoise.model.why import Kind
-from equipoise.stats.arrays import FloatArray, shared_ranks
-from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
+from equipoise.stats.arrays import (
+    RESAMPLES,
+    FloatArray,
+    circular_block_indices,
+    percentile_interval,
+    shared_ranks,
+)
 
 KIND: Kind = "chance"
 """The ``kind`` of an entry of ``why`` that names a source of chance (design.md §4)."""
@@ -62,20 +67,9 @@ def describe_spread(log_spread: float) -> str:
 def spread_change(
     varying: FloatArray, fixed: FloatArray, *, seed: int, level: float = 0.05
 ) -> SpreadChange | None:
-    """Compare the spread of two conditions.
+    """Compare the spread of two conditions; ``None`` under ``LEAST_BLOCKS``.
 
-    Parameters
-    ----------
-    varying, fixed
-        Shape (n,) each: costs of the same blocks; positive and finite.
-    seed
-        Seed of the permutations and of the bootstrap.
-    level
-        1 minus the coverage of the interval.
-
-    Returns
-    -------
-    ``None`` under ``LEAST_BLOCKS``.
+    The costs, shape (n,) each, are of the same blocks, positive and finite.
     """
     if len(varying) < LEAST_BLOCKS:
         return None

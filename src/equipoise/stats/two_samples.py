@@ -4,6 +4,13 @@ They presume independent trials that are about normal, for a ratio in the logari
 that samples from anywhere are independent: drift and whatever else changed between them is in the
 result. Campaigns are levels of their own (days, boots, kernels): the spread between campaigns tells
 what the next one would show, and several campaigns of one boot count as one.
+
+The mean of campaigns that stopped when they pleased is too far from 1: each stops when the effect
+looks large. It can be told only from what each would have measured whatever it showed, its blocks
+up to the first at which it could have stopped. If all have one ratio in common, what a campaign
+multiplies a bettor's wealth by is a test martingale, whenever it stops; over campaigns one after
+the other it is one still. So the ratios that it does not exclude are a confidence set
+(crates/verdict, ``common``), whatever stopped each campaign and however many there are.
 """
 
 from __future__ import annotations
@@ -15,11 +22,13 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise._native import student_quantile
+from equipoise._native import common_interval, student_quantile
 from equipoise.model.errors import UnusableInput
-from equipoise.model.pooled import PooledEffect
+from equipoise.model.pooled import CommonRatio, PooledEffect
 from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import finite_ratio
 
 ESTIMAND = "ratio of geometric means"
 NO_SPREAD = "the values do not vary"
@@ -50,17 +59,7 @@ class SampleDifference(Struct, frozen=True):
 def sample_ratio(
     baseline: FloatArray, candidate: FloatArray, *, paired: bool, level: float
 ) -> SampleRatio:
-    """Return the ratio of geometric means, by `sample_difference` of the logarithms.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shapes (n,) and (m,), equal if they are paired: costs.
-    paired
-        Whether both are of the same n blocks.
-    level
-        1 minus the nominal coverage.
-    """
+    """Return the ratio of geometric means of costs, by `sample_difference` of the logarithms."""
     if not len(baseline) or not len(candidate):
         return SampleRatio(None, (None, None), "no value is known")
     both = np.concatenate([baseline, candidate])
@@ -83,17 +82,9 @@ def sample_difference(
 ) -> SampleDifference:
     """Return the difference of the means of two samples.
 
-    Independent samples are compared by Welch's (1947) interval, paired ones by Student's t over the
-    differences within blocks.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shapes (n,) and (m,), each at least 1 and equal if they are paired: finite values.
-    paired
-        Whether both are of the same n blocks.
-    level
-        1 minus the nominal coverage. Degrees of freedom are rounded down.
+    Independent samples are compared by Welch's (1947) interval, paired ones, of the same blocks, by
+    Student's t over the differences within blocks; degrees of freedom are rounded down. Values are
+    finite, shapes (n,) and (m,), each at least 1. The level is 1 minus the nominal coverage.
     """
     difference, error, freedom = (_paired if paired else _welch)(baseline, candidate)
     if freedom == 0 or error == 0.0:
@@ -135,18 +126,10 @@ def pool(
 ) -> PooledEffect:
     """Pool the effects of several campaigns.
 
-    Parameters
-    ----------
-    effects, errors
-        Shape (k,): the log ratio of each campaign and its standard error within the campaign.
-    boots
-        What each campaign ran on: boot and kernel.
-    level
-        1 minus the coverage.
+    Given are the log ratio of each campaign, its standard error within the campaign, and the boot
+    and kernel that it ran on.
 
-    Returns
-    -------
-    The mean of the replicates with Student's interval from their own spread, which holds what
+    The mean of the replicates has Student's interval from their own spread, which holds what
     varies within and between them alike; the variance between campaigns is that of the effects
     less the mean of the squared errors (the estimate of Hedges, 1983), never below 0.
 
@@ -172,3 +155,25 @@ def pool(
     spread = float(np.var(effects, ddof=1)) if len(effects) > 1 else 0.0
     between = max(0.0, spread - float(np.mean(errors**2)))
     return PooledEffect(math.exp(mean), interval, math.sqrt(between), len(effects), count)
+
+
+NONE_FITS = "no common ratio fits all campaigns: they differ"
+
+
+def common_ratio(campaigns: Sequence[PairedBlocks], *, level: float = 0.05) -> CommonRatio:
+    """Return the ratio that campaigns have in common, at coverage 1 - ``level``.
+
+    Each campaign is given by its blocks of the same comparison, in the order in which they ran.
+    """
+    blocks = sum(len(one) for one in campaigns)
+    low, high = common_interval([one.engine for one in campaigns], level)
+    if low > high:
+        return CommonRatio(None, (None, None), blocks, NONE_FITS)
+    centres = [(one.engine.centre(), len(one)) for one in campaigns]
+    known = [(centre[0], count) for centre, count in centres if centre is not None]
+    ratio = None
+    if known and all(math.isfinite(centre) for centre, _ in known):
+        weighted = sum(centre * count for centre, count in known)
+        middle = weighted / sum(count for _, count in known)
+        ratio = finite_ratio(min(max(middle, low), high))
+    return CommonRatio(ratio, (finite_ratio(low), finite_ratio(high)), blocks)

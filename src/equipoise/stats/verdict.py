@@ -20,7 +20,7 @@ from equipoise._native import BettingSequence
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval
-from equipoise.model.result import Verdict
+from equipoise.model.result import GateOutcome, Verdict
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 
@@ -63,8 +63,6 @@ class ComparisonVerdict(Struct, frozen=True):
     blocks: int
     ln_mean_ratio: float
     """Logarithm of the ratio of means; ±inf where one holds timeouts, NaN where both do."""
-    slot_effect: float
-    """Extra time of a trial in the later place, in log units; 0 if it is lost in noise."""
     ratio_is_constant: bool
     """False where no constant ratio agrees with the whole campaign: the interval is then the one
     at the stop."""
@@ -101,16 +99,8 @@ class ComparisonVerdict(Struct, frozen=True):
         return 100.0 * math.expm1(width) if math.isfinite(width) else None
 
 
-VerdictCache = dict[tuple[int, float], ComparisonVerdict]
-"""Earlier verdicts, by the place of the comparison and the level."""
-
-
 def judge(
-    comparisons: Sequence[PairedBlocks],
-    *,
-    min_effect: float,
-    alpha: float,
-    cache: VerdictCache | None = None,
+    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
 ) -> tuple[ComparisonVerdict, ...]:
     """Judge each candidate against the baseline.
 
@@ -121,38 +111,16 @@ def judge(
     false-discovery rate and the false-coverage rate are at most alpha. The others are
     ``undecided``, with intervals at alpha/K.
 
-    Parameters
-    ----------
-    comparisons
-        The blocks of each candidate.
-    min_effect
-        The smallest effect that matters, in percent; 0 for none, and then nothing is equivalent.
-    alpha
-        Between 0 and 1.
-    cache
-        Earlier verdicts on the same comparisons with the same smallest effect. A comparison that
-        got no further block is not judged again.
-
-    Returns
-    -------
-    One for each comparison, in their order.
+    The smallest effect that matters is in percent, 0 for none: then nothing is equivalent.
 
     Raises
     ------
     UnusableInput
-        If ``min_effect`` or ``alpha`` is out of range.
+        ``min_effect`` is negative or no number, or ``alpha`` is not between 0 and 1.
     """
-    margin = margin_of(min_effect)
-    check_alpha(alpha)
-    if len(comparisons) == 1:
-        return (judge_alone(comparisons[0], margin, alpha),)
+    judged_at = _judge_at_level(comparisons, min_effect, alpha)
     tested = len(comparisons)
-    earlier = {} if cache is None else cache
-
-    def judged_at(level: float) -> list[ComparisonVerdict]:
-        return judge_cached(comparisons, margin, level, earlier)
-
-    decided = select_most(judged_at, lambda one: one.verdict != "undecided", alpha, tested)
+    decided = _select_most(judged_at, lambda one: one.verdict != "undecided", alpha, tested)
     others = judged_at(alpha / tested) if len(decided) < tested else []
     return tuple(
         decided[place] if place in decided else replace(others[place], verdict="undecided")
@@ -160,7 +128,17 @@ def judge(
     )
 
 
-def select_most(
+def _judge_at_level(
+    comparisons: Sequence[PairedBlocks], min_effect: float, alpha: float
+) -> Callable[[float], list[ComparisonVerdict]]:
+    """Return the function that judges comparisons at a common level; one of them alone."""
+    margin = margin_of(min_effect)
+    check_alpha(alpha)
+    judge_one = judge_alone if len(comparisons) == 1 else judge_at_stop
+    return lambda level: [judge_one(blocks, margin, level) for blocks in comparisons]
+
+
+def _select_most(
     judged_at: Callable[[float], list[ComparisonVerdict]],
     is_met: Callable[[ComparisonVerdict], bool],
     alpha: float,
@@ -215,16 +193,8 @@ def blocks_to_go(
     at least 8), each drawn from its own blocks with fresh coins; ``None`` for a comparison that
     is decided or whose means forbid ``equivalent``, and where half of them decide nothing within
     20 times the blocks so far (at least 200, at most 4000 more). The forecast takes today's
-    estimate for the truth.
-
-    Parameters
-    ----------
-    comparisons, judged
-        As given to and returned by ``judge``.
-    min_effect, alpha
-        As given to ``judge``.
-    seed
-        Seed of the continuations, from 0 to 2^64 - 1.
+    estimate for the truth. Comparisons and verdicts are those given to and returned by ``judge``;
+    the seed is from 0 to 2^64 - 1.
     """
     margin = margin_of(min_effect)
     decided = sum(one.verdict != "undecided" for one in judged)
@@ -287,10 +257,27 @@ def finite_ratio(log_ratio: float) -> float | None:
 
 def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> ComparisonVerdict:
     """Judge a comparison by itself, by the running confidence sequence at ``alpha``."""
-    interval, is_constant = _running_interval(blocks, alpha)
-    equivalence, _ = _running_interval(blocks, equivalence_level(blocks, alpha))
-    judged = judge_by(blocks, margin, alpha, interval, equivalence)
-    return replace(judged, ratio_is_constant=is_constant)
+    known: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
+    if known is None:
+        interval, is_constant = running_interval(blocks.engine, alpha)
+        equivalence, _ = running_interval(blocks.engine, equivalence_level(blocks, alpha))
+        judged = judge_by(blocks, margin, alpha, interval, equivalence)
+        known = replace(judged, ratio_is_constant=is_constant)
+        blocks.verdicts["alone", margin, alpha] = known
+    return known
+
+
+def judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> ComparisonVerdict:
+    """Judge one of several comparisons, by its interval at the stop."""
+    known: ComparisonVerdict | None = blocks.verdicts.get(("at stop", margin, level))
+    if known is None:
+        # An interval without 0 implies an e-value of at least 1/level: no second test needed.
+        interval, equivalence = (
+            blocks.engine.interval_at_stop(one) for one in (level, equivalence_level(blocks, level))
+        )
+        known = judge_by(blocks, margin, level, interval, equivalence)
+        blocks.verdicts["at stop", margin, level] = known
+    return known
 
 
 def judge_unadjusted(
@@ -298,67 +285,27 @@ def judge_unadjusted(
 ) -> ComparisonVerdict:
     """Judge a comparison as if no covariate had been read, to show it beside its verdict.
 
-    Parameters
-    ----------
-    blocks, judged
-        The comparison and its verdict, whose level counts.
-    min_effect
-        As given to ``judge``.
-    compared
-        Number of comparisons that were judged together.
+    The level is that of its verdict; ``compared`` counts the comparisons judged together.
     """
-    without, margin, level = blocks.unadjusted(), margin_of(min_effect), judged.level
-    if compared == 1:
-        return judge_alone(without, margin, level)
-    return judge_again(without, margin, level, 0, {})
+    judge_one = judge_alone if compared == 1 else judge_at_stop
+    return judge_one(blocks.unadjusted(), margin_of(min_effect), judged.level)
 
 
-def fits_constant_ratio(blocks: PairedBlocks, *, level: float) -> bool:
-    """Return whether one constant ratio agrees with all blocks; wrongly not with chance level."""
-    low, high = blocks.engine.running_interval(level)
-    return low <= high
+def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
+    """Return the running interval, or the one at the stop where no constant ratio fits all blocks.
 
-
-def _running_interval(blocks: PairedBlocks, level: float) -> tuple[tuple[float, float], bool]:
-    """Return the running interval, and whether it is not empty; else the one at the stop."""
-    low, high = blocks.engine.running_interval(level)
+    Also return whether one fits; one that is constant does not fit with chance ``level``.
+    """
+    low, high = engine.running_interval(level)
     if low <= high:
         return (low, high), True
     # The set at the stop covers whenever the running one does, and is never empty.
-    return blocks.engine.interval_at_stop(level), False
+    return engine.interval_at_stop(level), False
 
 
 def equivalence_level(blocks: PairedBlocks, level: float) -> float:
     """Return the level of the interval that decides on ``equivalent``."""
     return min(blocks.rules.equivalence_levels * level, _LARGEST_LEVEL)
-
-
-def judge_cached(
-    comparisons: Sequence[PairedBlocks], margin: float, level: float, cache: VerdictCache
-) -> list[ComparisonVerdict]:
-    """Judge several comparisons by their intervals at the stop, or take them from the cache."""
-    return [
-        judge_again(blocks, margin, level, place, cache) for place, blocks in enumerate(comparisons)
-    ]
-
-
-def judge_again(
-    blocks: PairedBlocks, margin: float, level: float, place: int, cache: VerdictCache
-) -> ComparisonVerdict:
-    """Judge one comparison by its interval at the stop, or take it from the cache."""
-    before = cache.get((place, level))
-    if before is not None and before.blocks == len(blocks):
-        return before
-    # An interval without 0 implies an e-value of at least 1/level: no second test needed.
-    engine = blocks.engine
-    cache[place, level] = judge_by(
-        blocks,
-        margin,
-        level,
-        engine.interval_at_stop(level),
-        engine.interval_at_stop(equivalence_level(blocks, level)),
-    )
-    return cache[place, level]
 
 
 def judge_by(
@@ -379,7 +326,8 @@ def judge_by(
         typical = centre[0]
     if typical is not None and blocks.rules.estimate_within_interval:
         typical = min(max(typical, interval[0]), interval[1])
-    within = margin > 0 and _is_within(blocks, equivalence, margin)
+    is_within = -margin <= equivalence[0] and equivalence[1] <= margin
+    within = margin > 0 and len(blocks) >= blocks.rules.equivalence_blocks and is_within
     costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
     ln_mean_ratio = (
         0.0
@@ -389,8 +337,11 @@ def judge_by(
     # Where both have timeouts nothing is known of the means: that is a veto, too.
     within_means = abs(ln_mean_ratio) <= margin
     means_veto = within and blocks.rules.means_veto_equivalence and not within_means
-    is_equivalent = within and not means_veto
-    verdict = "equivalent" if is_equivalent else _difference(blocks, interval, typical, margin)
+    verdict: Verdict = "equivalent"
+    if means_veto or not within:
+        verdict = difference(
+            interval, typical, margin, lambda side: _means_contradict(blocks, side, margin)
+        )
     return ComparisonVerdict(
         verdict=verdict,
         typical=typical,
@@ -404,27 +355,28 @@ def judge_by(
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),
         ln_mean_ratio=ln_mean_ratio,
-        slot_effect=0.0 if centre is None else centre[1],
         ratio_is_constant=True,
     )
 
 
-def _is_within(blocks: PairedBlocks, equivalence: tuple[float, float], margin: float) -> bool:
-    low, high = equivalence
-    enough_blocks = len(blocks) >= blocks.rules.equivalence_blocks
-    return enough_blocks and -margin <= low and high <= margin
-
-
-def _difference(
-    blocks: PairedBlocks, interval: tuple[float, float], typical: float | None, margin: float
+def difference(
+    interval: tuple[float, float],
+    typical: float | None,
+    margin: float,
+    means_contradict: Callable[[float], bool],
 ) -> Verdict:
+    """Return the verdict of what is not equivalent, by its estimate and interval.
+
+    ``means_contradict`` tells of a side, 1 for slower or -1 for faster, whether the means lie
+    beyond the margin on the other one.
+    """
     low, high = interval
     if typical is None:
         return "undecided"
     if low > 0 and typical > 0 and typical >= margin:
-        return "mixed" if _means_contradict(blocks, 1.0, margin) else "slower"
+        return "mixed" if means_contradict(1.0) else "slower"
     if high < 0 and typical < 0 and typical <= -margin:
-        return "mixed" if _means_contradict(blocks, -1.0, margin) else "faster"
+        return "mixed" if means_contradict(-1.0) else "faster"
     return "undecided"
 
 
@@ -453,3 +405,51 @@ def check_alpha(alpha: float) -> None:
         raise UnusableInput(
             f"alpha cannot be {alpha}", hint="give a number between 0 and 1, such as --alpha 0.05"
         )
+
+
+class GateDecision(Struct, frozen=True):
+    """Outcome of one comparison at a gate, and the verdict whose interval it rests on."""
+
+    outcome: GateOutcome
+    judged: ComparisonVerdict
+
+
+def judge_gate(
+    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
+) -> tuple[GateDecision, ...]:
+    """Decide for each candidate whether it is slower by more than the smallest effect that matters.
+
+    That it is slower by no more is the null hypothesis: it fails where the whole interval lies
+    beyond that effect. Of K comparisons R fail if each does so at level alpha·R/K, R the largest
+    possible: inverting the intervals at the stop gives an e-value of at least K/(alpha·R) against
+    each of these hypotheses, so that this is e-BH (Wang and Ramdas 2022), and the expected share of
+    failures without cause is at most alpha. Where nothing is too slow, the chance that anything
+    fails is at most alpha. What passes is selected in the same manner, so that both are known at
+    their level, and one that got its outcome keeps it while the others get more blocks: R can only
+    grow.
+
+    Failing and passing look at one side of the interval each, which has alpha for itself. A
+    candidate whose mean cost exceeds the baseline's by more than that effect does not pass,
+    whatever a typical run takes: it stays undecided.
+
+    Parameters, and what is raised, are those of ``judge``.
+    """
+    judged_at, margin = _judge_at_level(comparisons, min_effect, alpha), margin_of(min_effect)
+    tested = len(comparisons)
+    means_veto = any(blocks.rules.means_veto_equivalence for blocks in comparisons)
+
+    def is_within(judged: ComparisonVerdict) -> bool:
+        means_allow = not means_veto or judged.ln_mean_ratio <= margin
+        return judged.equivalence_high <= margin and means_allow
+
+    slower = _select_most(judged_at, lambda one: one.equivalence_low > margin, alpha, tested)
+    passes = _select_most(judged_at, is_within, alpha, tested)
+    others = judged_at(alpha / tested) if tested else []
+    return tuple(
+        GateDecision("slower", slower[place])
+        if place in slower
+        else GateDecision("passes", passes[place])
+        if place in passes
+        else GateDecision("undecided", judged)
+        for place, judged in enumerate(others)
+    )

@@ -23,12 +23,8 @@ _QUANTILE = 1.6448536269514722
 def is_mostly_waiting(extra_s: FloatArray, waiting_s: FloatArray) -> bool:
     """Return whether waiting is over half of the extra time, in most blocks and in all together.
 
-    Parameters
-    ----------
-    extra_s
-        Wall time of the slower condition less that of the other, shape (n,), in seconds.
-    waiting_s
-        The same of their run delays, shape (n,), in seconds.
+    The wall time of the slower condition less that of the other, and the same of their run delays;
+    shape (n,), in seconds.
     """
     blocks = len(extra_s)
     explained = int(((extra_s > 0.0) & (waiting_s > HALF * extra_s)).sum())

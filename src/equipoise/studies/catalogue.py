@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 FILE = "study.toml"
-PAGE = "page.md"
 ANALYSIS = "analysis.py"
 CHARTS = "charts.py"
 
@@ -56,12 +55,6 @@ class BuiltInStudy(Struct, frozen=True):
         """File of the study."""
         return self.folder / FILE
 
-    @property
-    def page(self) -> Path | None:
-        """Page of text about the study."""
-        page = self.folder / PAGE
-        return page if page.is_file() else None
-
     def findings(self, document: ResultDocument) -> Findings:
         """Return the tables and paragraphs of the study."""
         return cast(Findings, self._module(ANALYSIS).findings(document))
@@ -86,10 +79,7 @@ def built_in_studies() -> tuple[BuiltInStudy, ...]:
 def find_study(reference: str) -> tuple[Path, str]:
     """Return the file of a study and its name in errors; ``reference`` is a path or a name.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such file and no built-in study of that name.
+    Raise `UnusableInput` if there is no such file and no built-in study of that name.
     """
     path = Path(reference)
     if path.is_file() or path.suffix == ".toml" or "/" in reference:
@@ -120,10 +110,8 @@ def analysis_of(study: str) -> BuiltInStudy | None:
 def with_findings(document: ResultDocument) -> ResultDocument:
     """Return the document with the tables of its built-in study, if it is of one.
 
-    Raises
-    ------
-    UnusableInput
-        The document, which may be from a file, has levels that the study cannot have.
+    Raise `UnusableInput` if the document, which may be from a file, has levels that the study
+    cannot have.
     """
     study = document.run.study
     analysis = analysis_of(study)

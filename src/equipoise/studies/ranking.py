@@ -96,16 +96,16 @@ class Ranking(Struct, frozen=True):
         reversals: list[Reversal] = []
         for first, second in itertools.combinations(self.levels, 2):
             ratios = [
-                (ratio.ratio, task, ratio)
+                (task, ratio)
                 for task in self.measured.levels(self.tasks)
                 if (ratio := self._ratio(first, second, task)) is not None
             ]
             if not ratios:
                 continue
-            (low, faster_on, faster), (high, slower_on, slower) = (
-                choose(ratios, key=lambda one: one[0]) for choose in (min, max)
+            (faster_on, faster), (slower_on, slower) = (
+                choose(ratios, key=lambda one: one[1].ratio) for choose in (min, max)
             )
-            if low < 1.0 < high:
+            if faster.ratio < 1.0 < slower.ratio:
                 reversals.append(Reversal(first, second, faster_on, faster, slower_on, slower))
         return sorted(reversals, key=lambda reversal: (not reversal.is_certain, -reversal.size))
 

@@ -5,8 +5,7 @@
 - ``csv_file``: CSV by the standard library
 - ``strata``: the strata of Parquet files: where their rows lie, and the rows of one
 - ``problem``: the named columns as matching takes them, words as indicators
-- ``missing``: what is done about missing values
+- ``missing``: what is done about missing values, of a table and of a log
 - ``matching``: matching and the search for weights, as the options say
 - ``results``: the result, its report, its balance and the matched data set
-- ``observing``: the missing values of a log
 """

@@ -11,7 +11,8 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -99,6 +100,15 @@ def to_csv(columns: Mapping[str, NDArray[Any]]) -> str:
     return text.getvalue()
 
 
+def refuse_repeated(path: Path, names: Iterable[str]) -> None:
+    """Refuse a table of which several columns have one name."""
+    repeated = [name for name, number in Counter(names).items() if number > 1]
+    if repeated:
+        raise UnusableInput(
+            f"{path}: more than one column {', '.join(repeated)}", hint="rename all but one"
+        )
+
+
 def _cell(value: Any) -> Any:
     if value is None or value != value:
         return ""
@@ -126,11 +136,7 @@ def _read(path: Path, texts: frozenset[str]) -> tuple[Columns, frozenset[str]]:
                 )
         except csv.Error as error:
             raise _Unreadable(f"line {reader.line_num}: {error}") from error
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise UnusableInput(
-            f"{path}: more than one column {', '.join(repeated)}", hint="rename all but one"
-        )
+    refuse_repeated(path, sorted(names))
     columns: Columns = {}
     mixed = set[str]()
     for name, parts in zip(names, zip(*pieces, strict=True), strict=True) if pieces else ():

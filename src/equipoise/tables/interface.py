@@ -22,9 +22,15 @@ from equipoise.model.errors import UnusableInput
 from equipoise.observation.analysis import observe as observe_log
 from equipoise.observation.question import Question
 from equipoise.tables.matching import Progress, match_by_weights, run_match, run_search
-from equipoise.tables.missing import Policy
-from equipoise.tables.observing import Names, complete_log
-from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, names_in, read_problem
+from equipoise.tables.missing import Policy, complete_log
+from equipoise.tables.problem import (
+    MatchColumns,
+    MatchTable,
+    Names,
+    Pairing,
+    names_in,
+    read_problem,
+)
 from equipoise.tables.reading import read_columns
 from equipoise.tables.results import Observation, TableMatch, balance_of, question_of
 

@@ -29,17 +29,9 @@ def run_match(
 ) -> MatchResult:
     """Match the rows that take part; rows in the result count those.
 
-    Parameters
-    ----------
-    metric, bias_adjust, more
-        As for ``match``.
-    propensity
-        Whether to match on a propensity score of the covariates instead of themselves.
+    The options are those of ``match``, and ``propensity`` of ``eq.match``.
 
-    Raises
-    ------
-    UnusableInput
-        Two of the options do not go together.
+    Raise `UnusableInput` if two of the options do not go together.
     """
     if bias_adjust and table.outcome is None:
         raise UnusableInput("--bias-adjust has no outcome to adjust", hint="give --outcome COLUMN")
@@ -106,15 +98,10 @@ def match_by_weights(
 
 def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
     """Return for each row that takes part its cell of exact matching; ``None`` without one."""
-    names = zip(table.covariates.names, table.owners, strict=True)
-    places = [
-        place
-        for place, (name, owner) in enumerate(names)
-        if name in pairing.exact or owner in pairing.exact
-    ]
-    if not places:
+    is_exact = np.array(pairing.exact_in(table.covariates.names, table.owners))
+    if not is_exact.any():
         return None
-    cells = np.unique(table.covariates.matrix[:, places], axis=0, return_inverse=True)[1]
+    cells = np.unique(table.covariates.matrix[:, is_exact], axis=0, return_inverse=True)[1]
     return np.asarray(cells, dtype=np.int64).reshape(-1)
 
 

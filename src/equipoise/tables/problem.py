@@ -31,29 +31,14 @@ from equipoise.model.quantities import listed
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.missing import MissingValues, Policy, without_missing
 
+Names = str | Sequence[str]
+"""Names of columns; a single one may be given as it is."""
+
 
 class MatchColumns(Struct, frozen=True, kw_only=True):
-    """The columns that a question names.
+    """The columns that a question names, as ``eq.match`` and ``eq.gen_match`` take them.
 
-    Parameters
-    ----------
-    treatment
-        Column of 0 and 1, of truths or of yes and no; or ``COLUMN=TREATED:CONTROL`` for two of the
-        values of any column. ``None`` with a formula.
-    covariates
-        Columns to match on; of words, there is an indicator for each word but the first.
-    formula
-        Treatment and covariates at once: ``treat ~ age + educ``.
-    outcome, weights
-        Column that the treatment may have changed; column with the weight of each row.
-    by
-        Columns that form strata.
-    exact
-        Columns that must be equal in pairs; they are matched on, too.
-    balance
-        Terms to balance, as the right side of a formula; by default the covariates.
-    missing
-        What is done about missing values (``equipoise.tables.missing``).
+    Those of ``exact`` are matched on, too.
     """
 
     treatment: str | None = None
@@ -110,11 +95,8 @@ class MatchTable(Struct, frozen=True):
 def read_problem(columns: Columns, question: MatchColumns, source: str = "the table") -> MatchTable:
     """Read the columns that a question names; ``source`` is the table in errors.
 
-    Raises
-    ------
-    UnusableInput
-        The question is incomplete, a column is missing, has missing values that the policy refuses,
-        or cannot be used; the error names the column and its rows.
+    Raise `UnusableInput` if the question is incomplete, a column is missing, has missing values
+    that the policy refuses, or cannot be used; the error names the column and its rows.
     """
     formula = question.formula
     _check_complete(question)
@@ -136,11 +118,8 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
     if question.balance is not None:
         named += formula_columns(question.balance, columns)
     others = [one for one in (question.outcome, question.weights) if one is not None]
-    for one in (name, *named, *others, *question.by):
-        # A formula may compute its treatment; it says itself which column it lacks.
-        if one not in columns and formula is None:
-            raise no_column(source, columns, one)
-    for one in (*others, *question.by):
+    # A formula may compute its treatment; it says itself which column it lacks.
+    for one in (*((name, *named) if formula is None else ()), *others, *question.by):
         if one not in columns:
             raise no_column(source, columns, one)
     known = [one for one in named if one in columns]
@@ -219,15 +198,10 @@ class Pairing(Struct, frozen=True, kw_only=True):
     def settings(self, names: Sequence[str], owners: Sequence[str]) -> dict[str, Any]:
         """Return the arguments of ``match`` and ``gen_match`` for columns of these names.
 
-        Parameters
-        ----------
-        owners
-            Column of the table that each of them comes from.
+        ``owners`` are the columns of the table that each of them comes from.
 
-        Raises
-        ------
-        UnusableInput
-            A column to be exact in is none of them, or the calipers are not one for each.
+        Raise `UnusableInput` if a column to be exact in is none of them, or the calipers are not
+        one for each.
         """
         matched_on = list(dict.fromkeys(owners))
         unknown = [name for name in self.exact if name not in matched_on and name not in names]
@@ -249,21 +223,20 @@ class Pairing(Struct, frozen=True, kw_only=True):
                 f"--caliper: {len(caliper)} numbers for {len(matched_on)} covariates",
                 hint=f"give one, or one each for {', '.join(matched_on)}",
             )
-        is_exact = [
-            name in self.exact or owner in self.exact
-            for name, owner in zip(names, owners, strict=True)
-        ]
-        same = ("estimand", "m", "replace", "r_compatible", "threads", "seed")
+        same = ("estimand", "m", "replace", "ties", "r_compatible", "threads", "seed")
         return {
             **{name: getattr(self, name) for name in same},
-            "exact": is_exact if self.exact else None,
+            "exact": self.exact_in(names, owners) if self.exact else None,
             "caliper": caliper,
-            "ties": self.ties and self.replace,
         }
 
+    def exact_in(self, names: Sequence[str], owners: Sequence[str]) -> list[bool]:
+        """Return for each column whether it must be equal, by its name or that of its owner."""
+        return [not {*pair}.isdisjoint(self.exact) for pair in zip(names, owners, strict=True)]
 
-def names_in(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return names of columns; a single one may be given as it is, and ``None`` for none."""
+
+def names_in(names: Names | None) -> tuple[str, ...]:
+    """Return names of columns; ``None`` stands for none."""
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(names)

@@ -312,14 +312,8 @@ def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64]
     whose weight is the sum over its matches, and behind it a row for each match. So the mean of the
     treated less that of the controls, both weighted, is the effect.
 
-    Parameters
-    ----------
-    result
-        A match of the rows that take part.
-    rows
-        Number in the table of each of these rows, from 0.
-    cells
-        Cell of exact matching of each of these rows, from 0.
+    ``result`` matches the rows that take part; ``rows`` and ``cells`` are the number in the table
+    and the cell of exact matching of each of them, from 0.
     """
     is_treated = result.matched_treated
     query = np.where(is_treated, result.treated_index, result.control_index)

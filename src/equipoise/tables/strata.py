@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from equipoise.matching.frames import columns_of, text_of
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.question import Log, Question
 from equipoise.observation.strata import StratifiedLog
+from equipoise.tables.csv_file import refuse_repeated
 from equipoise.tables.reading import is_parquet, no_row, open_parquet, pyarrow_for
 
 _TAIL = 8
@@ -91,10 +91,7 @@ def find_strata(
 ) -> ParquetStrata:
     """Find the strata of a Parquet file or of a folder of such files.
 
-    Raises
-    ------
-    UnusableInput
-        It is no Parquet file, a column is missing, or a stratum has no name.
+    Raise `UnusableInput` if it is no Parquet file, a column is missing, or a stratum has no name.
     """
     path = Path(name)
     if not is_parquet(path):
@@ -153,10 +150,7 @@ def find_strata(
 def read_rows(stratum: StratumRows) -> Log:
     """Read the columns of a stratum, in the order of its files and rows.
 
-    Raises
-    ------
-    UnusableInput
-        A file cannot be read.
+    Raise `UnusableInput` if a file cannot be read.
     """
     first = Path(stratum.pieces[0].file)
     with pyarrow_for(first, "dataset", "ipc") as (arrow, datasets, ipc):
@@ -216,18 +210,13 @@ def _needed_columns(path: Path, schema: Any, column: str, question: Question) ->
             *(question.cluster or ()),
         )
     )
-    numbers = Counter(schema.names)
-    missing = [name for name in named if not numbers[name]]
+    missing = [name for name in named if name not in schema.names]
     if missing:
         raise UnusableInput(
             f"{path}: there is no column {', '.join(missing)}",
             hint=f"the columns are {', '.join(schema.names)}",
         )
-    repeated = [name for name in named if numbers[name] > 1]
-    if repeated:
-        raise UnusableInput(
-            f"{path}: more than one column {', '.join(repeated)}", hint="rename all but one"
-        )
+    refuse_repeated(path, (name for name in schema.names if name in named))
     return [schema.field(name) for name in named]
 
 

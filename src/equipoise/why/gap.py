@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.analysis.bisection import bisect_results
 from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.bisection import Culprit
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import PRIMARY_METRIC, Contrast
+from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
 from equipoise.model.quantities import listed
 from equipoise.model.record import RunRecord, Trial
 from equipoise.model.result import Comparison
-from equipoise.why.culprits import as_named, named_culprits
 from equipoise.why.evidence.sources import Runs
 
 CALLED = ("faster", "slower")
@@ -54,16 +54,9 @@ class Gap(Struct, frozen=True):
 def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | None = None) -> Gap:
     """Return the named gap, or the largest gap that was called.
 
-    Parameters
-    ----------
-    baseline, candidate
-        Names of conditions; ``None`` for any.
-
-    Raises
-    ------
-    UnusableInput
-        The campaign was imported, is a fleet's, a gate or of a history, compares nothing, has no
-        complete block, or does not compare the named conditions.
+    ``baseline`` and ``candidate`` are names of conditions, or ``None`` for any. Raise
+    `UnusableInput` if the campaign was imported, is a fleet's, a gate or of a history, compares
+    nothing, has no complete block, or does not compare the named conditions.
     """
     plan = record.plan
     if plan.fleet is not None:
@@ -133,7 +126,7 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
     blocks = complete_blocks(record.draws, record.trials)
     if not blocks:
         return ()
-    chosen: list[tuple[Contrast, Culprit | None, str]] = [*named_culprits(record, blocks)]
+    chosen: list[tuple[Contrast, Culprit | None, str]] = [*_named_culprits(record, blocks)]
     if plan.bisected is None:
         chosen = [(one, None, plan.judgement.primary_metric) for one in plan.contrasts]
     if not chosen:
@@ -145,12 +138,56 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
     return tuple(
         Gap(
             contrast,
-            comparison if culprit is None else as_named(comparison, culprit, metric),
+            comparison if culprit is None else _as_named(comparison, culprit, metric),
             _trials(contrast, blocks),
             judged_by=metric,
         )
         for comparison, (contrast, culprit, metric) in zip(compared, chosen, strict=True)
         if comparison.blocks
+    )
+
+
+def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contrast, Culprit, str]]:
+    """Yield each culprit of a bisection, its contrast with its parent, and the metric searched.
+
+    A merge gives way to the commits of its branch, if any of them is named.
+    """
+    plan, terms = record.plan, record.plan.bisected
+    if terms is None:
+        return
+    places = {commit.name: place for place, commit in enumerate(terms.every_commit)}
+    results = bisect_results(record, blocks)
+    known: set[tuple[int, int]] = set()
+    for benchmark, result in zip(plan.commit_benchmarks, results, strict=bool(results)):
+        inside = {one.merge for one in result.branches if one.culprits}
+        in_branches = (culprit for branch in result.branches for culprit in branch.culprits)
+        for culprit in (*result.culprits, *in_branches):
+            parent, commit = (
+                terms.condition_of(benchmark.process, places[name])
+                for name in (culprit.parent, culprit.commit)
+            )
+            # Of one command that measures several benchmarks, the first stands for all.
+            if culprit.commit not in inside and (parent, commit) not in known:
+                known.add((parent, commit))
+                yield Contrast(parent, commit, REVISION), culprit, benchmark.metric
+
+
+def _as_named(comparison: Comparison, culprit: Culprit, metric: str) -> Comparison:
+    """Return the comparison of a culprit's wall times as the search judged them, if it did.
+
+    The search chose this pair, and looked at it until the culprit was certain: its interval holds.
+    """
+    ratio = culprit.ratio
+    if metric != PRIMARY_METRIC or ratio is None:
+        return comparison
+    return replace(
+        comparison,
+        verdict="slower" if ratio > 1.0 else "faster",
+        ratio=ratio,
+        ratio_ci=culprit.ratio_ci,
+        level=culprit.level,
+        e_value=culprit.e_value,
+        summary=culprit.summary,
     )
 
 

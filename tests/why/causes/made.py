@@ -74,7 +74,6 @@ def blocks(size: int, baseline: float, candidate: float) -> SizeClassChange:
         typical_bytes=size,
         count=change(baseline, candidate),
         bytes=change(size * baseline, size * candidate),
-        short_lived=change(baseline, candidate),
     )
 
 
@@ -85,9 +84,7 @@ def allocations(*classes: SizeClassChange, by: str = "asker") -> AllocationsChan
     in_bytes = change(
         sum(one.bytes.baseline for one in classes), sum(one.bytes.candidate for one in classes)
     )
-    return AllocationsChange(
-        change(baseline, candidate), in_bytes, classes, {function(by): in_bytes}
-    )
+    return AllocationsChange(change(baseline, candidate), classes, {function(by): in_bytes})
 
 
 def faults(baseline: float, candidate: float, by: str = "toucher") -> FaultsChange:

@@ -74,9 +74,6 @@ def test_time_on_a_processor_goes_to_entry_points_and_functions() -> None:
     assert difference.functions[WORK].extra == difference.functions[MAIN].extra == 0.0
     assert difference.reached[MAIN].candidate == pytest.approx(1.8)
     assert difference.reached[WORK].extra == pytest.approx(0.6)
-    assert {key: change.extra for key, change in difference.entries_by_function.items()} == {
-        ("munmap", WORK): 0.6
-    }
 
 
 def test_a_function_that_calls_itself_is_reached_once_in_a_stack() -> None:
@@ -176,7 +173,6 @@ def test_allocations_are_split_by_size_class_and_requester() -> None:
     assert difference is not None
     large, small = difference.classes
     assert (large.typical_bytes, large.count.extra) == (35_600, 100_000)
-    assert large.short_lived.candidate == 99_000
     assert large.usual_lifetime_s == 0.5e-6
     assert small.usual_lifetime_s is None
     assert [function.name for function in difference.by_function] == ["work", "parse"]

@@ -12,6 +12,7 @@ import pytest
 
 from equipoise.why.evidence.process import Process
 from equipoise.why.evidence.stacks import Stacks
+from equipoise.why.evidence.system_calls import Calls, SystemCalls
 
 NOBODY = 65534
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -27,6 +28,11 @@ def compiled(folder: Path, body: str, *flags: str, name: str = "program") -> Pat
         [compiler, "-O1", "-g", "-fno-builtin", *flags, "-o", program, source], check=True
     )
     return program
+
+
+def by_name(evidence: SystemCalls) -> dict[str, Calls]:
+    """The system calls of a run by their name."""
+    return {calls.name: calls for calls in evidence.calls}
 
 
 def run(process: Process, *, user: int | None = None) -> subprocess.CompletedProcess[str]:

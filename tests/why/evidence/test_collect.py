@@ -44,7 +44,7 @@ from equipoise.why.evidence.stacks import Sampled
 from equipoise.why.evidence.system_calls import SystemCalls
 from tests.plans import plan_of
 from tests.scripted import FINISHED, ScriptedStarter
-from tests.why.evidence.programs import NOBODY, compiled, opened_to_all
+from tests.why.evidence.programs import NOBODY, by_name, compiled, opened_to_all
 
 CALLS = (
     '{"version":1,"method":"ptrace","wall_s":0.1,"end":{"exit":%d,"signal":null},"processes":1,'
@@ -325,7 +325,7 @@ def test_of_a_server_and_its_client_the_server_is_observed() -> None:
     served = Server(HTTP, ready_s=20.0)
     documents = real((sys.executable, "-c", FETCH), "system_calls", "allocations", server=served)
     calls = msgspec.json.decode(documents["system_calls"], type=SystemCalls)
-    assert calls.by_name()["accept4"].count >= 3
+    assert by_name(calls)["accept4"].count >= 3
     # The server was told to stop, through its observer; the client ended by itself.
     assert (calls.end.exit, calls.end.signal) == (None, signal.SIGTERM)
     assert msgspec.json.decode(documents["allocations"], type=Allocations).allocations > 1000

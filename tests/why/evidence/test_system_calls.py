@@ -19,6 +19,7 @@ from equipoise.why.evidence.system_calls import Method, SystemCalls
 from tests.why.evidence.programs import (
     ENVIRONMENT,
     NOBODY,
+    by_name,
     compiled,
     opened_to_all,
     run,
@@ -77,7 +78,7 @@ def test_calls_are_counted_with_their_sizes_and_their_errors(
         return 5;
     }}"""
     evidence = observed(tmp_path, method, str(compiled(tmp_path, source)))
-    calls = evidence.by_name()
+    calls = by_name(evidence)
     assert evidence.end.exit == 5
     assert (calls["mmap"].sizes[0].value, calls["mmap"].sizes[0].count) == (40960, 400)
     assert (calls["munmap"].sizes[0].value, calls["munmap"].sizes[0].count) == (40960, 400)
@@ -109,7 +110,7 @@ def test_files_have_their_reads_writes_and_syncs(tmp_path: Path, method: Method)
     assert (own.writes, own.bytes_written, own.syncs) == (1000, 10_000, 3)
     assert (own.reads, own.bytes_read) == (1, 100)
     assert files["pipe"].bytes_written == 1
-    assert evidence.by_name()["fsync"].count == 3
+    assert by_name(evidence)["fsync"].count == 3
 
 
 @by_either_method
@@ -130,7 +131,7 @@ def test_threads_forks_and_execs_are_followed(tmp_path: Path, method: Method) ->
         return 0;
     }}"""
     evidence = observed(tmp_path, method, str(compiled(tmp_path, source, "-pthread")))
-    calls = evidence.by_name()
+    calls = by_name(evidence)
     made = calls["mkdir"] if "mkdir" in calls else calls["mkdirat"]
     assert made.count == 4 * 50
     assert (evidence.processes, evidence.threads, evidence.programs) == (4, 5, 4)
@@ -160,7 +161,7 @@ def test_waits_on_a_lock_name_the_lock(tmp_path: Path, method: Method) -> None:
     evidence = observed(tmp_path, method, str(program))
     locks = {lock.place: lock for lock in evidence.locks}
     assert locks[f"contended_gate in {program}"].waits > 0
-    assert evidence.by_name()["futex"].waits
+    assert by_name(evidence)["futex"].waits
     assert evidence.waiting_s > 0.04
 
 
@@ -171,7 +172,7 @@ def test_a_command_that_dies_is_observed_until_then(tmp_path: Path, method: Meth
     int main(void) {{ for (int at = 0; at < 70; at++) getppid(); kill(getpid(), SIGKILL); }}"""
     evidence = observed(tmp_path, method, str(compiled(tmp_path, source)))
     assert (evidence.end.exit, evidence.end.signal) == (None, signal.SIGKILL)
-    assert evidence.by_name()["getppid"].count == 70
+    assert by_name(evidence)["getppid"].count == 70
 
 
 @by_either_method
@@ -302,7 +303,7 @@ def test_without_root_it_degrades_and_says_how(tmp_path: Path) -> None:
     assert evidence.method == "ptrace"
     assert any("every call was stopped twice by ptrace" in words for words in evidence.unseen)
     assert any("set-user-ID" in words for words in evidence.unseen)
-    assert evidence.by_name()["openat"].count > 0
+    assert by_name(evidence)["openat"].count > 0
 
 
 FORBIDS = """

@@ -28,9 +28,7 @@ def setting(**environment: str) -> Alter:
 
 def intervention(name: str, *causes: str, **more: object) -> Intervention:
     """One that sets a variable of its own name."""
-    made = Intervention(
-        name, f"setting {name}", frozenset(causes), setting(**{name: "1"}), "it is set"
-    )
+    made = Intervention(name, f"setting {name}", frozenset(causes), setting(**{name: "1"}))
     return msgspec.structs.replace(made, **more)
 
 

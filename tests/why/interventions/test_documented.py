@@ -32,6 +32,7 @@ def row_of(one: Intervention) -> list[str]:
 @pytest.mark.parametrize("one", KNOWN, ids=lambda one: one.name)
 def test_each_has_a_row(one: Intervention) -> None:
     _, _, _, proof, advice = row_of(one)
+    assert proof
     assert (one.sham is not None) == ("sham" in proof)
     assert (one.advice is None) == advice.startswith("none")
 

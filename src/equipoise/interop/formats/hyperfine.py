@@ -20,7 +20,7 @@ import math
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -262,43 +262,42 @@ def to_markdown(document: ResultDocument, unit: str | None = None) -> str:
     ``unit``: ns, µs, ms, s, min or h. A name stays in its cell: bars are escaped, line ends and
     other control characters are spaces.
     """
-    headings, rows = _table(document, unit)
-    lines = [f"| {' | '.join(headings)} |", "|:---|---:|---:|---:|---:|"]
-    lines += [f"| {' | '.join((_code(name), *cells))} |" for name, *cells in rows]
-    return "\n".join(lines) + "\n"
+    first, *others = (f"| {' | '.join(row)} |" for row in _table(document, unit, _code))
+    return "\n".join([first, "|:---|---:|---:|---:|---:|", *others]) + "\n"
 
 
 def to_asciidoc(document: ResultDocument, unit: str | None = None) -> str:
     """Write what ``hyperfine --export-asciidoc`` would; names and unit as for Markdown."""
-    headings, rows = _table(document, unit)
-    table = [headings, *([_monospaced(name, "`"), *cells] for name, *cells in rows)]
+    table = _table(document, unit, lambda name: _monospaced(name, "`"))
     lines = ["".join(f"| {cell} \n" for cell in row) for row in table]
     return '[cols="<,>,>,>,>"]\n|===\n' + "\n".join(lines) + "|===\n"
 
 
 def to_orgmode(document: ResultDocument, unit: str | None = None) -> str:
     """Write what ``hyperfine --export-orgmode`` would; names and unit as for Markdown."""
-    headings, rows = _table(document, unit)
-    table = [headings, *([_monospaced(name, "="), *cells] for name, *cells in rows)]
+    table = _table(document, unit, lambda name: _monospaced(name, "="))
     first, *others = (f"| {name}  |  {' |  '.join(cells)} |" for name, *cells in table)
     return "\n".join([first, "|--+--+--+--+--|", *others]) + "\n"
 
 
-def _table(document: ResultDocument, unit: str | None) -> tuple[list[str], list[list[str]]]:
-    """Return the headings of a table, and its rows."""
+def _table(
+    document: ResultDocument, unit: str | None, show_name: Callable[[str], str]
+) -> list[list[str]]:
+    """Return the rows of a table, the headings first."""
     results = _results(document)
     means = [result.mean for result in results if result.mean is not None]
     usual = "s" if not means or means[0] >= 1.0 else "ms"
     shown = _UNITS[unit or usual]
     fastest = next((result for result in results if means and result.mean == min(means)), None)
     columns = (f"{column} [{shown.name}]" for column in ("Mean", "Min", "Max"))
-    rows = []
+    rows = [["Command", *columns, "Relative"]]
     for result in results:
         spread = "" if result.stddev is None else f" ± {shown.show(result.stddev)}"
         mean = f"{shown.show(result.mean)}{spread}"
         least, most = shown.show(result.min), shown.show(result.max)
-        rows.append([result.command, mean, least, most, _relative(result, fastest)])
-    return ["Command", *columns, "Relative"], rows
+        name = show_name(result.command)
+        rows.append([name, mean, least, most, _relative(result, fastest)])
+    return rows
 
 
 def _results(document: ResultDocument) -> list[_ExportedResult]:

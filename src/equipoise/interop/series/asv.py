@@ -51,6 +51,11 @@ class _Results(Struct):
     date: float | None = None
     params: dict[str, Any] = {}
 
+    @property
+    def setting(self) -> str:
+        """The machine and the environment."""
+        return ", ".join(filter(None, (str(self.params.get("machine", "")), self.env_name)))
+
 
 def _recognises(file: SourceFile) -> bool:
     return file.is_folder and _results_folder(file.path) is not None
@@ -84,10 +89,7 @@ def _read(file: SourceFile) -> SeriesReading:
             if benchmark is None or columns.get("version") not in (None, benchmark.version):
                 old += 1
                 continue
-            setting = ", ".join(
-                filter(None, (str(results.params.get("machine", "")), results.env_name))
-            )
-            values += _values(inner, name, benchmark, results, columns, setting)
+            values += _values(inner, name, benchmark, results, columns)
     values.sort(key=lambda one: one.date or "")
     left_out = f"{counted(old, 'result')} of another version of its benchmark left out."
     return SeriesReading("asv", tuple(values), (left_out,) if old else ())
@@ -125,7 +127,6 @@ def _values(
     benchmark: _Benchmark,
     results: _Results,
     columns: Mapping[str, Any],
-    setting: str,
 ) -> Iterator[SeriesValue]:
     """Yield the value of each combination of parameters; a failed one is no number."""
     params, numbers = columns.get("params") or [], columns.get("result")
@@ -143,7 +144,7 @@ def _values(
             benchmark=_with_levels(name, benchmark.param_names, levels),
             metric=benchmark.type,
             unit=benchmark.unit,
-            setting=setting,
+            setting=results.setting,
             commit=results.commit_hash,
             date=date,
             value=_number(number),

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from equipoise.interop.reading import Format, SourceFile, format_of, quoted, read_by
+from equipoise.interop.reading import Format, SourceFile, quoted, read_by_format
 from equipoise.model.errors import UnusableInput
 from equipoise.model.history import ImportedSeries, SeriesPoint
 from equipoise.model.quantities import counted
@@ -121,10 +121,7 @@ def revision_of_file(path: Path) -> str:
 def converted(file: SourceFile, part: object, kind: type[Converted], tool: str) -> Converted:
     """Return a part of decoded JSON as a struct of this kind.
 
-    Raises
-    ------
-    UnusableInput
-        It is not that; the message says where.
+    Raise `UnusableInput` if it is of another kind; the message says where.
     """
     try:
         return msgspec.convert(part, kind)
@@ -136,11 +133,10 @@ def _read(
     file: SourceFile, chosen: str | None, formats: Mapping[str, Format[SeriesReading]]
 ) -> SeriesReading:
     unknown = "it holds no values over commits in a format that is known here"
-    form = format_of(file, chosen, formats, unknown)
-    hint = f"give {form.written_by}"
-    reading = read_by(form, file, hint)
+    form, reading = read_by_format(file, chosen, formats, unknown, "give {}")
     if not reading.values:
-        raise file.unusable(f"no value of a commit is in it ({form.name})", hint)
+        what = f"no value of a commit is in it ({form.name})"
+        raise file.unusable(what, f"give {form.written_by}")
     for value in reading.values:
         if _REVISION.fullmatch(value.commit) is None:
             raise file.unusable(

@@ -85,8 +85,7 @@ def busy_host(
 
 
 def _state(host: Host, first: Moment, last: Moment) -> HostState:
-    activity = Activity(first, last, os.getpid(), os.sysconf("SC_CLK_TCK"))
-    return HostState(host, activity, dict(os.environ))
+    return HostState(host, Activity(first, last), dict(os.environ))
 
 
 def _disturbing(

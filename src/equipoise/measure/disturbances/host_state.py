@@ -14,13 +14,10 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from equipoise.measure.environment.cgroups import times_throttled
+from equipoise.measure.environment.covariates import stolen_busy_and_all
 from equipoise.measure.environment.host import Facts, Host, Unknown, collect
 
 LENGTH_S = 0.5
-_BUSY = (1, 2, 3, 6, 7)
-"""Fields of the first line of /proc/stat: user, nice, system, irq, softirq."""
-_STEAL = (8,)
-_ALL = tuple(range(1, 9))
 _FLAGS, _USER_TIME, _SYSTEM_TIME, _STARTED = 6, 11, 12, 19
 """Fields of /proc/PID/stat behind the name, which may hold blanks itself."""
 _KERNEL_THREAD = 0x00200000
@@ -64,9 +61,9 @@ class Activity(Struct, frozen=True):
 
     first: Moment
     last: Moment
-    own_process: int
+    own_process: int = field(default_factory=os.getpid)
     """Our own process, which disturbs nothing: it ends before anything is measured."""
-    ticks_per_s: int
+    ticks_per_s: int = os.sysconf("SC_CLK_TCK")
 
     @property
     def seconds(self) -> float:
@@ -129,7 +126,7 @@ def watch(
     """Watch a host for a while."""
     first = read_moment(host)
     sleep(seconds)
-    return Activity(first, read_moment(host), os.getpid(), os.sysconf("SC_CLK_TCK"))
+    return Activity(first, read_moment(host))
 
 
 def read_moment(host: Host, clock: Callable[[], float] = time.monotonic) -> Moment:
@@ -141,8 +138,8 @@ def read_moment(host: Host, clock: Callable[[], float] = time.monotonic) -> Mome
 
 def steal_since_boot(host: Host) -> float:
     """Return the fraction of the processors' time that the hypervisor took since the boot."""
-    ticks = _cpu_ticks(host, _ALL)
-    return _cpu_ticks(host, _STEAL) / ticks if ticks else 0.0
+    stolen, _, ticks = _cpu_ticks(host)
+    return stolen / ticks if ticks else 0.0
 
 
 def _pages_swapped(host: Host) -> int:
@@ -154,10 +151,10 @@ def _pages_swapped(host: Host) -> int:
         raise Unknown("/proc/vmstat counts no swapped pages") from None
 
 
-def _cpu_ticks(host: Host, fields: tuple[int, ...]) -> int:
-    line = host.text("/proc/stat").partition("\n")[0].split()
+def _cpu_ticks(host: Host) -> tuple[int, int, int]:
+    text = host.text("/proc/stat").encode()
     try:
-        return sum(int(line[field]) for field in fields)
+        return stolen_busy_and_all(text)
     except (ValueError, IndexError):
         raise Unknown("/proc/stat has another form than the kernel documents") from None
 
@@ -186,9 +183,9 @@ def _printable(name: str) -> str:
 
 
 COUNTERS: Facts = {
-    "busy_ticks": lambda host: _cpu_ticks(host, _BUSY),
-    "steal_ticks": lambda host: _cpu_ticks(host, _STEAL),
-    "all_ticks": lambda host: _cpu_ticks(host, _ALL),
+    "steal_ticks": lambda host: _cpu_ticks(host)[0],
+    "busy_ticks": lambda host: _cpu_ticks(host)[1],
+    "all_ticks": lambda host: _cpu_ticks(host)[2],
     "pages_swapped": _pages_swapped,
     "times_throttled": times_throttled,
 }

@@ -106,11 +106,9 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
             values |= read
             self._explain([name for name, value in read.items() if value is None], _TOO_SHORT)
         reported = {RUN_DELAY: run_delay_s, CPU: cpu}
-        for name, value in reported.items():
-            if value is None:
-                self.reasons[name] = "the launcher did not report it"
-        values |= reported
-        return values
+        unreported = [name for name, value in reported.items() if value is None]
+        self._explain(unreported, "the launcher did not report it")
+        return values | reported
 
     def close(self) -> None:
         """Close every file."""
@@ -282,7 +280,8 @@ _PER_SECOND = 1e6
 _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(1, 9)
 
 
-def _stolen_busy_and_all(text: bytes) -> tuple[int, int, int]:
+def stolen_busy_and_all(text: bytes) -> tuple[int, int, int]:
+    """Return the ticks in the first line of /proc/stat; raise `ValueError` or `IndexError`."""
     fields = text.partition(b"\n")[0].split()
     busy = sum(int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
     stolen = int(fields[_STEAL])
@@ -409,7 +408,7 @@ SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
         _one_file(
             "difference",
             "/proc/stat",
-            _stolen_busy_and_all,
+            stolen_busy_and_all,
             256,
             os.sysconf("SC_CLK_TCK"),
             differences=2,

@@ -88,18 +88,15 @@ class Life(Struct, frozen=True):
             self.user,
         )
 
-    def prepare(self) -> None:
-        """Run the ``prepare`` command of the server; raise `ConditionFailed` if it fails."""
-        if self.server.prepare is not None:
-            self.commands.run(self.command("prepare", self.server.prepare, self._environment()))
-
     def start(self, timeout_s: float) -> None:
-        """Start the server; return when it is ready and its settings are in force.
+        """Prepare and start the server; return when it is ready and its settings are in force.
 
         Its client may take ``timeout_s`` seconds. Raise `PortTaken` if another program has its
-        port, `ConditionFailed` if it ended, was not ready in time, or a setting did not take
-        effect.
+        port, `ConditionFailed` if it cannot be prepared, ended, was not ready in time, or a setting
+        did not take effect.
         """
+        if self.server.prepare is not None:
+            self.commands.run(self.command("prepare", self.server.prepare, self._environment()))
         request = Request(
             argv=self.place.fill_all(self.server.start),
             environment=self._environment(),
@@ -118,11 +115,7 @@ class Life(Struct, frozen=True):
 
     def processes(self) -> tuple[int, ...]:
         """Return the processes of the server, the first one started first."""
-        try:
-            children = psutil.Process(self.launcher.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            return ()
-        return tuple(child.pid for child in children)
+        return tuple(child.pid for child in self._children(recursive=True))
 
     def has_ended(self) -> bool:
         """Return whether the server has ended, also where its launcher has not reported that."""
@@ -222,12 +215,17 @@ class Life(Struct, frozen=True):
             )
 
     def _lives(self) -> bool:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            for child in psutil.Process(self.launcher.pid).children():
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    if child.status() != psutil.STATUS_ZOMBIE:
-                        return True
+        for child in self._children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if child.status() != psutil.STATUS_ZOMBIE:
+                    return True
         return False
+
+    def _children(self, *, recursive: bool = False) -> list[psutil.Process]:
+        try:
+            return list(psutil.Process(self.launcher.pid).children(recursive))
+        except psutil.NoSuchProcess:
+            return []
 
     def _has_own_port(self) -> bool:
         return any("{port}" in argument for argument in self.server.start)
@@ -250,9 +248,9 @@ class Life(Struct, frozen=True):
 
     def _send_signal(self, signal_name: str) -> None:
         number = signal.Signals[f"SIG{signal_name.removeprefix('SIG')}"]
-        # What has ended meanwhile needs no signal.
-        with contextlib.suppress(psutil.NoSuchProcess):
-            for child in psutil.Process(self.launcher.pid).children():
+        for child in self._children():
+            # What has ended meanwhile needs no signal.
+            with contextlib.suppress(psutil.NoSuchProcess):
                 child.send_signal(number)
 
 
@@ -318,7 +316,7 @@ class Servers(AbstractContextManager["Servers"]):
         try:
             life = next((life for life in self._running if life.server == server), None)
             if life is None:
-                base = with_search_path(environment, server.search_path)
+                base = _with_search_path(environment, server.search_path)
                 life = self._begin(name, server, base, timeout_s)
             service = Service(life.place)
             before = consumption(life.processes())
@@ -341,7 +339,7 @@ class Servers(AbstractContextManager["Servers"]):
             raise
 
     def _begin(self, name: str, server: Server, base: Mapping[str, str], timeout_s: float) -> Life:
-        refuse_open_server(name, server)
+        _refuse_open_server(name, server)
         user = unprivileged_user(name, self._group) if server.unprivileged else None
         if server.trial == "interval":
             launcher, timeout_s = self._new_launcher(), _WHOLE_SEGMENT_S
@@ -352,7 +350,6 @@ class Servers(AbstractContextManager["Servers"]):
             life = Life(name, server, place, base, self._commands, launcher, user, self._wrap)
             try:
                 self._copy_data(life)
-                life.prepare()
                 life.start(timeout_s)
             except PortTaken:
                 if start == STARTS:
@@ -434,7 +431,7 @@ class Servers(AbstractContextManager["Servers"]):
         self._folders.clear()
 
 
-def refuse_open_server(name: str, server: Server) -> None:
+def _refuse_open_server(name: str, server: Server) -> None:
     """Refuse PostgreSQL and MariaDB where they listen on TCP and demand no password.
 
     A plan in a ledger keeps its commands: the studies `database` and `predicts` of the first
@@ -452,7 +449,7 @@ def refuse_open_server(name: str, server: Server) -> None:
         )
 
 
-def with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> dict[str, str]:
+def _with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> dict[str, str]:
     """Return the environment with further folders behind those of ``PATH``."""
     if not folders:
         return dict(environment)

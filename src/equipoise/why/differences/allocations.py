@@ -19,8 +19,6 @@ from equipoise.why.differences.stacks import Place, places_of, weights
 from equipoise.why.evidence.allocations import Allocations, SizeClass
 from equipoise.why.evidence.sources import Runs, Side
 
-SHORT_LIVED_S = 64e-6
-
 MOST = 0.9
 """Share of the blocks that live no longer than the usual lifetime."""
 
@@ -37,7 +35,6 @@ def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChan
         return None
     return AllocationsChange(
         count=counted(recorded.map(lambda run: run.allocations), slower),
-        bytes=counted(recorded.map(lambda run: run.bytes), slower),
         classes=_classes(recorded, slower),
         by_function=changes(
             recorded.map(lambda run: weights(places_of(run.stacks), _requester)), slower
@@ -46,12 +43,11 @@ def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChan
 
 
 def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ...]:
-    def values(value_of: Callable[[Allocations, SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
-        return runs.map(lambda run: {_bounds(size): value_of(run, size) for size in run.classes})
+    def values(value_of: Callable[[SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
+        return runs.map(lambda run: {_bounds(size): value_of(size) for size in run.classes})
 
-    count = changes(values(lambda _, size: size.allocations), slower, counted)
-    in_bytes = changes(values(lambda _, size: size.bytes), slower, counted)
-    short_lived = changes(values(_short_lived), slower, counted)
+    count = changes(values(lambda size: size.allocations), slower, counted)
+    in_bytes = changes(values(lambda size: size.bytes), slower, counted)
     classes = []
     for bounds, change in count.items():
         baseline, candidate = (
@@ -74,7 +70,6 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
                 typical_bytes=typical_bytes,
                 count=change,
                 bytes=in_bytes[bounds],
-                short_lived=short_lived[bounds],
                 usual_lifetime_s=lifetime_s if math.isfinite(lifetime_s) else None,
                 typical_share=sizes[typical_bytes] / blocks if blocks else 0.0,
             )
@@ -88,11 +83,6 @@ def _with_class(runs: Iterable[Allocations], bounds: Bounds) -> list[tuple[Alloc
 
 def _bounds(size: SizeClass) -> Bounds:
     return size.least_bytes, size.most_bytes
-
-
-def _short_lived(run: Allocations, size: SizeClass) -> float:
-    within = sum(bound <= SHORT_LIVED_S for bound in run.lifetime_bounds_s)
-    return sum(size.lifetimes[:within])
 
 
 def _usual_lifetime_s(run: Allocations, size: SizeClass) -> float:

@@ -123,8 +123,6 @@ class SizeClassChange(Struct, frozen=True):
     """Most frequent size in the condition that has more of these blocks."""
     count: Change
     bytes: Change
-    short_lived: Change
-    """Blocks that surely lived at most 64 microseconds."""
     usual_lifetime_s: float | None = None
     """Time below which nine in ten blocks surely lived, in the condition that has more of them;
     ``None`` if they did not end, or their lifetimes are not known."""
@@ -136,7 +134,6 @@ class AllocationsChange(Struct, frozen=True):
     """The allocations."""
 
     count: Change
-    bytes: Change
     classes: tuple[SizeClassChange, ...]
     """Size classes, the largest number of blocks in either condition first."""
     by_function: Mapping[Function, Change]
@@ -182,8 +179,6 @@ class Difference(Struct, frozen=True):
     """Seconds on a processor in a function itself, without the kernel."""
     reached: Mapping[Function, Change] = field(default_factory=dict)
     """Seconds on a processor in a function and in all that it called, with the kernel."""
-    entries_by_function: Mapping[tuple[str, Function], Change] = field(default_factory=dict)
-    """Seconds in the kernel by entry point and innermost function."""
     waits: Mapping[Wait, Change] = field(default_factory=dict)
     """Seconds off the processor, of all threads."""
     calls: Mapping[str, CallsChange] = field(default_factory=dict)

@@ -60,12 +60,8 @@ def difference_between(
     """Return what differs between two conditions, the baseline and the candidate.
 
     Of the campaign's analysed trials, those of one block are a pair. The evidence is of any number
-    of instrumented runs.
-
-    Raises
-    ------
-    UnusableInput
-        There is no block in which the wall time of both conditions is known.
+    of instrumented runs. Raise `UnusableInput` if there is no block in which the wall time of both
+    conditions is known.
     """
     of_trials = trials_difference(trials)
     slower = of_trials.slower
@@ -99,12 +95,8 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     """Return the gap between the analysed trials of both conditions, paired by their blocks.
 
     The slower condition is the one with more time in the typical block: the sign of the median
-    difference. A trial that was stopped at its time limit counts with the time until then.
-
-    Raises
-    ------
-    UnusableInput
-        There is no block in which the wall time of both is known.
+    difference. A trial that was stopped at its time limit counts with the time until then. Raise
+    `UnusableInput` if there is no block in which the wall time of both is known.
     """
     paired = _paired(trials)
     if not paired.both:

@@ -30,12 +30,8 @@ def draw(picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower
     Weights are milliseconds of the mean run. The samples of a condition follow each other, the
     heaviest stack first: their order says nothing of when they were taken.
 
-    ``names`` are those of the baseline and the candidate.
-
-    Raises
-    ------
-    UnusableInput
-        There is no profile of both conditions, or the native observer is missing.
+    ``names`` are those of the baseline and the candidate. Raise `UnusableInput` if there is no
+    profile of both conditions, or the native observer is missing.
     """
     runs = evidence.profile
     if not can_be_drawn(runs, slower):

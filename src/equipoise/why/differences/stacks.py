@@ -65,7 +65,6 @@ def with_profile(difference: Difference, runs: Runs[Sampled]) -> Difference:
         entries=entries,
         functions=by(lambda place: place.functions[-1:] if place.entry is None else ()),
         reached=by(lambda place: place.functions),
-        entries_by_function=by(_entry_and_function),
         unseen={**difference.unseen, "profile": unseen} if unseen else difference.unseen,
     )
 
@@ -138,11 +137,6 @@ def weights(places: Iterable[Place], keys: Callable[[Place], Iterable[Key]]) -> 
         for key in dict.fromkeys(keys(place)):
             sums[key] += place.weight
     return sums
-
-
-def _entry_and_function(place: Place) -> Iterator[tuple[str, Function]]:
-    if place.entry is not None and place.function is not None:
-        yield place.entry, place.function
 
 
 def _disagreements(runs: Runs[Sampled], split: Mapping[str, Change]) -> Iterator[str]:

@@ -87,10 +87,7 @@ class _Recording(Struct, frozen=True):
 def wrap(process: Process, folder: Path) -> Process:
     """Return the process with the recorder before its allocator.
 
-    Raises
-    ------
-    UnusableInput
-        The recorder is missing.
+    Raise `UnusableInput` if the recorder is missing.
     """
     behind = process.environment.get("LD_PRELOAD", "").split()
     preload = " ".join((str(native_file(_RECORDER)), *behind))
@@ -101,10 +98,7 @@ def wrap(process: Process, folder: Path) -> Process:
 def read(folder: Path) -> Allocations:
     """Read what the recorder left in the folder, and name its stacks.
 
-    Raises
-    ------
-    UnusableInput
-        The native program that names stacks is missing, or fails.
+    Raise `UnusableInput` if the native program that names stacks is missing, or fails.
     """
     by_file = {file: _read_file(file) for file in sorted(folder.glob("*.allocations"))}
     recordings = [recording for recording in by_file.values() if recording is not None]

@@ -129,19 +129,9 @@ def observe(
 ) -> None:
     """Make these runs; each observation is committed before the next run starts.
 
-    Parameters
-    ----------
-    on_progress
-        Called after each run with the number of runs so far.
-
-    Raises
-    ------
-    UnusableInput
-        A condition does not take effect any more.
-    ConditionFailed
-        A hook failed; what was observed before is kept.
-    EquipoiseError
-        The launcher cannot be started or has died.
+    ``on_progress`` gets the number of runs so far after each run. Raise `UnusableInput` if a
+    condition does not take effect any more; `ConditionFailed` if a hook failed: what was observed
+    before is kept; `EquipoiseError` if the launcher cannot be started or has died.
     """
     # What was installed before the first block may be gone now.
     conditions = tuple(record.plan.conditions[index] for index in gap.pair)
@@ -167,19 +157,9 @@ def collect(
     """Make these runs, one each time that the caller takes an observation.
 
     The caller keeps each observation before it takes the next. A source that cannot be used here
-    gives an observation with its failure as a sentence.
-
-    Parameters
-    ----------
-    longest_s
-        Seconds of the longest trial of these conditions.
-
-    Raises
-    ------
-    ConditionFailed
-        A hook of a condition without a server failed.
-    EquipoiseError
-        The launcher cannot be started or has died.
+    gives an observation with its failure as a sentence. ``longest_s`` is the length of the longest
+    trial of these conditions. Raise `ConditionFailed` if a hook of a condition without a server
+    failed; `EquipoiseError` if the launcher cannot be started or has died.
     """
     plan = _with_longer_limits(plan, longest_s)
     # Processes of a killed campaign would run beside this one.

@@ -37,10 +37,7 @@ class Instructions(Struct, frozen=True):
 def wrap(process: Process, folder: Path) -> Process:
     """Return the process under callgrind, which writes a file for each process into the folder.
 
-    Raises
-    ------
-    UnusableInput
-        Valgrind is missing.
+    Raise `UnusableInput` if valgrind is missing.
     """
     valgrind = shutil.which("valgrind")
     if valgrind is None:
@@ -59,10 +56,7 @@ def wrap(process: Process, folder: Path) -> Process:
 def read(folder: Path) -> Instructions:
     """Read what callgrind wrote into the folder.
 
-    Raises
-    ------
-    UnusableInput
-        Callgrind wrote nothing.
+    Raise `UnusableInput` if callgrind wrote nothing.
     """
     files = sorted(folder.glob(f"{_PREFIX}.*"))
     if not files:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from equipoise.measure.installation import native_programs
+from equipoise.measure.installation import native_programs, present
 from equipoise.model.errors import UnusableInput
 
 Document = TypeVar("Document")
@@ -38,10 +38,7 @@ class End(Struct, frozen=True):
 def under_observer(process: Process, document: Path, *options: str) -> Process:
     """Return the process under the native observer, which writes the document.
 
-    Raises
-    ------
-    UnusableInput
-        The observer is missing.
+    Raise `UnusableInput` if the observer is missing.
     """
     observer = (str(native_file(EVIDENCE_PROGRAM)), *options, "--output", str(document), "--")
     return Process((*observer, *process.command), process.environment)
@@ -50,27 +47,16 @@ def under_observer(process: Process, document: Path, *options: str) -> Process:
 def native_file(name: str) -> Path:
     """Return a native program or library of the package.
 
-    Raises
-    ------
-    UnusableInput
-        The file is missing.
+    Raise `UnusableInput` if the file is missing.
     """
     path = native_programs() / name
-    if not path.is_file():
-        raise UnusableInput(
-            f"{path} is missing",
-            hint="run `make build` in a checkout, or install the package again",
-        )
-    return path
+    return present(path, f"{path} is missing")
 
 
 def read_document(file: Path, kind: type[Document]) -> Document:
     """Read the document that the native program wrote.
 
-    Raises
-    ------
-    UnusableInput
-        The native program wrote nothing, or another version of the document.
+    Raise `UnusableInput` if the native program wrote nothing, or another version of the document.
     """
     try:
         text = file.read_bytes()
@@ -85,10 +71,7 @@ def read_document(file: Path, kind: type[Document]) -> Document:
 def decode_document(text: bytes, origin: str, kind: type[Document]) -> Document:
     """Decode a JSON document of the native program; error messages name its ``origin``.
 
-    Raises
-    ------
-    UnusableInput
-        The text is no document, or has another version.
+    Raise `UnusableInput` if the text is no document, or has another version.
     """
     try:
         version = msgspec.json.decode(text, type=_Versioned).version

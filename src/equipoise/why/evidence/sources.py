@@ -60,10 +60,7 @@ BY_DEFAULT = tuple(name for name in SOURCES if name != ON_REQUEST)
 def known_sources(names: Sequence[str]) -> tuple[str, ...]:
     """Return the named sources, each once, in the order in which they were named.
 
-    Raises
-    ------
-    UnusableInput
-        A name is of no source, or none was named.
+    Raise `UnusableInput` if a name is of no source, or none was named.
     """
     unknown = [name for name in names if name not in SOURCES]
     if unknown or not names:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from equipoise.why.evidence.process import End, Process, read_document, under_observer
 
@@ -91,12 +92,8 @@ class _Document(StacksDocument, frozen=True):
 def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
     """Return the process under the observer, which writes into the folder.
 
-    CPython publishes where its functions lie, if its version can.
-
-    Raises
-    ------
-    UnusableInput
-        The observer is missing.
+    CPython publishes where its functions lie, if its version can. Raise `UnusableInput` if the
+    observer is missing.
     """
     telling = Process(process.command, {"PYTHONPERFSUPPORT": "1", **process.environment})
     options = (_COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
@@ -106,18 +103,7 @@ def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Proce
 def read_sampled(source: SampledSource, folder: Path) -> Sampled:
     """Read what the observer wrote into the folder.
 
-    Raises
-    ------
-    UnusableInput
-        The observer wrote nothing.
+    Raise `UnusableInput` if the observer wrote nothing.
     """
-    document = read_document(folder / f"{source}.json", _Document)
-    return Sampled(
-        source=source,
-        wall_s=document.wall_s,
-        end=document.end,
-        samples=document.samples,
-        total=document.total,
-        stacks=Stacks(document.frames, document.stacks),
-        unseen=document.unseen,
-    )
+    fields = asdict(read_document(folder / f"{source}.json", _Document))
+    return Sampled(source, stacks=Stacks(fields.pop("frames"), fields.pop("stacks")), **fields)

@@ -89,18 +89,11 @@ class SystemCalls(Struct, frozen=True):
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
 
-    def by_name(self) -> dict[str, Calls]:
-        """Return the calls by their name."""
-        return {calls.name: calls for calls in self.calls}
-
 
 def wrap(process: Process, folder: Path, method: Method = "best") -> Process:
     """Return the process under the observer, which writes into the folder.
 
-    Raises
-    ------
-    UnusableInput
-        The observer is missing.
+    Raise `UnusableInput` if the observer is missing.
     """
     return under_observer(process, folder / _FILE, "calls", "--method", method)
 
@@ -108,9 +101,6 @@ def wrap(process: Process, folder: Path, method: Method = "best") -> Process:
 def read(folder: Path) -> SystemCalls:
     """Read what the observer wrote into the folder.
 
-    Raises
-    ------
-    UnusableInput
-        The observer wrote nothing.
+    Raise `UnusableInput` if the observer wrote nothing.
     """
     return read_document(folder / _FILE, SystemCalls)

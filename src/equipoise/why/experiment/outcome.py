@@ -56,7 +56,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     if plan.explains is None:
         return ()
     blocks = complete_blocks(record.draws, record.trials)
-    gap = primary_comparisons(plan, blocks)
+    gap = next(iter(primary_comparisons(plan, blocks)), None)
     attempts = attempts_of(plan.explains, plan.judgement)
     for trial in record.trials:
         if fails(plan, trial):
@@ -65,25 +65,24 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         read = read_block(block, plan)
         for attempt in attempts:
             attempt.take(read)
-    outcomes = [_outcome(attempt, plan, gap[0] if gap else None) for attempt in attempts]
+    outcomes = [_outcome(attempt, plan, gap) for attempt in attempts]
     tried = list(zip(plan.explains.attempts, outcomes, strict=True))
     level = outcomes[0].level if outcomes else 1.0
     omitted = [
         (planned, _unknown(planned, f"not tried: {planned.because}", blocks=0, level=level))
         for planned in plan.explains.not_tried
     ]
-    slower: Side = "baseline" if gap and _is_baseline_slower(gap[0]) else "candidate"
 
     def reaching(
         place: int, planned: PlannedIntervention, test: InterventionOutcome
     ) -> InterventionOutcome:
         """Return the outcome for one cause: no attempt refutes what it left as it was."""
         unchanged = None
-        for one in planned.expected:
-            if one.cause == place and one.unchanged is not None and test.outcome != "confirmed":
+        for one in (each for each in planned.expected if each.cause == place):
+            if one.unchanged is not None and test.outcome != "confirmed":
                 unchanged = one.unchanged
-            elif one.cause == place and one.account is not None and test.outcome == "refuted":
-                unchanged = unchanged_account(one.account, planned, blocks.values(), slower)
+            elif one.account is not None and test.outcome == "refuted":
+                unchanged = unchanged_account(one.account, planned, blocks.values(), _slower(gap))
         if unchanged is None:
             return test
         return replace(test, outcome=NOT_REACHABLE, unchanged=unchanged, unknown_because=None)
@@ -178,13 +177,13 @@ def _advice(planned: PlannedIntervention, plan: Plan, gap: Comparison | None) ->
     """Return the line with which the slower condition keeps the change."""
     if planned.advice is None:
         return None
-    is_baseline = gap is not None and _is_baseline_slower(gap)
-    slower = plan.conditions[BASELINE if is_baseline else CANDIDATE]
+    slower = plan.conditions[BASELINE if _slower(gap) == "baseline" else CANDIDATE]
     return planned.advice.replace("{command}", shlex.join(slower.command))
 
 
-def _is_baseline_slower(gap: Comparison) -> bool:
-    return gap.ratio is not None and gap.ratio < 1.0
+def _slower(gap: Comparison | None) -> Side:
+    is_baseline = gap is not None and gap.ratio is not None and gap.ratio < 1.0
+    return "baseline" if is_baseline else "candidate"
 
 
 def _tested(

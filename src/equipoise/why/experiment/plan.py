@@ -81,10 +81,7 @@ class ExperimentRequest(Struct, frozen=True):
 def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
     """Refuse names that no evidence could make right; the causes need not be known yet.
 
-    Raises
-    ------
-    UnusableInput
-        A name is of no intervention, or of two.
+    Raise `UnusableInput` if a name is of no intervention, or of two.
     """
     if not (request.only or request.own):
         # The catalogue looks this host up, which a ledger may only visit.
@@ -108,14 +105,9 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
 def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
     """Plan the campaign that tests the causes of a gap.
 
-    Interventions whose reach only an observed run can show are run once each, untimed.
-
-    Raises
-    ------
-    NothingToTry
-        No intervention can test the causes here.
-    UnusableInput
-        A name is of no intervention, or of two.
+    Interventions whose reach only an observed run can show are run once each, untimed. Raise
+    `NothingToTry` if no intervention can test the causes here; `UnusableInput` if a name is of no
+    intervention, or of two.
     """
     check_names(gap, request, site)
     case = gap.case(site)
@@ -152,19 +144,9 @@ def effective_plan(
     """Return the plan without the interventions that take no effect here.
 
     They are among those that the plan omits, with the reason. Interventions that take effect, but
-    reach no cause, are attempts without a block, and leave their places to others.
-
-    Parameters
-    ----------
-    observe
-        Makes observed runs; by default `observe_once`.
-
-    Raises
-    ------
-    TookNoEffect
-        One of the two conditions of the gap itself takes no effect.
-    NothingToTry
-        No intervention is left.
+    reach no cause, are attempts without a block, and leave their places to others. ``observe``
+    makes observed runs; by default `observe_once`. Raise `TookNoEffect` if one of the two
+    conditions of the gap itself takes no effect; `NothingToTry` if no intervention is left.
     """
     environment = own_environment()
     candidates = list(interventions)
@@ -219,10 +201,7 @@ def plan_of_interventions(
 ) -> Plan:
     """Plan a campaign that tries interventions on both conditions of a gap, the most urgent first.
 
-    Raises
-    ------
-    NothingToTry
-        No intervention can test the causes here.
+    Raise `NothingToTry` if no intervention can test the causes here.
     """
     limit = max(request.most, len(request.only))
     tried: list[Intervention] = []

@@ -40,14 +40,8 @@ _AS_BEFORE = 0.95
 """Part of the former count from which on a sentence says "as before"."""
 
 _CALLS = frozenset(
-    {
-        "blocks_returned_at_free",
-        "memory_given_back",
-        "sync_per_record",
-        "tiny_writes",
-        "tiny_reads",
-        "sleeping",
-    }
+    "blocks_returned_at_free memory_given_back sync_per_record tiny_writes tiny_reads "
+    "sleeping".split()
 )
 """Causes that name the system call which is made more often."""
 
@@ -57,25 +51,18 @@ Observe = Callable[[Plan, EvidenceRun], Observation | None]
 """Makes one observed run of a plan; ``None`` if it could not be made."""
 
 
-class Account(Struct, frozen=True):
-    """An account of each trial, and the beginning of the sentence that it was as before."""
-
-    value: Callable[[Accounting], float | None]
-    event: str
-
-
-ACCOUNTS: Mapping[str, Account] = MappingProxyType(
+ACCOUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = MappingProxyType(
     {
-        "page_faults": Account(
+        "page_faults": (
             lambda one: (
                 None if one.minor_faults is None else one.minor_faults + (one.major_faults or 0)
             ),
             "page faults happened",
         ),
-        "block_reads": Account(lambda one: one.block_reads, "blocks were read from the disk"),
+        "block_reads": (lambda one: one.block_reads, "blocks were read from the disk"),
     }
 )
-"""Accounts by name."""
+"""Accounts of each trial by name, with the beginning of the sentence that one was as before."""
 
 _ACCOUNT_OF = {
     "page_faults": "page_faults",
@@ -162,13 +149,13 @@ def unchanged_account(
     changed = (attempt.candidate_with, attempt.baseline_with)
     if slower == "baseline":
         without, changed = without[::-1], changed[::-1]
-    account = ACCOUNTS[name]
+    account, event = ACCOUNTS[name]
     values: dict[int, list[float]] = {place: [] for place in (*without, *changed)}
     for block in blocks:
         if not any(trial.condition == changed[0] for trial in block):
             continue
         for trial in block:
-            value = account.value(trial.accounting)
+            value = account(trial.accounting)
             if value is not None and trial.condition in values:
                 values[trial.condition].append(value)
     if not (values[without[0]] and values[without[1]] and values[changed[0]]):
@@ -176,7 +163,7 @@ def unchanged_account(
     before, faster, after = (
         median(values[place]) for place in (without[0], without[1], changed[0])
     )
-    return None if _has_fallen(before, faster, after) else _often(account.event, before, after)
+    return None if _has_fallen(before, faster, after) else _often(event, before, after)
 
 
 def _check(changes: Changes, cause: Explanation, known: KnownEvidence) -> Check | None:

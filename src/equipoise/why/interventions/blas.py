@@ -47,7 +47,6 @@ def _swap(library: Blas, case: Case) -> Intervention:
         summary=f"the BLAS library {library.name}",
         causes=CAUSES,
         alter=alter,
-        verified="the process must map a library from its folder before the first block",
         impossible_because=_missing(library),
         advice=f"{PATH}={folder} {{command}}",
     )
@@ -69,7 +68,6 @@ def _core(library: Blas, name: str, case: Case) -> Intervention:
         summary=f"telling {library.name} that the CPU is a {core.reported_name}",
         causes=CAUSES,
         alter=alter,
-        verified="the library must say of itself that it is tuned for that",
         impossible_because=_missing(library),
         advice=f"{library.core_variable}={core.value} {{command}}",
     )

@@ -64,10 +64,7 @@ def proposed(case: Case) -> tuple[Intervention, ...]:
 def user_variable(text: str) -> Intervention:
     """Return the intervention of ``NAME:KEY=VALUE``: a variable that is set in both conditions.
 
-    Raises
-    ------
-    UnusableInput
-        The text is not of that form.
+    Raise `UnusableInput` if the text is not of that form.
     """
     name, colon, assignment = text.partition(":")
     key, equals, value = assignment.partition("=")
@@ -79,8 +76,6 @@ def user_variable(text: str) -> Intervention:
         summary=name.strip(),
         causes=frozenset(),
         alter=lambda condition: with_variables(condition, {key: value}),
-        verified="the variable reaches the process; libraries, tunables and core types are checked "
-        "as for any condition",
         advice=f"{key}={shlex.quote(value)} {COMMAND}",
         asked_by=("--try", text),
     )
@@ -91,12 +86,8 @@ def user_command(text: str, site: Site) -> Intervention:
 
     CMD is split as a POSIX shell splits words and run without a shell. Where a word is
     ``{command}``, the command's words replace it; inside a longer word the command is quoted for a
-    shell.
-
-    Raises
-    ------
-    UnusableInput
-        The text is not of that form, its quotes are open, or there is no such program.
+    shell. Raise `UnusableInput` if the text is not of that form, its quotes are open, or there is
+    no such program.
     """
     name, equals, line = text.partition("=")
     if not (name.strip() and equals and line.strip()):
@@ -127,7 +118,6 @@ def user_command(text: str, site: Site) -> Intervention:
         summary=name.strip(),
         causes=frozenset(),
         alter=alter,
-        verified="not seen: the command is run as it is given",
         advice=line.strip() if COMMAND in line else f"{line.strip()} {COMMAND}",
         asked_by=("--try-command", text),
     )

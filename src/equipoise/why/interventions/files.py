@@ -23,9 +23,6 @@ from equipoise.why.interventions.intervention import (
 _WRITES = frozenset({"tiny_writes"})
 _COLD = frozenset({"cold_file"})
 _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
-_LAUNCHER_OPENS_IT = (
-    "the launcher opens it for each trial; a command may redirect its output elsewhere"
-)
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
 _NO_FILE = "the evidence names no file that is there: give one as an argument of the commands"
 _READ = "cat < {0} > /dev/null"
@@ -64,7 +61,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             summary="throwing the output away (/dev/null)",
             causes=_WRITES,
             alter=_output_to(Output("discard"), case),
-            verified=_LAUNCHER_OPENS_IT,
             only_confirms=True,
             changes="the file",
         ),
@@ -74,7 +70,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             causes=_WRITES,
             # The launcher's own file has no name: nothing is left behind.
             alter=_output_to(Output("count"), case),
-            verified=_LAUNCHER_OPENS_IT,
             only_confirms=True,
             changes="the file",
             advice="{command} > FILE",
@@ -104,7 +99,6 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
         summary=f"reading {objects} into the page cache",
         causes=_COLD,
         alter=_before_each_trial(files, _READ),
-        verified="the line before each trial must succeed: it reads the files to their end",
         impossible_because=missing,
         only_confirms=True,
     )
@@ -114,7 +108,6 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
         f"keeping {objects} in the page cache",
         _COLD,
         also=_before_each_trial(files, _READ),
-        also_verified=", and the line before each trial must succeed",
         impossible_because=missing,
     )
     yield Intervention(
@@ -122,9 +115,6 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
         summary=f"dropping {objects} from the page cache",
         causes=_COLD,
         alter=_before_each_trial(files, _DROP),
-        verified="the line before each trial must succeed: it writes the files to the disk and "
-        "tells the kernel that they are not needed (POSIX_FADV_DONTNEED); what another process "
-        "maps stays",
         impossible_because=missing or _cannot_be_cold(files, case.host),
         only_confirms=True,
     )

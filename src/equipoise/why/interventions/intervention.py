@@ -17,6 +17,7 @@ from msgspec.structs import asdict, replace
 from equipoise.design.libraries import TUNABLES_VARIABLE, tunables_of, tunables_text
 from equipoise.design.site import Site
 from equipoise.measure.environment.host import Host
+from equipoise.measure.installation import REINSTALL
 from equipoise.model.plan import Condition, Output, Process
 from equipoise.model.why import ExpectedChange, Explanation
 
@@ -25,9 +26,6 @@ Alter = Callable[[Condition], Condition]
 
 Pair = tuple[Condition, Condition]
 """The baseline and the candidate."""
-
-LIBRARY_IS_MAPPED = "the process must map the library before the first block"
-TUNABLES_ARE_LISTED = "glibc's loader must list the tunables as they were set"
 
 OWN_LIBRARY = "libequipoise_interventions.so"
 """Library that changes one thing of a program (crates/interpose/interventions)."""
@@ -54,8 +52,6 @@ class Intervention(Struct, frozen=True):
     alter: Alter
     """Makes the change. Proof of its effect that can be checked before the first block stands in
     ``mapped_from``, ``tuned_for`` and the like of the altered condition."""
-    verified: str
-    """Sentence that says how its effect is proved."""
     sham: Alter | None = None
     """The same machinery without the change, if it can be had: what the altered conditions are
     compared with."""
@@ -103,13 +99,12 @@ def preload(
     causes: frozenset[str],
     *,
     also: Alter = lambda condition: condition,
-    also_verified: str = "",
     impossible_because: str | None = None,
 ) -> Intervention:
     """Return an intervention of the preloaded library, and its sham.
 
     The library knows the intervention by its ``name``. ``also`` is a further change, which the sham
-    does not make, and ``also_verified`` its proof. ``impossible_because`` is a reason against it
+    does not make. ``impossible_because`` is a reason against it
     beside a missing library.
     """
     library = case.site.find_library(OWN_LIBRARY)
@@ -124,11 +119,7 @@ def preload(
         causes=causes,
         alter=lambda condition: also(with_word(condition, name)),
         sham=lambda condition: with_word(condition, NOTHING),
-        verified=LIBRARY_IS_MAPPED + also_verified,
-        impossible_because=impossible_because
-        or cannot_preload(
-            library, OWN_LIBRARY, "run `make build` in a checkout, or install the package again"
-        ),
+        impossible_because=impossible_because or cannot_preload(library, OWN_LIBRARY, REINSTALL),
     )
 
 
@@ -149,7 +140,6 @@ def tunables(
         summary=summary,
         causes=causes,
         alter=lambda condition: with_tunables(also(condition), values, case.site),
-        verified=TUNABLES_ARE_LISTED,
         impossible_because=impossible_because,
         only_confirms=only_confirms,
         advice=f"{TUNABLES_VARIABLE}={tunables_text(dict(values))} {{command}}",

@@ -9,9 +9,7 @@ from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_
 from equipoise.measure.environment.host import Unknown
 from equipoise.model.plan import Condition
 from equipoise.why.interventions.intervention import (
-    LIBRARY_IS_MAPPED,
     PRELOAD,
-    TUNABLES_ARE_LISTED,
     Case,
     Intervention,
     cannot_preload,
@@ -34,9 +32,6 @@ _FIRST = "jemalloc"
 
 _LARGE_STEPS = {"glibc.malloc.top_pad": str(64 << 20)}
 _HUGE_IN_MALLOC = {"glibc.malloc.hugetlb": "1"}
-_KERNEL_TAKES_IT = (
-    "the launcher starts no trial for which the kernel refuses the setting (PR_SET_THP_DISABLE)"
-)
 
 
 def offered(case: Case) -> tuple[Intervention, ...]:
@@ -71,7 +66,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             summary="allowing huge pages",
             causes=_SMALL_PAGES,
             alter=_with_huge_pages,
-            verified=_KERNEL_TAKES_IT,
             impossible_because=no_huge_pages,
             only_confirms=True,
         ),
@@ -91,7 +85,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             "asking for huge pages for all large memory",
             _SMALL_PAGES,
             also=lambda one: with_tunables(_with_huge_pages(one), _HUGE_IN_MALLOC, case.site),
-            also_verified=f"; {TUNABLES_ARE_LISTED}",
             impossible_because=no_huge_pages,
         ),
         Intervention(
@@ -99,7 +92,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             summary="forbidding huge pages",
             causes=frozenset({"page_faults"}),
             alter=lambda one: with_process(one, huge_pages=False),
-            verified=_KERNEL_TAKES_IT,
             impossible_because=no_huge_pages,
             only_confirms=True,
         ),
@@ -128,7 +120,6 @@ def _allocator(allocator: Allocator, case: Case) -> Intervention:
         summary=allocator.name,
         causes=_ALLOCATED,
         alter=alter,
-        verified=LIBRARY_IS_MAPPED,
         impossible_because=cannot_preload(
             path,
             allocator.package or allocator.library,

@@ -23,11 +23,6 @@ THREAD_VARIABLES = tuple(
 
 _TOO_FEW = frozenset({"one_thread"})
 _TOO_MANY = frozenset({"lock_waits", "memory_contention"})
-_NOT_SEEN = "not seen: the variables reach the process, and a program may read none of them"
-_LAUNCHER_SETS_IT = (
-    "the launcher starts no trial on other CPUs, and it checks a server that is ready; a program "
-    "that chooses its CPUs itself may run on others"
-)
 _FIXED_SEEDS = {name: value for seed in SEEDS for name, value in seed.environment.items()}
 _FUNCTION = frozenset({"more_time_in_function"})
 _FILLER = "EQUIPOISE_EVEN"
@@ -54,7 +49,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             summary="a thread for each CPU",
             causes=_TOO_FEW,
             alter=lambda one: _with_threads(one, len(started_by(one).process.cpus or cpus)),
-            verified=_NOT_SEEN,
             changes="threads",
             impossible_because=single,
             only_confirms=True,
@@ -65,7 +59,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             summary="a single thread",
             causes=_TOO_MANY,
             alter=lambda one: _with_threads(one, 1),
-            verified=_NOT_SEEN,
             changes="threads",
             only_confirms=True,
             advice=_advice(1),
@@ -75,7 +68,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             summary="pinning to one CPU",
             causes=_TOO_MANY | {"messages"},
             alter=lambda one: with_process(one, cpus=last),
-            verified=_LAUNCHER_SETS_IT,
             changes="CPUs",
             impossible_because=single,
             only_confirms=True,
@@ -89,7 +81,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             alter=lambda one: (
                 one if started_by(one).process.cpus is None else with_process(one, cpus=cpus)
             ),
-            verified=_LAUNCHER_SETS_IT,
             changes="CPUs",
             impossible_because=single,
             only_confirms=True,
@@ -103,7 +94,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             summary="fixing the hash seeds (PYTHONHASHSEED=0)",
             causes=frozenset({"more_time_in_python_function"}),
             alter=lambda one: with_variables(one, _FIXED_SEEDS),
-            verified="not seen: the variables reach the process, and a program may read none",
             only_confirms=True,
         ),
         Intervention(
@@ -111,7 +101,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             summary="making both environments as large",
             causes=_FUNCTION,
             alter=as_large,
-            verified="the sizes are computed from the words and variables of each trial",
             only_confirms=True,
         ),
         Intervention(
@@ -119,7 +108,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             summary="fixing the addresses (ASLR off)",
             causes=_FUNCTION,
             alter=lambda one: with_process(one, random_addresses=False),
-            verified="the launcher starts no trial for which the kernel refuses it (personality)",
             only_confirms=True,
         ),
     )

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.result import Findings, FindingTable, ResultDocument
-from equipoise.stats.rank_correlation import (
+from equipoise.stats.companions import (
     LEAST_POINTS,
     RankCorrelation,
     chance_level,

@@ -31,15 +31,7 @@ def figures(document: ResultDocument) -> Iterator[Figure]:
 
 
 def by_block(cost: Cost, rows: Rows, steps: Mapping[str, float | None]) -> alt.LayerChart:
-    """Draw medians by block size on a logarithmic horizontal axis.
-
-    Parameters
-    ----------
-    rows
-        ``condition``, ``size`` in bytes and ``value``.
-    steps
-        For each allocator where its step is.
-    """
+    """Draw medians (``condition``, ``size`` in bytes, ``value``) by block size, with the steps."""
     drawable = [row for row in rows if row["value"] > 0 or cost.scale != "log"]
     smallest = min((abs(row["value"]) for row in drawable), default=1.0)
     divisor, unit = unit_of(cost.metric, smallest)
