@@ -124,7 +124,7 @@ def follow(hosts: int, budget_s: float) -> Course:
         while not roster.is_complete:
             await roster.news(1.0)
         places = [
-            HostCampaign(_order(place), HostReference(name, name), name)
+            HostCampaign(_order(place), HostReference(name, name), name, may_go_on=False)
             for place, name in enumerate(await transport.workers())
         ]
         await Coordinator(places, transport, roster, _Store(), FleetListener()).run()

@@ -16,6 +16,7 @@ from equipoise.model.plan import Judgement as PlannedJudgement
 from equipoise.model.record import Phase
 from equipoise.model.result import Verdict
 from equipoise.stats.carry_over import carry_over, should_warn
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import (
     BASELINE_FIRST,
     CANDIDATE_FIRST,
@@ -66,7 +67,7 @@ class Blocks:
             self.of(0)[:count],
             self.of(1)[:count],
             self.signs[:count].tolist(),
-            quantum=self.quantum,
+            resolution=Resolution(self.quantum),
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.engine import judged_by
-from equipoise.analysis.redaction.documents import without_hidden_values
+from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
 from equipoise.model.plan import FIRST_ENGINE, Condition, Judgement, Plan
 from equipoise.model.result import Comparison, ResultDocument

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.redaction.documents import without_hidden_values
+from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.history import HistoryJudge
 from equipoise.model.history import HistoryResult

@@ -200,7 +200,7 @@ def test_a_coarse_clock_blames_nobody() -> None:
     wrong = 0
     for seed in range(40):
         generator = np.random.default_rng(seed)
-        bisection = Bisection(16, alpha=ALPHA, min_effect=1.0, quantum=None)
+        bisection = Bisection(16, alpha=ALPHA, min_effect=1.0, resolution=Resolution(None))
         built = {0, 16}
         bisection.set_resolution(Resolution(0.01))
         for _ in range(250):

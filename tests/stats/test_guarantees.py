@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
 from tests.stats.simulated import (
@@ -70,7 +71,7 @@ def test_the_truth_is_kept_when_times_are_a_few_ticks_long(
             reading(ticks * baseline, generator),
             reading(ticks * candidate, generator),
             orders,
-            quantum=1.0,
+            resolution=Resolution(1.0),
         )
         missed += blocks.engine.blocks_to_exclude(truth, ALPHA) is not None
     assert missed <= at_most(300, ALPHA)
@@ -96,7 +97,9 @@ def test_a_large_effect_is_found_in_times_of_ten_ticks() -> None:
         baseline, candidate, orders = costs_and_orders(white(0.02), generator, BLOCKS, 0.2)
         readings = counted(10 * baseline, generator), counted(10 * candidate, generator)
         (judged,) = judge(
-            [PairedBlocks(*readings, orders, quantum=1.0)], min_effect=1.0, alpha=ALPHA
+            [PairedBlocks(*readings, orders, resolution=Resolution(1.0))],
+            min_effect=1.0,
+            alpha=ALPHA,
         )
         found += judged.verdict == "slower"
     assert found >= at_least(100, 0.98)

@@ -11,6 +11,7 @@ from scipy import stats
 
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.layouts import judge_across_layouts, planned_analyses
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, judge
 from tests.stats.simulated import at_least, at_most
@@ -186,7 +187,7 @@ def test_a_campaign_with_one_timeout_gets_its_verdict_and_says_what_was_lost() -
 
 def test_an_analysis_stays_what_it_was_when_later_costs_change_the_tolerance() -> None:
     orders = np.tile(np.array([-1, 1], dtype=np.int8), 4)
-    pairs = PairedBlocks(np.full(8, 100.0), np.full(8, 100.0), orders, quantum=10.0)
+    pairs = PairedBlocks(np.full(8, 100.0), np.full(8, 100.0), orders, resolution=Resolution(10.0))
     layouts = np.tile([1, 2], 4)
 
     def interval() -> tuple[float, float]:
@@ -215,7 +216,7 @@ def test_several_candidates_share_alpha() -> None:
 
 def test_a_coarse_clock_widens_the_interval_by_what_it_hides() -> None:
     costs, orders = np.full(8, 100.0), np.tile(np.array([-1, 1], dtype=np.int8), 4)
-    pairs = PairedBlocks(costs, costs, orders, quantum=10.0)
+    pairs = PairedBlocks(costs, costs, orders, resolution=Resolution(10.0))
     (judged,) = judge_across_layouts(
         [pairs], [np.tile([1, 2], 4)], count=2, min_effect=1.0, alpha=ALPHA
     )

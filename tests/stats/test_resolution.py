@@ -25,7 +25,9 @@ def coarse_campaign(
     times = ticks * np.exp(generator.normal(0.0, sd, (BLOCKS, 2))) * [1.0, ratio]
     counted = np.floor(times + generator.random((BLOCKS, 2)))
     orders = generator.choice(np.array([-1, 1], dtype=np.int8), BLOCKS)
-    return PairedBlocks(counted[:, 0], counted[:, 1], orders, quantum=quantum, engine=engine)
+    return PairedBlocks(
+        counted[:, 0], counted[:, 1], orders, resolution=Resolution(quantum), engine=engine
+    )
 
 
 def misses(ticks: float, sd: float, engine: int) -> int:
@@ -85,7 +87,7 @@ def test_costs_of_a_fine_clock_show_no_resolution() -> None:
 
 def test_counts_that_never_vary_differ_by_an_effect_and_not_by_a_tick() -> None:
     orders = [1, -1] * (BLOCKS // 2)
-    pairs = PairedBlocks([100.0] * BLOCKS, [110.0] * BLOCKS, orders, quantum=None)
+    pairs = PairedBlocks([100.0] * BLOCKS, [110.0] * BLOCKS, orders, resolution=Resolution(None))
     assert judge([pairs], min_effect=1.0, alpha=ALPHA)[0].verdict == "slower"
 
 
@@ -108,7 +110,7 @@ def test_the_steps_of_a_metric_of_which_more_is_better_are_steps_of_its_value() 
 @pytest.mark.parametrize("more_is_better", [False, True])
 def test_a_resolution_beyond_all_values_makes_everything_a_tie(more_is_better: bool) -> None:
     pairs = PairedBlocks(
-        [1e-300] * 60, [2e-300] * 60, [1] * 60, quantum=1.7e308, more_is_better=more_is_better
+        [1e-300] * 60, [2e-300] * 60, [1] * 60, resolution=Resolution(1.7e308, more_is_better)
     )
     (judged,) = judge([pairs], min_effect=1.0, alpha=ALPHA)
     assert judged.verdict == "undecided"
@@ -122,7 +124,7 @@ def rates(
     with np.errstate(divide="ignore"):
         costs = 1.0 / counted.baseline, 1.0 / counted.candidate
     orders = np.random.default_rng(seed + 10_000).choice(np.array([-1, 1], dtype=np.int8), BLOCKS)
-    return PairedBlocks(*costs, orders, quantum=quantum, more_is_better=more_is_better)
+    return PairedBlocks(*costs, orders, resolution=Resolution(quantum, more_is_better))
 
 
 @pytest.mark.parametrize("quantum", [1.0, None])
@@ -160,7 +162,7 @@ def test_a_resolution_that_is_told_is_coarser_than_what_a_few_digits_show() -> N
                 1e-2 * one.baseline + 1.37e-4,
                 1e-2 * one.candidate + 1.37e-4 + 1e-6 * (np.arange(len(one)) % 7),
                 [1, -1] * (BLOCKS // 2),
-                quantum=quantum,
+                resolution=Resolution(quantum),
             )
             for one in coarse
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from equipoise.model.errors import UnusableInput
-from equipoise.stats.resolution import tie_tolerance
+from equipoise.stats.resolution import Resolution, tie_tolerance
 from equipoise.stats.sequence import PairedBlocks, block_differences, probability_slower
 from tests.stats.simulated import (
     NOISES,
@@ -57,8 +57,10 @@ def test_the_tolerance_is_one_and_a_half_quanta_of_the_smaller_cost() -> None:
 def test_a_campaign_that_grows_is_judged_like_one_that_is_read_whole() -> None:
     generator = np.random.default_rng(1)
     baseline, candidate, orders = costs_and_orders(white(0.02), generator, 300, 0.01)
-    whole = PairedBlocks(baseline, candidate, orders, quantum=1e-3)
-    growing = PairedBlocks(baseline[:100], candidate[:100], orders[:100], quantum=1e-3)
+    whole = PairedBlocks(baseline, candidate, orders, resolution=Resolution(1e-3))
+    growing = PairedBlocks(
+        baseline[:100], candidate[:100], orders[:100], resolution=Resolution(1e-3)
+    )
     for block in range(100, 300):
         growing.append(float(baseline[block]), float(candidate[block]), int(orders[block]))
     assert len(growing) == 300
@@ -163,7 +165,9 @@ def test_the_share_counts_blocks_that_are_no_tie() -> None:
 
 
 def test_readings_within_the_clock_resolution_are_ties() -> None:
-    counted = probability_slower(PairedBlocks([10.0], [11.0], [1], quantum=1.0), level=0.05)
+    counted = probability_slower(
+        PairedBlocks([10.0], [11.0], [1], resolution=Resolution(1.0)), level=0.05
+    )
     assert counted.decided == 0
     assert counted.share is None
     assert counted.interval == (None, None)

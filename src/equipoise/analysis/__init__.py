@@ -21,5 +21,6 @@ series.py       suspicions of imported series, each with the line that confirms 
 certificate.py  how often this host gives false alarms, and what it can see
 warnings.py     the warnings that the numbers of a campaign give
 wording.py      sentences of verdicts
-redaction/      records and documents without the values of environment variables
+redaction.py    records and documents without the values of environment variables
+assignments.py  where a command, a shell line or a gate sets a variable
 """

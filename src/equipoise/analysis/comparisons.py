@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -195,7 +194,10 @@ def _across_layouts(
     """Return the comparisons with the verdict on layouts in general, the one on these below it."""
     nothing = [PairedBlocks() for _ in range(withheld)]
     pairs = [*(pairing.pairs for pairing in pairings), *nothing]
-    layouts = [*map(partial(_layouts_of, plan), pairings), *([] for _ in nothing)]
+    layouts: list[list[int]] = [[] for _ in pairs]
+    for places, pairing in zip(layouts, pairings, strict=False):
+        numbers = pairing.costs.numbers[pairing.costs.both(pairing.contrast)].tolist()
+        places += [layout_of_block(plan, "measured", number) for number in numbers]
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     judged = judge_across_layouts(
         pairs,
@@ -210,12 +212,6 @@ def _across_layouts(
         )
         for pairing, one, these in zip(pairings, judged, drawn, strict=False)
     )
-
-
-def _layouts_of(plan: Plan, pairing: Pairing) -> list[int]:
-    costs = pairing.costs
-    numbers = costs.numbers[costs.both(pairing.contrast)].tolist()
-    return [layout_of_block(plan, "measured", number) for number in numbers]
 
 
 def _with_these_layouts(across: Comparison, these: Comparison, lost_analyses: int) -> Comparison:

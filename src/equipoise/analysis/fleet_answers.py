@@ -61,19 +61,10 @@ def describe_answers(
     one_host: str | None,
     more_is_better: bool,
 ) -> FleetAnswers:
-    """Word what holds over the hosts.
+    """Word what holds over the hosts, each question at level alpha.
 
-    Parameters
-    ----------
-    numbers
-        In the order of ``hosts``.
-    alpha
-        Level of each question.
-    one_host
-        Name of the host that all campaigns are of; ``None`` if there are several.
-    more_is_better
-        Whether the cost that the ratios compare is the inverse of the metric: sentences then tell
-        ratios of values.
+    ``one_host`` is the name of the host that all campaigns are of; ``None`` if there are several.
+    If more is better, the ratios compare the inverse of the metric; sentences tell its values.
     """
     writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
     by_property = () if one_host is not None else tuple(_by_property(numbers.hosts, hosts))

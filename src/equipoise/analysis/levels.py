@@ -212,6 +212,9 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
     except UnusableInput as error:
         return replace(unknown, unknown_because=error.what)
     advised = _advice(plan, levels, units)
+    advice_summary = describe_advice(advised) if advised else None
+    if advised and plan.layouts and any(one.has_programs_by_layout for one in plan.conditions):
+        advice_summary = f"{describe_advice(advised)} (linking new layouts not counted)"
     return replace(
         unknown,
         mean=math.exp(levels.mean),
@@ -220,7 +223,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
         across_ci=_ratios(levels.across_ci),
         components=levels.components,
         advice=advised,
-        advice_summary=describe_advice(advised) + _not_counted(plan) if advised else None,
+        advice_summary=advice_summary,
     )
 
 
@@ -258,11 +261,6 @@ def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice,
         trial_s = max(0.0, trial_s - count * iteration_s)
     costs_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
     return advice(levels, [costs_s[name] for name in names]) if costs_s[names[-1]] > 0.0 else ()
-
-
-def _not_counted(plan: Plan) -> str:
-    linked = any(condition.has_programs_by_layout for condition in plan.conditions)
-    return " (linking new layouts not counted)" if plan.layouts and linked else ""
 
 
 def _ratios(bounds: tuple[float, float]) -> Interval:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -107,7 +107,6 @@ def _document_of(record: RunRecord) -> ResultDocument:
     gate = gate_result(plan, blocks)
     typical = typical_value(plan, blocks)
     searches = bisect_results(record, blocks)
-    samples = (sample for trial in record.trials for sample in trial.samples)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
@@ -133,9 +132,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         steady_state=steady,
         imported=imported,
         gate=gate,
-        more_is_better=tuple(
-            dict.fromkeys(sample.metric for sample in samples if sample.better == "higher")
-        ),
+        more_is_better=_more_is_better(record.trials),
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
         functions=plan.functions,
@@ -150,14 +147,13 @@ def _document_of_fleet(record: RunRecord) -> ResultDocument:
     """Compute the result document of a coordinator's run, from the campaigns of its hosts."""
     plan, members = record.plan, members_of(record)
     comparisons, unknown = fleet_comparisons(record, members)
-    rows = itertools.chain.from_iterable(map(_rows_of_host, members))
-    samples = [
-        sample
+    rows = (
+        replace(row, host=one.host.host)
         for one in members
         if one.record is not None
-        for trial in one.record.trials
-        for sample in trial.samples
-    ]
+        for row in _rows(one.record, one.blocks)
+    )
+    trials = (one.record.trials for one in members if one.record is not None)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, sum(len(one.blocks) for one in members)),
@@ -168,12 +164,15 @@ def _document_of_fleet(record: RunRecord) -> ResultDocument:
         why=(),
         warnings=(*fleet_warnings(record, members), *unknown),
         trials=tuple(rows),
-        more_is_better=tuple(
-            dict.fromkeys(sample.metric for sample in samples if sample.better == "higher")
-        ),
+        more_is_better=_more_is_better(itertools.chain.from_iterable(trials)),
         functions=plan.functions,
         fleet=fleet_result(record, members),
     )
+
+
+def _more_is_better(trials: Iterable[Trial]) -> tuple[str, ...]:
+    samples = (sample for trial in trials for sample in trial.samples)
+    return tuple(dict.fromkeys(one.metric for one in samples if one.better == "higher"))
 
 
 def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
@@ -190,12 +189,6 @@ def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> 
         failures=sum(one.failures for one in of_hosts),
         metrics={},
     )
-
-
-def _rows_of_host(member: Member) -> Iterator[TrialRow]:
-    if member.record is not None:
-        for row in _rows(member.record, member.blocks):
-            yield replace(row, host=member.host.host)
 
 
 def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:

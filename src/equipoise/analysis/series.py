@@ -30,14 +30,8 @@ def series_result(
 ) -> SeriesResult:
     """Return series with their suspicions, those that have any first.
 
-    Parameters
-    ----------
-    min_effect
-        Percent by which two levels differ at least.
-    again
-        The shell line that imports them again.
-    command, build
-        Command and build line of the lines that confirm; a placeholder without a command.
+    Two levels differ by ``min_effect`` percent at least. ``again`` is the shell line that imports
+    the series again; the command and the build line are those of the lines that confirm.
     """
     suspected = [_with_suspicions(one, min_effect, command, build) for one in series]
     suspected.sort(key=lambda one: not one.suspicions)

@@ -153,7 +153,8 @@ def _of_comparisons(
     misled = [
         comparison
         for comparison in comparisons
-        if comparison.minimum_misleads and _has_a_winner(comparison)
+        if comparison.minimum_misleads
+        and (excludes_one(comparison.ratio_ci) or comparison.verdict != "undecided")
     ]
     if misled:
         yield CampaignWarning(
@@ -282,11 +283,6 @@ def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: i
         return False
     left = stopping.leave_out_decided and comparison.blocks < blocks
     return left or record.stopped_because == "verdict"
-
-
-def _has_a_winner(comparison: Comparison) -> bool:
-    """Return whether a comparison has an answer that the minimum can contradict."""
-    return excludes_one(comparison.ratio_ci) or comparison.verdict != "undecided"
 
 
 def _touches_no_difference(comparison: Comparison) -> bool:

@@ -145,9 +145,8 @@ def verdict_sentence(
             sentence = (
                 f"{candidate} against {baseline} is undecided{of_metric} {_outlook(comparison)}"
             )
-    where = ", ".join(f"{factor} {level}" for factor, level in comparison.stratum.items())
-    if where:
-        return f"At {where}: {sentence}."
+    if comparison.stratum:
+        return _in_stratum(comparison.stratum, sentence)
     return f"{_begun(words, sentence)}."
 
 
@@ -194,12 +193,8 @@ def ratio_clause(
 ) -> str:
     """Return a clause on a ratio: ``zstd uses 5.04 times the memory of gzip (4.98 to 5.11)``.
 
-    Parameters
-    ----------
-    ratio
-        Candidate over baseline of the metric; infinite or 0 where there is no finite ratio.
-    ratio_ci
-        Interval of the ratio; shown if both of its ends are known.
+    The ratio is that of the metric, infinite or 0 where there is no finite one; its interval is
+    shown if both ends are known.
     """
     words = WORDS.get(metric)
     if words is None:
@@ -223,14 +218,7 @@ def change_clause(
 ) -> str:
     """Return what a commit made of a program: ``it 3.10 % slower (2.40 % to 3.80 %)``.
 
-    Parameters
-    ----------
-    ratio
-        Cost with the commit over the cost without it; finite and above 0.
-    other
-        Name of the commit that it is compared with.
-    more_is_better
-        Whether the cost is the inverse of the metric.
+    The ratio is that of a cost, finite and above 0: with the commit over that of the other one.
     """
     if more_is_better and metric not in _WALL_TIMES:
         ratio, ratio_ci = 1.0 / ratio, inverse_interval(ratio_ci)
@@ -304,6 +292,10 @@ def ranking_sentence(
             ties = "ties" if len(tied) == 1 else "tie"
             sentence += f"; {names_of(tied)} {ties} with it, {within}" if tied else ""
             sentence += f"; {names_of(untold)} cannot be told from it" if untold else ""
+    return _in_stratum(stratum, sentence)
+
+
+def _in_stratum(stratum: Mapping[str, str], sentence: str) -> str:
     where = ", ".join(f"{factor} {level}" for factor, level in stratum.items())
     return f"At {where}: {sentence}." if where else f"{sentence}."
 

@@ -311,15 +311,13 @@ class BlockCosts(Struct, frozen=True):
         """
         both, baseline, candidate = self.both(contrast), contrast.baseline, contrast.candidate
         orders = self._orders(both, baseline, candidate)
-        quantum, more_is_better = resolution.quantum, resolution.more_is_better
         below, above = self.costs[both, baseline], self.costs[both, candidate]
         if control is None:
             return PairedBlocks(
                 below,
                 above,
                 orders,
-                quantum=quantum,
-                more_is_better=more_is_better,
+                resolution=resolution,
                 engine=engine,
                 covariates=self._covariates(both, baseline, candidate),
             )
@@ -331,8 +329,7 @@ class BlockCosts(Struct, frozen=True):
             above,
             orders,
             twin_orders,
-            quantum=quantum,
-            more_is_better=more_is_better,
+            resolution=resolution,
             engine=engine,
             covariates=self._covariates(both, baseline, control, candidate),
         )

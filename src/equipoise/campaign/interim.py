@@ -88,7 +88,7 @@ class InterimAnalysis(Judge):
             (contrast, metric) for contrast in plan.contrasts for metric in self._metrics
         )
         self._pairs = tuple(
-            PairedBlocks(quantum=QUANTA.get(metric), engine=plan.judgement.engine)
+            PairedBlocks(resolution=Resolution(QUANTA.get(metric)), engine=plan.judgement.engine)
             for _, metric in self._compared
         )
         self._across_layouts = judges_across_layouts(plan)
@@ -247,12 +247,13 @@ class _Race:
         # The twin of the baseline says nothing of two candidates.
         self._without_control = replace(plan, control=None)
         blocks = dict(zip(map(pair_of, plan.contrasts), with_baseline, strict=False))
-        quantum, engine = QUANTA.get(plan.judgement.primary_metric), plan.judgement.engine
+        judgement = plan.judgement
+        resolution = Resolution(QUANTA.get(judgement.primary_metric))
         self._groups = tuple(
             RankedGroup(
                 {pair_of(one): blocks[pair_of(one)] for one in contrasts},
                 {
-                    pair: PairedBlocks(quantum=quantum, engine=engine)
+                    pair: PairedBlocks(resolution=resolution, engine=judgement.engine)
                     for pair in itertools.combinations((one.candidate for one in contrasts), 2)
                 },
             )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.redaction.documents import document_without_hidden_values
+from equipoise.analysis.redaction import document_without_hidden_values
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
 from equipoise.cli.options import EXPORT_FORMS, fields_of
 from equipoise.cli.streams import say

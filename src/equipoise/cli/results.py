@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.engine import judged_by
-from equipoise.analysis.redaction.documents import without_hidden_values
+from equipoise.analysis.redaction import without_hidden_values
 from equipoise.cli.output_options import OutputOptions, write_file, write_json, write_report
 from equipoise.ledger import Ledger
 from equipoise.model.errors import UnusableInput

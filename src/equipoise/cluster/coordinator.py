@@ -78,34 +78,29 @@ class FleetListener:
         """Hear that no host is followed any more."""
 
 
+@dataclass
 class HostCampaign:
-    """One host's campaign, as far as its coordinator knows it.
+    """One host's campaign, as far as its coordinator knows it."""
 
-    Parameters
-    ----------
-    name
-        Name of the host in tables.
-    goes_on
-        Whether the campaign may have ended earlier: it is then ordered only if it has not reached
-        its own end, or the order has new limits.
-    """
+    order: Order
+    host: HostReference
+    name: str
+    """Name of the host in tables."""
+    may_go_on: bool
+    """Whether it may have ended earlier: it is then ordered only if it has not reached its own end,
+    or the order has new limits."""
+    state: HostState = "starting"
+    status: Status = Status("absent")
+    problem: str | None = None
+    hint: str | None = None
+    answered_at: float = 0.0
+    _silences: int = 0
+    _deaths: int = 0
+    _blocks_at_death: int = 0
 
-    def __init__(
-        self, order: Order, host: HostReference, name: str, *, goes_on: bool = False
-    ) -> None:
-        self.order = order
-        self.host = host
-        self.name = name
-        self.may_go_on = goes_on
-        self.must_order = not goes_on
-        self.state: HostState = "starting"
-        self.status = Status("absent")
-        self.problem: str | None = None
-        self.hint: str | None = None
-        self.answered_at = 0.0
-        self._silences = 0
-        self._deaths = 0
-        self._blocks_at_death = 0
+    def __post_init__(self) -> None:
+        """Order a new campaign at once."""
+        self.must_order = not self.may_go_on
 
     @property
     def is_over(self) -> bool:

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import stat
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -30,7 +31,7 @@ MOST_SHIPPED_BYTES = 256 * 1024 * 1024
 """Largest size of a file that is shipped."""
 MOST_KEPT_BYTES = 2 * 1024**3
 """Shipped files beyond this size together make room: those that were used last stay."""
-_DIGEST_BYTES = 16
+_new_digest = partial(hashlib.blake2b, digest_size=16)
 _CHUNK_BYTES = 1 << 20
 _DIGEST = re.compile("[0-9a-f]{32}")
 
@@ -51,7 +52,7 @@ def file_here(file: File, folder: str) -> File:
 
 def digest_of(content: bytes) -> str:
     """Return 32 hexadecimal digits that name a content."""
-    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+    return _new_digest(content).hexdigest()
 
 
 def digest_of_file(path: str | Path) -> str:
@@ -62,11 +63,8 @@ def digest_of_file(path: str | Path) -> str:
     OSError
         It cannot be read.
     """
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     with open(path, "rb") as stream:
-        while chunk := stream.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, _new_digest).hexdigest()
 
 
 def check_shipped(file: File) -> str:
@@ -165,7 +163,7 @@ def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
 
 def _copy(file: File, kept: Path, target: Path) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    digest = _new_digest()
     try:
         with opened(kept, OPEN_UNTRUSTED) as source, opened(target, flags) as copy:
             while chunk := os.read(source, _CHUNK_BYTES):

@@ -36,6 +36,7 @@ from equipoise.design.coin import LARGEST_SEED
 from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import FIRST_SEGMENT, Ledger
+from equipoise.ledger.rows import digest_of_text
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
@@ -50,7 +51,6 @@ HOST_LEFT_OUT = "host_left_out"
 A_HOST_IS_MISSING = "a host is missing"
 """Why a coordinator's segment ended, if a host gave no answer for too long."""
 _SEED_BYTES = 8
-_IDENTITY_BYTES = 16
 
 
 class FleetOptions(Struct, frozen=True):
@@ -161,7 +161,7 @@ async def start(
             coordinator = Coordinator(
                 campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, run_id, FIRST_SEGMENT, ledger, listener)
+            return await _follow(coordinator, run_id, FIRST_SEGMENT)
 
 
 async def resume(
@@ -196,7 +196,7 @@ async def resume(
             coordinator = Coordinator(
                 campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, run_id, session, ledger, listener)
+            return await _follow(coordinator, run_id, session)
 
 
 @asynccontextmanager
@@ -300,7 +300,7 @@ def _host_campaigns(
             ),
             host,
             name,
-            goes_on=session > FIRST_SEGMENT,
+            may_go_on=session > FIRST_SEGMENT,
         )
         for place, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
     ]
@@ -331,19 +331,12 @@ def host_seed(seed: int, host: HostReference, place: int) -> int:
 
 def member_identity(fleet: str, place: int) -> str:
     """Return the identity of a host's run: 32 hexadecimal digits."""
-    text = f"equipoise run of a host: {fleet} {place}"
-    return blake2b(text.encode("ascii"), digest_size=_IDENTITY_BYTES).hexdigest()
+    return digest_of_text(f"equipoise run of a host: {fleet} {place}").hex()
 
 
-async def _follow(
-    coordinator: Coordinator,
-    run_id: str,
-    session: int,
-    ledger: Ledger,
-    listener: FleetListener,
-) -> FleetOutcome:
+async def _follow(coordinator: Coordinator, run_id: str, session: int) -> FleetOutcome:
     """Follow the hosts and record why that ended."""
-    listener.fleet_started(run_id, coordinator.progress())
+    coordinator.listener.fleet_started(run_id, coordinator.progress())
     reason = INTERRUPTED
     try:
         await coordinator.run()
@@ -353,8 +346,8 @@ async def _follow(
     except asyncio.CancelledError:
         raise Interrupted(run_id) from None
     finally:
-        listener.fleet_ended()
-        ledger.end_segment(run_id, session, time.time(), reason)
+        coordinator.listener.fleet_ended()
+        coordinator.ledger.end_segment(run_id, session, time.time(), reason)
 
 
 def _stop_reason(outcome: FleetOutcome) -> str:

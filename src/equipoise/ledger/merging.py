@@ -54,12 +54,9 @@ class MergeReport(Struct, frozen=True):
 def merge(
     into: LedgerFile, source: LedgerFile, identities: Collection[bytes] | None
 ) -> MergeReport:
-    """Copy what a ledger has more than another one.
+    """Copy the runs of these identities, as far as a ledger has more of them than another one.
 
-    Parameters
-    ----------
-    identities
-        Those of the runs to copy; ``None`` for all runs, with the certificates.
+    ``None`` stands for all runs, with the certificates.
 
     Raises
     ------
@@ -167,13 +164,7 @@ def _parts(source: LedgerFile, identity: bytes, after: Cursor) -> Iterator[RunPa
 
 @contextmanager
 def _run_in(source: LedgerFile, identity: bytes) -> Iterator[int]:
-    """Read one run; what cannot be read is refused by its name.
-
-    Raises
-    ------
-    RunRefused
-        The run cannot be read.
-    """
+    """Read one run; what cannot be read is refused by its name (`RunRefused`)."""
     name = ""
     try:
         with source.reading():

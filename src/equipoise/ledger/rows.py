@@ -59,10 +59,7 @@ def from_text(text: str) -> Any:
     ValueError
         If it is not JSON.
     """
-    try:
-        return _strict_json.decode(text)
-    except msgspec.DecodeError:
-        return json.loads(text)
+    return read_as(text, _strict_json)
 
 
 def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -47,7 +47,10 @@ class _Run(NamedTuple):
         return f"{self.id}-{self.identity}"
 
 
-_SELECT = "SELECT number, id, lower(hex(identity)), host FROM run"
+def _select(connection: sqlite3.Connection, where: str = "", *values: str) -> list[_Run]:
+    """Return runs in their order."""
+    statement = f"SELECT number, id, lower(hex(identity)), host FROM run {where} ORDER BY {ORDER}"
+    return list(map(_Run._make, connection.execute(statement, values)))
 
 
 def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
@@ -111,24 +114,21 @@ def find_mentioned(connection: sqlite3.Connection, path: Path, reference: str, r
 def name_of(connection: sqlite3.Connection, run: int) -> str:
     """Return the shortest name of a run that means no other run of this ledger."""
     (identifier,) = connection.execute("SELECT id FROM run WHERE number = ?", (run,)).fetchone()
-    rows = connection.execute(f"{_SELECT} WHERE id = ? ORDER BY {ORDER}", (identifier,))
-    return _names(map(_Run._make, rows))[run]
+    return _names(_select(connection, "WHERE id = ?", identifier))[run]
 
 
 def names_of(connection: sqlite3.Connection) -> dict[int, str]:
     """Return the name of each run by its number, in the order of the runs."""
-    return _names(map(_Run._make, connection.execute(f"{_SELECT} ORDER BY {ORDER}")))
+    return _names(_select(connection))
 
 
-def _names(runs: Iterable[_Run]) -> dict[int, str]:
+def _names(runs: Sequence[_Run]) -> dict[int, str]:
     """Return the shortest names of runs, among which are all of the same ids."""
     same: dict[str, list[_Run]] = {}
-    everything = list(runs)
-    for run in everything:
+    for run in runs:
         same.setdefault(run.id, []).append(run)
     return {
-        run.number: run.id if len(same[run.id]) == 1 else _longer(run, same[run.id])
-        for run in everything
+        run.number: run.id if len(same[run.id]) == 1 else _longer(run, same[run.id]) for run in runs
     }
 
 
@@ -141,12 +141,11 @@ def _longer(run: _Run, same: Sequence[_Run]) -> str:
 
 def _fitting(connection: sqlite3.Connection, reference: str) -> list[_Run]:
     """Return the runs with this id, or else those that the beginning of a name fits."""
-    rows = connection.execute(f"{_SELECT} WHERE id = ? ORDER BY {ORDER}", (as_unicode(reference),))
-    exact = list(map(_Run._make, rows))
-    if exact:
-        return exact
-    runs = map(_Run._make, connection.execute(f"{_SELECT} ORDER BY {ORDER}"))
-    return [run for run in runs if run.longest.startswith(reference) or run.identity == reference]
+    return _select(connection, "WHERE id = ?", as_unicode(reference)) or [
+        run
+        for run in _select(connection)
+        if run.longest.startswith(reference) or run.identity == reference
+    ]
 
 
 def _latest(connection: sqlite3.Connection, path: Path) -> int:
@@ -175,7 +174,7 @@ def _members_of_fleets_here(connection: sqlite3.Connection) -> set[int]:
 
 
 def _runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
-    runs = list(map(_Run._make, connection.execute(f"{_SELECT} ORDER BY {ORDER}")))
+    runs = _select(connection)
     if not runs:
         raise UnusableInput(
             f"the ledger {path} holds no run yet", hint="run `equipoise compare` first"

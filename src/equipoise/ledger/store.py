@@ -120,18 +120,11 @@ class Ledger(LedgerFile):
         *,
         identity: bytes | None = None,
     ) -> str:
-        """Record a plan and open its first segment, whose number is `FIRST_SEGMENT`.
+        """Record a plan and open its first segment; return the run's id.
 
-        Parameters
-        ----------
-        identity
-            16 bytes that no other run has, by default drawn by chance. If this ledger has a run of
-            that identity and plan, nothing is recorded.
-
-        Returns
-        -------
-        str
-            The run's id, such as ``20261120-113005-4f2a``.
+        The segment's number is `FIRST_SEGMENT`. The identity is 16 bytes that no other run has, by
+        default drawn by chance. If this ledger has a run of that identity and plan, nothing is
+        recorded.
 
         Raises
         ------
@@ -164,19 +157,8 @@ class Ledger(LedgerFile):
     def slice(self, identity: str, after: bytes = b"", *, most_trials: int) -> tuple[bytes, bool]:
         """Return a slice of a run for `absorb` of another ledger, and whether more is there.
 
-        Parameters
-        ----------
-        identity
-            32 hexadecimal digits.
-        after
-            Where the other ledger's copy ends, by its `cursor`; empty for the beginning.
-        most_trials
-            Largest number of trials, and of blocks.
-
-        Returns
-        -------
-        tuple[bytes, bool]
-            The slice, ``b""`` if nothing is new; and whether there is more than it holds.
+        The slice begins where the other ledger's copy ends, by its `cursor`. It holds at most so
+        many trials, and so many blocks; it is ``b""`` if nothing is new.
 
         Raises
         ------
@@ -195,10 +177,7 @@ class Ledger(LedgerFile):
     def absorb(self, slice: bytes, *, of: str | None = None) -> None:
         """Append what a slice of a run holds and this ledger lacks; the same one again is nothing.
 
-        Parameters
-        ----------
-        of
-            Identity of the run that was asked for: nobody may answer with another one.
+        ``of`` is the identity of the run that was asked for: nobody may answer with another one.
 
         Raises
         ------
@@ -231,13 +210,7 @@ class Ledger(LedgerFile):
         notices: Sequence[CampaignWarning],
         imported_at: float,
     ) -> str:
-        """Record a run that another tool measured: all of it or nothing.
-
-        Returns
-        -------
-        str
-            The run's id.
-        """
+        """Record a run that another tool measured, all of it or nothing; return its id."""
         with self.writing():
             # Its host is not this one, nor known.
             run = self._insert_run(plan, environment, imported_at, None, None)
@@ -323,12 +296,8 @@ class Ledger(LedgerFile):
         """Read a campaign whole, as it stood at one moment even while it goes on.
 
         That of a history comes with the earlier campaigns of its series, that of a coordinator
-        with the campaigns of its hosts that are here.
-
-        Parameters
-        ----------
-        reference
-            A run's id, the beginning of one that fits no other, or ``last``.
+        with the campaigns of its hosts that are here. The reference is a run's id, the beginning of
+        one that fits no other, or ``last``.
 
         Raises
         ------
@@ -450,13 +419,7 @@ class Ledger(LedgerFile):
             ]
 
     def _run_with_identity(self, identity: bytes, plan: Plan) -> int | None:
-        """Return the number of the run that has this identity and plan; ``None`` if none has it.
-
-        Raises
-        ------
-        UnusableInput
-            The run of this identity has another plan.
-        """
+        """Return the number of the run of an identity, which must have this plan."""
         run = run_of(self.connection, identity)
         if run is not None:
             statement = "SELECT plan FROM run WHERE number = ?"

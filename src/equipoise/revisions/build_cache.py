@@ -34,7 +34,6 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -180,13 +179,8 @@ def open_cache(
 class BuildCache:
     """The builds of one recipe that are kept on this host.
 
-    Parameters
-    ----------
-    campaign
-        The campaign's private folder. By its name in the environment of a build the build is found
-        and ended, if this process is killed (`equipoise.measure.leftovers`).
-    folder, most_bytes
-        Folder of the cache and its limit.
+    ``campaign`` is the campaign's private folder. By its name in the environment of a build the
+    build is found and ended, if this process is killed (`equipoise.measure.leftovers`).
 
     Raises
     ------
@@ -210,12 +204,7 @@ class BuildCache:
         self._trim(())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Let other processes remove the builds, and keep the limit."""
         for key in tuple(self._held):
             os.close(self._held.pop(key))
@@ -281,7 +270,8 @@ class BuildCache:
     def _use(self, key: str) -> _Record | None:
         """Share the lock of a complete build; return its record, ``None`` if there is none."""
         if key not in self._held:
-            descriptor = self._lock(key, fcntl.LOCK_SH)
+            while (descriptor := self._try_to_lock(key, fcntl.LOCK_SH)) is None:
+                self._pause()
             if self._record(key) is None:
                 os.close(descriptor)
                 return None
@@ -335,7 +325,7 @@ class BuildCache:
             return
         environment = {
             **without_git_variables(own_environment()),
-            **self.recipe.variables(str(tree)),
+            **tool_variables(self.recipe.tool, tree, repository),
             CAMPAIGN_VARIABLE: f"{self._campaign}/",
         }
         if self._stopped.is_set():
@@ -374,15 +364,19 @@ class BuildCache:
         """Remove a build unless another process uses it; return whether it is gone."""
         if key in self._held:
             os.close(self._held.pop(key))
-        with self._locked_at_once(key) as is_ours:
-            if is_ours:
-                folder = self._folder / key
-                with contextlib.suppress(OSError):
-                    (folder / _RECORD).unlink()
-                _remove(folder, folder / _TREE / self.recipe.repository.top.name)
-                with contextlib.suppress(OSError):
-                    (self._folder / f"{key}{_LOCK}").unlink()
-            return is_ours
+        descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
+        if descriptor is None:
+            return False
+        try:
+            folder = self._folder / key
+            with contextlib.suppress(OSError):
+                (folder / _RECORD).unlink()
+            _remove(folder, folder / _TREE / self.recipe.repository.top.name)
+            with contextlib.suppress(OSError):
+                (self._folder / f"{key}{_LOCK}").unlink()
+        finally:
+            os.close(descriptor)
+        return True
 
     def _hold(self, key: str, descriptor: int) -> None:
         """Keep a shared lock, unless another thread has done so meanwhile."""
@@ -406,24 +400,6 @@ class BuildCache:
                 return
             self._pause()
         yield False
-
-    @contextlib.contextmanager
-    def _locked_at_once(self, key: str) -> Iterator[bool]:
-        """Lock a build if nobody uses it; yield whether that is so."""
-        descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
-        try:
-            yield descriptor is not None
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
-
-    def _lock(self, key: str, kind: int) -> int:
-        """Return the descriptor of a lock once it is free."""
-        while True:
-            descriptor = self._try_to_lock(key, kind)
-            if descriptor is not None:
-                return descriptor
-            self._pause()
 
     def _pause(self) -> None:
         """Wait for a lock a little; not in the kernel: a thread there could not be stopped."""
@@ -507,10 +483,6 @@ class Recipe(Struct, frozen=True):
     submodules: tuple[str, ...]
     """Paths of the submodules that are checked out in the user's tree, and so in each build."""
 
-    def variables(self, tree: str) -> dict[str, str]:
-        """Return the variables that the benchmark tool needs in a working tree."""
-        return tool_variables(self.tool, tree, str(self.repository.top))
-
 
 class Source(Struct, frozen=True):
     """The sources of a build."""
@@ -522,11 +494,13 @@ class Source(Struct, frozen=True):
     """Digest of the changes of the working tree, if it is one."""
 
 
-def tool_variables(tool: BenchmarkTool | None, tree: str, own: str) -> dict[str, str]:
-    """Return the variables of a benchmark tool in a working tree, beside the user's own tree."""
+def tool_variables(
+    tool: BenchmarkTool | None, tree: Path, repository: Repository
+) -> dict[str, str]:
+    """Return the variables of a benchmark tool in a working tree of a repository."""
     variables: Mapping[str, str] = {} if tool is None else tool.environment
     return {
-        name: value.replace("{tree}", tree).replace("{own}", own)
+        name: value.replace("{tree}", str(tree)).replace("{own}", str(repository.top))
         for name, value in variables.items()
     }
 

@@ -144,12 +144,7 @@ def warnings_of_working_tree(
 ) -> Iterator[CampaignWarning]:
     """Yield a warning for what of the working tree takes no part.
 
-    Parameters
-    ----------
-    where
-        What it is in, such as "neither revision".
-    whole
-        What it may belong to, such as "the candidate".
+    It is in ``where``, such as "neither revision", and may belong to ``whole``: "the candidate".
     """
     submodules = changed_submodules(repository)
     if submodules:

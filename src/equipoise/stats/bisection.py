@@ -22,7 +22,7 @@ from equipoise.stats.bisection_segment import (
     Segment,
     SegmentState,
 )
-from equipoise.stats.resolution import Resolution
+from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.verdict import ComparisonVerdict, check_alpha, margin_of
 
 __all__ = ["Bisection", "BisectionState", "NamedStep", "OwnPairs", "Pair", "SegmentState"]
@@ -83,7 +83,7 @@ class Bisection:
     prior
         Chances of commits 1 to ``count``, in any unit; by default even ones. They choose pairs and
         set stakes, no more, and none falls below a tenth of an even one.
-    quantum, more_is_better, engine
+    resolution, engine
         As for ``PairedBlocks``.
     own_pairs
         Counter to share with the bisections that make one claim together with this one.
@@ -105,8 +105,7 @@ class Bisection:
         alpha: float,
         min_effect: float = 0.0,
         prior: Sequence[float] | None = None,
-        quantum: float | None = 0.0,
-        more_is_better: bool = False,
+        resolution: Resolution = NO_RESOLUTION,
         engine: int = LATEST_ENGINE,
         own_pairs: OwnPairs | None = None,
         remainder_blocks: int | None = None,
@@ -120,7 +119,7 @@ class Bisection:
         self._alpha, self._engine = alpha, engine
         self._min_margin = margin_of(min_effect)
         self._prior = () if prior is None else _checked_prior(prior, count)
-        self._resolution = Resolution(quantum, more_is_better)
+        self._resolution = resolution
         self._own_pairs = OwnPairs() if own_pairs is None else own_pairs
         self._remainder_blocks = remainder_blocks
         self._withdrawn: set[int] = set()
@@ -164,14 +163,8 @@ class Bisection:
     def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block, of the pair that ``next_pair`` returned.
 
-        Parameters
-        ----------
-        pair
-            The two commits.
-        costs
-            Of the earlier and of the later one; +inf for a trial that timed out.
-        order
-            1 if the earlier commit ran first, -1 if the later one did.
+        The costs are those of the earlier and of the later commit, +inf for a trial that timed out;
+        the order is 1 if the earlier one ran first, else -1.
 
         Raises
         ------
@@ -231,8 +224,7 @@ class Bisection:
             count,
             alpha=self._alpha,
             min_effect=100.0 * math.expm1(self._margin_of_remainders()),
-            quantum=self._resolution.quantum,
-            more_is_better=self._resolution.more_is_better,
+            resolution=self._resolution,
             engine=self._engine,
             own_pairs=self._own_pairs,
             remainder_blocks=self._remainder_blocks,
@@ -300,28 +292,28 @@ class Bisection:
 
     def _segment(self, ends: Pair) -> Segment:
         first, last = ends
-        is_whole = ends == (0, self.count)
+        margin, limit = self._min_margin, self._remainder_blocks
+        if ends == (0, self.count):
+            limit = None
+        else:
+            margin = self._margin_of_remainders()
+            limit = max(REMAINDER_BLOCKS, self._segments[0].blocks) if limit is None else limit
         return Segment(
             first,
             last,
             alpha=self._alpha,
-            margin=self._min_margin if is_whole else self._margin_of_remainders(),
+            margin=margin,
             prior=self._prior[first:last],
             withdrawn=self._withdrawn,
             resolution=self._resolution,
             engine=self._engine,
-            limit=None if is_whole else self._most_blocks(),
+            limit=limit,
         )
 
     def _margin_of_remainders(self) -> float:
         search = self._segments[0].search
         assert search is not None, "nothing is left of a gap before it is confirmed"
         return max(self._min_margin, search.margin())
-
-    def _most_blocks(self) -> int:
-        if self._remainder_blocks is not None:
-            return self._remainder_blocks
-        return max(REMAINDER_BLOCKS, self._segments[0].blocks)
 
 
 def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:

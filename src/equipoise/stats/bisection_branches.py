@@ -54,14 +54,9 @@ class LineState(Struct, frozen=True):
 class BranchingBisection:
     """The search of a line of commits, and of the branch of each merge that is named.
 
-    A function of the blocks added, and of the commits withdrawn between them.
-
-    Parameters
-    ----------
-    line
-        The search from GOOD to BAD, before its first block.
-    branches
-        Those of all merges that can be named, on the line and on branches.
+    A function of the blocks added, and of the commits withdrawn between them. The line is the
+    search from GOOD to BAD, before its first block; the branches are those of all merges that can
+    be named, on the line and on branches.
     """
 
     def __init__(self, line: Bisection, branches: Sequence[Branch] = ()) -> None:
@@ -235,12 +230,7 @@ class SharedBlocks:
 
     They take turns in choosing the pair. All that wait for the same fixed pair have one turn, so
     that those without a difference hold up no search. A block counts for each bisection to which
-    its pair is of use.
-
-    Parameters
-    ----------
-    bisections
-        One for each benchmark, with one counter of own pairs.
+    its pair is of use. There is one for each benchmark, with one counter of own pairs for all.
     """
 
     def __init__(self, bisections: Sequence[BranchingBisection]) -> None:

@@ -297,7 +297,7 @@ class Segment:
         return widest <= NARROW * abs(step)
 
     def _no_blocks(self) -> PairedBlocks:
-        return PairedBlocks.empty(self.resolution, self._engine)
+        return PairedBlocks(resolution=self.resolution, engine=self._engine)
 
     def _blocks_to_go(self) -> int | None:
         if self.search is None or not self._wants_a_verdict:

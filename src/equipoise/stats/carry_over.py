@@ -58,8 +58,7 @@ def carry_over(
 
     Returns
     -------
-    The ratio with its 95 % interval, or ``None`` where fewer than six first trials ran after either
-    condition.
+    The ratio with its 95 % interval; ``None`` with under six first trials after either condition.
 
     Raises
     ------

@@ -34,20 +34,10 @@ def describe(
 ) -> MetricSummary:
     """Describe the values of one metric.
 
-    Parameters
-    ----------
-    values
-        Shape (n,), n at least 1: one for each analysed trial, in the order in which they ran;
-        finite (a trial that timed out has no value: it is counted among the failures).
-    seed
-        Seed of the bootstrap of the drift.
-    level
-        1 minus the coverage of the intervals.
-    resolution
-        The step of what measured them, in their unit.
+    The values, shape (n,), are one for each analysed trial, in the order in which they ran; finite,
+    since a trial that timed out has no value: it is counted among the failures. Their resolution is
+    the step of what measured them, in their unit.
 
-    Returns
-    -------
     Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
     standard deviation is ``None`` for one trial; bounds that so few trials cannot give are
     ``None``. There is at least one mode (stats/modes.py). What modes go with and changes of state

@@ -208,10 +208,8 @@ def answers_of_fleet(
     planned
         Number of hosts that was fixed before the first trial; ``None`` if hosts joined as they
         came.
-    engine
-        Version of the bets.
     seed
-        Seed of the draws that the intervals of the variance are from.
+        Of the intervals of the variance.
 
     Raises
     ------
@@ -240,7 +238,8 @@ class _Fleet:
         self.engine, self.rules = engine, verdict_rules(engine)
         self.weights = np.array([host.weight for host in hosts])
         self.rounds = Rounds(hosts, engine=engine)
-        self.centres = [_centre(host.blocks) for host in hosts]
+        centres = [host.blocks.engine.centre() for host in hosts]
+        self.centres = [None if centre is None else centre[0] for centre in centres]
         # One host's own sequence is all there is: its rounds are its blocks.
         self.of_sequences = alpha if len(hosts) == 1 else alpha / 2.0
         self.sequences = self.host_sequences(self.of_sequences)
@@ -513,11 +512,6 @@ class _Fleet:
 
     def doubled(self, level: float) -> float:
         return self.rules.equivalence_levels * level
-
-
-def _centre(blocks: PairedBlocks) -> float | None:
-    centre = blocks.engine.centre()
-    return None if centre is None else centre[0]
 
 
 def _differences_of(blocks: PairedBlocks) -> FloatArray:

@@ -24,7 +24,7 @@ from equipoise.model.quantities import Interval
 from equipoise.stats.bisection_segment import NARROW
 from equipoise.stats.bisection_segment import Pair as Places
 from equipoise.stats.history_course import BASELINE, Course, Link, LinkStatus
-from equipoise.stats.resolution import Resolution
+from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 from equipoise.stats.verdict import (
     ComparisonVerdict,
@@ -127,7 +127,7 @@ class History:
         Between 0 and 1.
     min_effect
         Percent, above 0: a change between two commits counts if it is larger.
-    quantum, more_is_better, engine
+    resolution, engine
         As for ``PairedBlocks``.
 
     Raises
@@ -141,8 +141,7 @@ class History:
         *,
         alpha: float,
         min_effect: float,
-        quantum: float | None = 0.0,
-        more_is_better: bool = False,
+        resolution: Resolution = NO_RESOLUTION,
         engine: int = LATEST_ENGINE,
     ) -> None:
         check_alpha(alpha)
@@ -154,7 +153,7 @@ class History:
                 hint="add --min-effect 1",
             )
         self._alpha, self._engine = alpha, engine
-        self._resolution = Resolution(quantum, more_is_better)
+        self._resolution = resolution
         self._names: tuple[str, ...] = ()
         self._selected: frozenset[int] = frozenset()
         self._first = BASELINE
@@ -234,14 +233,9 @@ class History:
         return self._course().next_block(built, build_trials)
 
     def add(self, costs: Mapping[int, float], order: Sequence[int]) -> None:
-        """Add one complete block.
+        """Add one complete block: the cost of each condition that ran, and their order.
 
-        Parameters
-        ----------
-        costs
-            Cost of each condition that ran; +inf for a trial that timed out.
-        order
-            The conditions in the order in which they ran.
+        The cost of a trial that timed out is +inf.
 
         Raises
         ------
@@ -462,7 +456,7 @@ class History:
         )
 
     def _no_blocks(self) -> PairedBlocks:
-        return PairedBlocks.empty(self._resolution, self._engine)
+        return PairedBlocks(resolution=self._resolution, engine=self._engine)
 
 
 class _Sequence(Struct, eq=False):

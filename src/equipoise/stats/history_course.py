@@ -91,7 +91,9 @@ class Course(Struct, frozen=True):
         ready = frozenset(built)
         preferred = ready if build_trials >= CHEAP_BUILD else frozenset()
         stretches = self._stretches()
-        screening = self._side_by_side(self._not_refined(stretches), SCREENING_BLOCKS, ready)
+        refined = [pair for pair, link in self.links.items() if link.changes]
+        apart = [pair for pair in stretches if not any(_contains(one, pair) for one in refined)]
+        screening = self._side_by_side(apart, SCREENING_BLOCKS, ready)
         if screening:
             return screening
         patience = FIRST_PATIENCE
@@ -134,11 +136,6 @@ class Course(Struct, frozen=True):
         new = {one for one in grid if not any(u < one < v for u, v in opened)}
         return [pair for pair in _chain(sorted(known | new)) if pair[0] >= self.first]
 
-    def _not_refined(self, stretches: Sequence[Pair]) -> list[Pair]:
-        """Return the stretches that do not change, and lie in none that does."""
-        refined = [pair for pair, link in self.links.items() if link.changes]
-        return [pair for pair in stretches if not any(_contains(one, pair) for one in refined)]
-
     def _halved(self, stretches: Sequence[Pair], ready: frozenset[int]) -> list[Pair]:
         """Return the stretches, the widest ones halved where the curve wants a commit in them."""
         missing = [[one for one in self.wanted if u < one < v] for u, v in stretches]
@@ -158,7 +155,9 @@ class Course(Struct, frozen=True):
             for pair in changing
             if not any(other != pair and _contains(pair, other) for other in changing)
         ]
-        for pair in sorted(inmost, key=self._strength):
+        # Named pairs come before others, and short stretches first.
+        inmost.sort(key=lambda pair: (self._link(pair).status != "named", pair[1] - pair[0]))
+        for pair in inmost:
             block = self._refine(pair, patience * PATIENCE_WITH_SUSPECTS, ready)
             if block:
                 return block
@@ -216,10 +215,6 @@ class Course(Struct, frozen=True):
             key=lambda pair: (self._link(pair).blocks, pair[0] not in known, -pair[1]),
             default=None,
         )
-
-    def _strength(self, pair: Pair) -> tuple[bool, int]:
-        """Return the key by which named pairs come before others, and short stretches first."""
-        return (self._link(pair).status != "named", pair[1] - pair[0])
 
     def _link(self, pair: Pair) -> Link:
         return self.links.get(pair, UNKNOWN)

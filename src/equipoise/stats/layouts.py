@@ -78,16 +78,8 @@ def judge_across_layouts(
     Several comparisons share alpha evenly (Bonferroni): the chance of any wrong verdict is at most
     alpha.
 
-    Parameters
-    ----------
-    comparisons
-        The blocks of each candidate.
-    layouts
-        For each comparison, shape (n,): the layout of each block, from 1.
-    count
-        Layouts of the campaign, from 2 up.
-    min_effect, alpha
-        As for ``judge``.
+    For each comparison of n blocks, ``layouts`` has the layout of each block, from 1 to ``count``;
+    the other parameters are those of ``judge``.
     """
     margin, level = margin_of(min_effect), alpha / max(1, len(comparisons))
     return tuple(

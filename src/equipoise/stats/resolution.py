@@ -41,6 +41,9 @@ class Resolution(Struct, frozen=True):
     """Whether a cost is the inverse of a value."""
 
 
+NO_RESOLUTION = Resolution(0.0)
+
+
 def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
     """Return 1.5 clock quanta in log units: relative to the smaller of the two values.
 
@@ -92,7 +95,7 @@ class PastValues:
         if not self._resolution.more_is_better:
             return cost
         # Rounded as the inverse of an inverse: 49 must not become 49.00000000000001.
-        return float(f"{_inverse(cost):.15g}")
+        return float(f"{1.0 / cost if cost else math.inf:.15g}")
 
     @property
     def is_empty(self) -> bool:
@@ -134,10 +137,6 @@ class PastValues:
         ticks = gaps / gaps.min()
         self._ticks_possible = bool(np.all(np.abs(ticks - np.rint(ticks)) <= _TICK_ERROR))
         return float(gaps.min()) if self._ticks_possible else 0.0
-
-
-def _inverse(cost: float) -> float:
-    return 1.0 / cost if cost else math.inf
 
 
 def _decimal_unit(value: float) -> float:

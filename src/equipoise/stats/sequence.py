@@ -19,7 +19,13 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray, OrderArray, as_costs
-from equipoise.stats.resolution import TIE_QUANTA, PastValues, Resolution, tie_tolerance
+from equipoise.stats.resolution import (
+    NO_RESOLUTION,
+    TIE_QUANTA,
+    PastValues,
+    Resolution,
+    tie_tolerance,
+)
 
 BASELINE_FIRST = 1
 CANDIDATE_FIRST = -1
@@ -53,11 +59,8 @@ class PairedBlocks:
         Shape (n,): costs; +inf for a trial that timed out, which counts as slowest.
     orders
         Shape (n,): 1 where the baseline ran before the candidate, -1 where the candidate did.
-    quantum
-        Resolution of the metric in its own unit; 0 for one without, ``None`` for one that is to
-        be inferred from the costs.
-    more_is_better
-        Whether a cost is the inverse of a value of the metric; ``quantum`` is one of the values.
+    resolution
+        Resolution of the metric; by default it has none.
     engine
         Version of the rules by which the blocks are judged.
     covariates
@@ -79,13 +82,12 @@ class PairedBlocks:
         candidate: FloatArray | Sequence[float] = (),
         orders: OrderArray | Sequence[int] = (),
         *,
-        quantum: float | None = 0.0,
-        more_is_better: bool = False,
+        resolution: Resolution = NO_RESOLUTION,
         engine: int = LATEST_ENGINE,
         covariates: FloatArray | None = None,
     ) -> None:
         self.rules: VerdictRules = verdict_rules(engine)
-        self._past = self._without_values(Resolution(quantum, more_is_better))
+        self._past = self._without_values(resolution)
         below, above, checked = _checked(baseline, candidate, orders)
         differences, tolerances = self._learn(below, above)
         readings = None if covariates is None else _readings(below, above, covariates)
@@ -100,12 +102,6 @@ class PairedBlocks:
         self._tolerances_of_blocks: list[float] = tolerances.tolist()
 
     @classmethod
-    def empty(cls, resolution: Resolution, engine: int) -> Self:
-        """Return no blocks of a metric with this resolution."""
-        quantum, more_is_better = resolution.quantum, resolution.more_is_better
-        return cls(quantum=quantum, more_is_better=more_is_better, engine=engine)
-
-    @classmethod
     def pooled(
         cls,
         baseline: FloatArray,
@@ -114,8 +110,7 @@ class PairedBlocks:
         orders: OrderArray,
         twin_orders: OrderArray,
         *,
-        quantum: float | None = 0.0,
-        more_is_better: bool = False,
+        resolution: Resolution = NO_RESOLUTION,
         engine: int = LATEST_ENGINE,
         covariates: FloatArray | None = None,
     ) -> Self:
@@ -128,7 +123,7 @@ class PairedBlocks:
         before the candidate, else -1. Covariates are of shape (n, 3, c): before the baseline's, its
         twin's and the candidate's trial.
         """
-        blocks = cls(quantum=quantum, more_is_better=more_is_better, engine=engine)
+        blocks = cls(resolution=resolution, engine=engine)
         known = itertools.repeat(None, len(baseline)) if covariates is None else covariates
         for *row, read in zip(baseline, twin, candidate, orders, twin_orders, known, strict=True):
             blocks.append_pooled(*row, covariates=read)

@@ -166,18 +166,10 @@ def answers(
 ) -> tuple[StatisticAnswer, ...]:
     """Return the answer of each statistic alone: the minimum, each decile and the mean.
 
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,), n at least 1: costs from 0 up, +inf for a trial that timed out.
-    min_effect
-        Smallest effect that matters, in percent.
-    level
-        Largest chance that any decile is certain of the wrong winner, if trials are independent:
-        alpha over the number of comparisons that share it.
+    The costs, shape (n,) each, are from 0 up, +inf for a trial that timed out. The level is the
+    largest chance that any decile is certain of the wrong winner, if trials are independent: alpha
+    over the number of comparisons that share it.
 
-    Returns
-    -------
     From the minimum up, the mean last. The minimum and the mean are never certain: without bounds
     on the costs no interval of a mean has an error rate (Bahadur and Savage 1956). Two timeouts,
     or two costs of nothing, are equivalent.

@@ -82,17 +82,9 @@ def sample_difference(
 ) -> SampleDifference:
     """Return the difference of the means of two samples.
 
-    Independent samples are compared by Welch's (1947) interval, paired ones by Student's t over the
-    differences within blocks.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shapes (n,) and (m,), each at least 1 and equal if they are paired: finite values.
-    paired
-        Whether both are of the same n blocks.
-    level
-        1 minus the nominal coverage. Degrees of freedom are rounded down.
+    Independent samples are compared by Welch's (1947) interval, paired ones, of the same blocks, by
+    Student's t over the differences within blocks; degrees of freedom are rounded down. Values are
+    finite, shapes (n,) and (m,), each at least 1. The level is 1 minus the nominal coverage.
     """
     difference, error, freedom = (_paired if paired else _welch)(baseline, candidate)
     if freedom == 0 or error == 0.0:
@@ -134,18 +126,10 @@ def pool(
 ) -> PooledEffect:
     """Pool the effects of several campaigns.
 
-    Parameters
-    ----------
-    effects, errors
-        Shape (k,): the log ratio of each campaign and its standard error within the campaign.
-    boots
-        What each campaign ran on: boot and kernel.
-    level
-        1 minus the coverage.
+    Given are the log ratio of each campaign, its standard error within the campaign, and the boot
+    and kernel that it ran on.
 
-    Returns
-    -------
-    The mean of the replicates with Student's interval from their own spread, which holds what
+    The mean of the replicates has Student's interval from their own spread, which holds what
     varies within and between them alike; the variance between campaigns is that of the effects
     less the mean of the squared errors (the estimate of Hedges, 1983), never below 0.
 

@@ -63,8 +63,6 @@ class ComparisonVerdict(Struct, frozen=True):
     blocks: int
     ln_mean_ratio: float
     """Logarithm of the ratio of means; ±inf where one holds timeouts, NaN where both do."""
-    slot_effect: float
-    """Extra time of a trial in the later place, in log units; 0 if it is lost in noise."""
     ratio_is_constant: bool
     """False where no constant ratio agrees with the whole campaign: the interval is then the one
     at the stop."""
@@ -113,23 +111,12 @@ def judge(
     false-discovery rate and the false-coverage rate are at most alpha. The others are
     ``undecided``, with intervals at alpha/K.
 
-    Parameters
-    ----------
-    comparisons
-        The blocks of each candidate.
-    min_effect
-        The smallest effect that matters, in percent; 0 for none, and then nothing is equivalent.
-    alpha
-        Between 0 and 1.
-
-    Returns
-    -------
-    One for each comparison, in their order.
+    The smallest effect that matters is in percent, 0 for none: then nothing is equivalent.
 
     Raises
     ------
     UnusableInput
-        If ``min_effect`` or ``alpha`` is out of range.
+        ``min_effect`` is negative or no number, or ``alpha`` is not between 0 and 1.
     """
     judged_at = _judge_at_level(comparisons, min_effect, alpha)
     tested = len(comparisons)
@@ -368,7 +355,6 @@ def judge_by(
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),
         ln_mean_ratio=ln_mean_ratio,
-        slot_effect=0.0 if centre is None else centre[1],
         ratio_is_constant=True,
     )
 

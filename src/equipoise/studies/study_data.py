@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.figures.quantity import unit_of
-from equipoise.figures.trial_values import analysed_values, known_values
+from equipoise.figures.values import analysed_values, known_values
 from equipoise.model.quantities import Interval
 from equipoise.model.result import (
     Comparison,
@@ -21,6 +21,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.stats.arrays import FloatArray
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 from equipoise.stats.verdict import judge
 
@@ -167,7 +168,7 @@ class StudyData(Struct, frozen=True):
             [cost for (_, cost), _ in both],
             [cost for _, (_, cost) in both],
             [BASELINE_FIRST if below < above else CANDIDATE_FIRST for below, above in both],
-            quantum=self.document.resolutions.get(metric),
+            resolution=Resolution(self.document.resolutions.get(metric)),
             engine=self.document.run.engine,
         )
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.redaction.documents import (
+from equipoise.analysis.redaction import (
     document_without_hidden_values,
     hidden_values,
     without_hidden_values,
@@ -178,7 +178,7 @@ def test_the_variables_of_an_imported_file_are_hidden() -> None:
 
 def test_a_ledger_of_the_first_tables_is_reported_without_values(tmp_path: Path) -> None:
     """The plan and the snapshot of such a file, as the first release wrote them."""
-    source = Path(__file__).parents[2] / "ledger" / "version_1.sql"
+    source = Path(__file__).parents[1] / "ledger" / "version_1.sql"
     text = source.read_text(encoding="utf-8")
     before = '{"host":"old","cpus":2}'
     assert before in text

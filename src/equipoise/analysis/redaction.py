@@ -1,5 +1,6 @@
-"""Redaction of whole records, plans and result documents.
+"""Records, plans and result documents without the values of environment variables.
 
+The ledger keeps every value, because a resumed campaign needs it; only reports leave values out.
 The value of a variable is hidden unless the variable is a known tuning variable. Different values
 of one variable have different placeholders, so that a reader sees that two conditions differ.
 """
@@ -17,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from equipoise.analysis.redaction.commands import (
+from equipoise.analysis.assignments import (
     Replace,
     command_with_values_replaced,
     gate_line_with_values_replaced,

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from equipoise.analysis.redaction.commands import (
+from equipoise.analysis.assignments import (
     command_with_values_replaced,
     gate_line_with_values_replaced,
     with_values_replaced,
