@@ -114,10 +114,9 @@ fuzz: $(VENV)/dev $(VENV)/package ## read 30,000 random hostile files, 10 minute
 
 .PHONY: schema
 schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
-	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import schema; print(json.dumps(schema(), indent=2))' > docs/result.schema.json
-	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import pooled_schema; print(json.dumps(pooled_schema(), indent=2))' > docs/pooled.schema.json
-	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import observed_schema; print(json.dumps(observed_schema(), indent=2))' > docs/observed.schema.json
-	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import series_schema; print(json.dumps(series_schema(), indent=2))' > docs/series.schema.json
+	@for kind in result:ResultDocument pooled:PooledCampaigns observed:ObservationResult series:SeriesResult; do \
+		$(PYTHON_IN_VENV) -c "import json; from equipoise.report import json_document as d; print(json.dumps(d.schema(d.$${kind#*:}), indent=2))" > docs/$${kind%%:*}.schema.json || exit; \
+	done
 
 .PHONY: docs
 docs: $(VENV)/dev $(VENV)/package ## build the documentation into site/

@@ -12,8 +12,9 @@ import pytest
 
 from equipoise.cli.main import run
 from equipoise.ledger import open_for_writing
+from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import Draw
-from equipoise.report.json_document import observed_schema
+from equipoise.report.json_document import schema
 from tests.cli.conftest import Answer, Equipoise
 from tests.clusters import litter_collected
 from tests.observation.logs import Log, loaded_log
@@ -71,7 +72,7 @@ def test_the_document_keeps_to_its_schema_and_csv_and_parquet_give_the_same(
 ) -> None:
     answer = equipoise("observe", table, *LOAD, "--json", "-")
     document = json.loads(answer.out)
-    jsonschema.validate(document, observed_schema())
+    jsonschema.validate(document, schema(ObservationResult))
     assert document["schema"] == "equipoise.observed/2"
     import pandas
 
@@ -103,7 +104,7 @@ def test_a_refusal_has_its_tables_its_document_and_status_2(
     assert "hint: collect rows of 1.0 with load between" in answer.err
     assert "No answer can be given" in answer.out
     document = json.loads((tmp_path / "refused.json").read_text(encoding="utf-8"))
-    jsonschema.validate(document, observed_schema())
+    jsonschema.validate(document, schema(ObservationResult))
     assert document["matched"] is None
     assert document["refusal"]["needed"][0]["column"] == "load"
 
@@ -293,7 +294,7 @@ def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
         assert words in answer.out
     assert "strata" in (tmp_path / "answer.html").read_text()
     document = json.loads(equipoise("observe", "ci.parquet", *by_host, "--json", "-").out)
-    jsonschema.validate(document, observed_schema())
+    jsonschema.validate(document, schema(ObservationResult))
     assert [one["name"] for one in document["strata"]["each"]] == ["amd", "arm"]
     assert (
         sum(one["candidate_rows"] for one in document["strata"]["each"])

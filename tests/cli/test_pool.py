@@ -7,7 +7,8 @@ import json
 import jsonschema
 import pytest
 
-from equipoise.report.json_document import pooled_schema
+from equipoise.model.pooled import PooledCampaigns
+from equipoise.report.json_document import schema
 from equipoise.report.units import percent_change
 from tests.cli.conftest import Equipoise
 
@@ -36,7 +37,7 @@ def test_campaigns_of_the_same_commands_are_shown_each_and_pooled(equipoise: Equ
     written = equipoise("show", runs[0], "--pool", "--json", "-")
     assert written.err == ""
     result = json.loads(written.out)
-    jsonschema.validate(result, pooled_schema())
+    jsonschema.validate(result, schema(PooledCampaigns))
     assert [one["id"] for one in result["campaigns"]] == runs[:2]
     (comparison,) = result["comparisons"]
     assert comparison["ratios"] == ratios

@@ -16,7 +16,8 @@ import pytest
 
 from equipoise.matching import match
 from equipoise.matching.datasets import lalonde
-from equipoise.report.json_document import observed_schema
+from equipoise.model.observation_result import ObservationResult
+from equipoise.report.json_document import schema
 from tests.cli.conftest import ENTRY, Equipoise, document
 from tests.observation.logs import loaded_log
 
@@ -287,7 +288,7 @@ def test_observe_has_the_policies_for_gaps(equipoise: Equipoise) -> None:
     assert refused.status == 2
     assert "--missing drop" in refused.err
     dropped = json.loads(equipoise(*asked, "--missing", "drop", "--json", "-").out)
-    jsonschema.validate(dropped, observed_schema())
+    jsonschema.validate(dropped, schema(ObservationResult))
     assert dropped["rows"]["left_out"] == {"a missing value (load)": 3}
     kept = json.loads(equipoise(*asked, "--missing", "indicator", "--json", "-").out)
     assert kept["question"]["covariates"] == ["load", "load is missing"]

@@ -16,8 +16,8 @@ from equipoise.figures.distributions import distributions
 from equipoise.figures.gallery import gallery
 from equipoise.figures.ratios import sequence, shift
 from equipoise.figures.scaling import size_scaling
-from equipoise.figures.size_values import law_sentence, numeric_factors, scaling_laws
 from equipoise.figures.time_course import time_course
+from equipoise.figures.values import law_sentence, numeric_factors, scaling_laws
 from equipoise.figures.variance_by_level import MOST_ROWS, variance_by_level
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument

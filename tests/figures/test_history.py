@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import gallery
-from equipoise.figures.history import history
-from equipoise.figures.lanes import lanes_of
+from equipoise.figures.history import history, lanes_of
 from tests.figures.charts import notes, tables
 from tests.histories import (
     FASTER,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.gallery import gallery
-from equipoise.figures.primitives import are_primitives, primitives
+from equipoise.figures.primitives import primitives
+from equipoise.figures.values import is_of_primitives
 from equipoise.model.result import ResultDocument
 from tests.documents import document_of
 from tests.primitives import ProbeRunner, plan_of_rows, record_of, unavailable
@@ -16,8 +17,8 @@ def result() -> ResultDocument:
 
 
 def test_of_primitives_there_is_one_figure_for_each_thing_that_is_reported() -> None:
-    assert are_primitives(result())
-    assert not are_primitives(document_of())
+    assert is_of_primitives(result())
+    assert not is_of_primitives(document_of())
     assert [one.name for one in gallery(result(), {})] == [
         "primitives_latency_s",
         "primitives_bandwidth_bytes_per_s",

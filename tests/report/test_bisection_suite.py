@@ -11,7 +11,7 @@ import pytest
 from equipoise.analysis.result import analyse_campaign
 from equipoise.api import Result
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.bisection_suite import suite_sentence
+from equipoise.report.builders.bisection import suite_sentence
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.json_document import encode, read_document
 from equipoise.why.gap import gaps_of

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign as result_of
-from equipoise.figures.trial_values import EVERY_TRIAL
+from equipoise.figures.values import EVERY_TRIAL
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
     CarryOver,

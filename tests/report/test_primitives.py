@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign
+from equipoise.figures.values import is_of_primitives
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.primitives import is_of_primitives
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.units import metric_formatter
 from tests.documents import document_of as compared

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from equipoise.model.history import SeriesResult
 from equipoise.report.builders.series import CAVEAT, series_document, series_parts
 from equipoise.report.document import PAGE, Section, figures_of
-from equipoise.report.json_document import encode, series_schema
+from equipoise.report.json_document import encode, schema
 from equipoise.report.renderers.csv import to_csv
 from equipoise.report.renderers.html import page
 from equipoise.report.renderers.markdown import to_markdown
@@ -49,7 +49,7 @@ def test_the_table_of_numbers_has_every_value() -> None:
 
 def test_the_document_is_of_its_schema() -> None:
     document = json.loads(encode(two()))
-    jsonschema.validate(document, series_schema())
+    jsonschema.validate(document, schema(SeriesResult))
     assert document["schema"] == "equipoise.series/1"
     (suspicion,) = document["series"][0]["suspicions"]
     assert (suspicion["after"], suspicion["until"]) == ("v12", "v13")

@@ -18,11 +18,9 @@ Nothing heavy is imported here: a chart's module imports altair when it is impor
 - ``fleet``: the ratio on each host, their mean, and one more host
 - ``series``: values of another tool over commits, with suspicions
 - ``save``: writing a chart as a page or a picture
-- ``building``: parts of every chart
+- ``building``: parts of every chart, with the axis of ratios
 - ``theme``: colours, shapes and the two themes
-- ``lanes``: names above a curve over commits
-- ``ratio_axis``: ratios on an axis
 - ``quantity``: a metric on an axis: its unit, range and labels
 - ``density``: the kernel density estimate
-- ``trial_values``, ``size_values``: values from a result document
+- ``values``: values from a result document, and the laws that costs follow
 """

@@ -62,10 +62,7 @@ def love_plot(
 ) -> alt.LayerChart:
     """Draw the standardized differences, the largest before matching on top (Love 2004).
 
-    Parameters
-    ----------
-    before, after
-        In percent, one for each variable; a note names those that are not finite.
+    They are in percent, one for each variable; a note names those that are not finite.
     """
     sides = [before] if after is None else [before, after]
     order = sorted(
@@ -189,14 +186,7 @@ def qq_plot(
 ) -> alt.LayerChart:
     """Draw quantiles of the treated against quantiles of the controls.
 
-    Parameters
-    ----------
-    variable
-        Name of the covariate, for the axes.
-    before, after
-        ``(quantile of the controls, quantile of the treated)`` at the same levels.
-    notes
-        Lines of the subtitle.
+    ``before`` and ``after`` have pairs, of the controls and of the treated, at the same levels.
     """
     sides = [before] if after is None else [before, after]
     rows: Rows = [
@@ -242,12 +232,7 @@ Groups = tuple[Weighted, Weighted]
 def group_density(variable: str, before: Groups, after: Groups | None) -> alt.LayerChart | None:
     """Draw the density of one covariate in both groups; ``None`` if a group is too small.
 
-    Parameters
-    ----------
-    variable
-        Name of the covariate, for the axis.
-    before, after
-        In the unit of the covariate. With ``after``, the hills before matching point down.
+    With ``after``, the hills before matching point down.
     """
     sides = [(1.0, before)] if after is None else [(1.0, after), (-1.0, before)]
     values = np.concatenate([group.values for _, groups in sides for group in groups])

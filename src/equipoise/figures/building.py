@@ -1,15 +1,21 @@
-"""Parts of every chart: inline data, colours and shapes, axes, and the frame around the layers."""
+"""Parts of every chart: inline data, colours and shapes, axes, and the frame around the layers.
+
+An axis of ratios has no difference in its middle: in percent near 1, in times beyond.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import altair as alt
+from msgspec import Struct
 
-from equipoise.figures.quantity import Quantity
+from equipoise.figures.quantity import Quantity, log_ticks, rounded
 from equipoise.figures.theme import PALETTE, WIDTH, color_of, configuration, shape_of
+from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument
 
 Rows = list[dict[str, Any]]
@@ -19,6 +25,10 @@ LABEL_LIMIT = 220
 """Pixels of a name beside its row."""
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 (§2.2) cannot hold; vl-convert aborts the process over one in a name."""
+_PERCENT_BELOW = 2.0
+"""Ratio below which the axis shows percent."""
+_MARGIN = 0.08
+_SMALLEST_SPAN = 0.002
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
@@ -48,12 +58,8 @@ def labels(rows: Sequence[Mapping[str, Any]], text: str, **encoding: Any) -> lis
 def label_strips(rows: Sequence[Mapping[str, Any]], y: alt.Y, offset: float = 0.0) -> alt.Chart:
     """Keep the lines of the chart out of the strips in which names stand above their rows.
 
-    Draw it above grid and landmarks, and below what is measured.
-
-    Parameters
-    ----------
-    offset
-        Pixels by which a strip lies below its place on the axis.
+    Draw it above grid and landmarks, and below what is measured. A strip lies ``offset`` pixels
+    below its place on the axis.
     """
     # Clipped: the ends of so thick a line would make room for themselves beside the chart.
     mark = alt.MarkDef("rule", style="label-strip", yOffset=offset, clip=True, aria=False)
@@ -87,12 +93,7 @@ def frame(
 ) -> alt.LayerChart:
     """Lay charts over each other under a title, in the light theme.
 
-    Parameters
-    ----------
-    notes
-        Lines of the subtitle: what a reader must know about the data of this figure.
-    description
-        Text for a screen reader.
+    ``notes`` say what a reader must know about the data, ``description`` is for a screen reader.
     """
     chart = alt.LayerChart(
         layer=list(layers),
@@ -155,12 +156,8 @@ def color_and_shape(
 ) -> tuple[alt.Color, alt.Shape]:
     """Return colour and shape by kind, with one legend for both.
 
-    Parameters
-    ----------
-    field
-        Field of each row that holds the kind.
-    places, shape_places
-        Position of each kind in the palette, and among the shapes if that is another.
+    ``places`` are the positions of the kinds in the palette, and among the shapes unless
+    ``shape_places`` says otherwise.
     """
     colors = alt.Scale(domain=list(kinds), range=[color_of(place) for place in places])
     shapes = alt.Scale(domain=list(kinds), range=[*map(shape_of, shape_places or places)])
@@ -218,3 +215,72 @@ def quantity_scale(quantity: Quantity) -> alt.Scale:
     """Return the scale of a quantity over its drawn range."""
     kind: Literal["linear", "log"] = "log" if quantity.logarithmic else "linear"
     return plain_scale(quantity.low, quantity.high, kind=kind)
+
+
+class RatioAxis(Struct, frozen=True):
+    """An axis for ratios of costs: in percent near 1, in times beyond."""
+
+    low: float
+    high: float
+    """The drawn range of ratios."""
+    in_percent: bool
+
+    def place(self, ratio: float) -> float:
+        """Return the position of a ratio, moved to the edge if it lies beyond."""
+        clipped = min(max(ratio, self.low), self.high)
+        return rounded(100.0 * (clipped - 1.0) if self.in_percent else clipped)
+
+    def places(self, ratio: float | None, interval: Interval) -> dict[str, float | None]:
+        """Return the positions of a ratio and of its interval; an unknown end is at the edge."""
+        low, high = interval
+        return {
+            "ratio": None if ratio is None else self.place(ratio),
+            "low": self.place(self.low if low is None else low),
+            "high": self.place(self.high if high is None else high),
+        }
+
+    def edge_note(self, intervals: Iterable[Interval]) -> Iterator[str]:
+        """Yield what a bar at the edge means, where an interval goes beyond the drawn range."""
+        if any(
+            low is None or high is None or low < self.low or high > self.high
+            for low, high in intervals
+        ):
+            yield "A bar that reaches the edge goes on beyond it."
+
+    def position(self, channel: type[Position], subject: str) -> Position:
+        """Return the position of the field ``low``; ``subject`` names the ratio."""
+        kind: Literal["linear", "log"] = "linear" if self.in_percent else "log"
+        axis = alt.Axis(
+            format="+~r" if self.in_percent else "~r",
+            tickCount=6,
+            values=alt.Undefined if self.in_percent else log_ticks(self.low, self.high),
+            labelExpr="datum.value == 0 ? '0' : datum.label",
+        )
+        unit = "change, in %" if self.in_percent else "times it (logarithmic)"
+        scale = plain_scale(self.place(self.low), self.place(self.high), kind=kind)
+        return channel("low:Q", title=f"{subject}: {unit}", scale=scale, axis=axis)
+
+    def landmarks(self, min_effect: float, along: alt.X | alt.Y) -> list[alt.Chart]:
+        """Draw no difference as a line, and what is too small to matter (percent) as a strip."""
+        margin = 1.0 + min_effect / 100.0
+        strip = [{"low": self.place(1.0 / margin), "until": self.place(margin)}]
+        axis = "x" if isinstance(along, alt.X) else "y"
+        place, end = {axis: along}, {f"{axis}2": "until:Q"}
+        return [
+            layer(strip, alt.MarkDef("rect", style="negligible", aria=False), **place, **end),
+            layer([{"low": self.place(1.0)}], rule(style="reference", aria=False), **place),
+        ]
+
+
+def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
+    """Return an axis over the finite ratios, 1, and what is too small to matter (percent)."""
+    margin = 1.0 + min_effect / 100.0
+    finite = [ratio for ratio in ratios if ratio is not None and math.isfinite(ratio) and ratio > 0]
+    low, high = min([*finite, 1.0 / margin, 1.0]), max([*finite, margin, 1.0])
+    in_percent = high < _PERCENT_BELOW and low > 1.0 / _PERCENT_BELOW
+    step = math.exp(_MARGIN * max(math.log(high / low), _SMALLEST_SPAN))
+    return RatioAxis(low / step, high * step, in_percent)
+
+
+RATIO_TOOLTIPS = tuple((f"{field}:Q", field, "+.4~r") for field in ("ratio", "low", "high"))
+"""What a reader sees of a ratio at its mark."""

@@ -28,7 +28,7 @@ from equipoise.figures.building import (
 from equipoise.figures.density import density
 from equipoise.figures.quantity import Quantity, quantity_of, rounded
 from equipoise.figures.theme import LABEL_STRIP, color_of
-from equipoise.figures.trial_values import (
+from equipoise.figures.values import (
     EVERY_TRIAL,
     analysed_values,
     known_values,
@@ -57,14 +57,9 @@ Floats = NDArray[np.float64]
 def distributions(
     document: ResultDocument, metric: str | None = None, *, every_trial: int = EVERY_TRIAL
 ) -> alt.LayerChart:
-    """Draw the analysed trials of every condition on one axis.
+    """Draw the analysed trials of every condition on one axis, by default of the primary metric.
 
-    Parameters
-    ----------
-    metric
-        By default that of the first comparison.
-    every_trial
-        Largest number of trials drawn as dots; bars of counts replace more.
+    Bars of counts replace more than ``every_trial`` dots.
     """
     metric = metric or primary_metric(document)
     values = analysed_values(document, metric)

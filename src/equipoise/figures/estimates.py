@@ -22,7 +22,7 @@ from equipoise.figures.building import (
     top_legend,
 )
 from equipoise.figures.gallery import Figure
-from equipoise.model.observation_result import Effect, ObservationResult, Period, Placebo
+from equipoise.model.observation_result import ObservationResult
 
 HOW_TO_READ_EFFECTS = (
     "Each row is one estimate with its 95 % interval; the line marks no difference. The answer is "
@@ -61,17 +61,9 @@ def effects(result: ObservationResult) -> alt.LayerChart:
 
     Beside ratios, placebo outcomes without a logarithm are left out: they have no percent.
     """
-    parts: list[tuple[str, str, Effect | Period | Placebo]] = [("naive", "naive", result.naive)]
-    if result.matched is not None:
-        parts.append(("comparable", "comparable", result.matched.effect))
-    parts += [(f"from {period.begins}", "by time", period) for period in result.periods]
-    parts += [
-        (f"placebo {placebo.kind} {placebo.name}", "placebo", placebo)
-        for placebo in result.placebos
-    ]
     in_percent = result.naive.ratio is not None
     rows = []
-    for label, kind, part in parts:
+    for label, kind, part in result.effects:
         value, ends = part.difference, part.difference_ci
         if in_percent:
             value, ends = part.ratio, part.ratio_ci
@@ -101,16 +93,9 @@ def estimates(
     notes: Sequence[str],
     description: str,
 ) -> alt.LayerChart:
-    """Draw each estimate as a mark on its interval.
+    """Draw each finite estimate as a mark on its interval, from top to bottom.
 
-    Parameters
-    ----------
-    rows
-        From top to bottom; those that are not finite are not drawn.
-    kinds
-        Every possible kind: its position fixes its colour and its shape.
-    unit
-        Unit of the estimates: the title of their axis.
+    The position of a kind among ``kinds`` fixes its colour and its shape.
     """
     drawn: Rows = []
     for row in rows:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import altair as alt
+from msgspec import Struct
 
 from equipoise.figures.building import (
+    RATIO_TOOLTIPS,
     Rows,
     color_and_shape,
     frame,
     layer,
     name_rows,
     point,
+    ratio_axis,
     rule,
     tooltips,
     top_legend,
 )
 from equipoise.figures.quantity import extent, metric_name
-from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, RatioAxis, ratio_axis
 from equipoise.model.fleet import HostEffect
 from equipoise.model.quantities import Interval, counted
 from equipoise.model.result import Comparison
@@ -44,29 +45,41 @@ _COLOURS = (0, 3, 1, 2)
 _ROW_HEIGHT = 24
 
 
+class _Bar(Struct, frozen=True):
+    label: str
+    kind: str
+    ratio: float | None
+    ends: Interval
+    blocks: int | None
+
+
 def hosts(comparison: Comparison) -> alt.LayerChart | None:
     """Draw the hosts of a comparison, or nothing where fewer than two have a ratio.
 
-    Parameters
-    ----------
-    comparison
-        Ratios are of values, not of costs, where more of the metric is better.
+    Ratios are of values, not of costs, where more of the metric is better.
     """
     known = [one for one in comparison.hosts if one.ratio]
     if len(known) < 2 or comparison.fleet is None:
         return None
     drawn = _drawn(known)
     rows = list(_rows(comparison, drawn))
-    axis = ratio_axis(
-        extent([(one["of"], one["ends"]) for one in rows if one["of"] is not None]),
-        comparison.min_effect,
-    )
+    # One more host has no ratio: an end of its stretch says where that is.
+    at = [(one.ratio or next(filter(None, one.ends), None), one.ends) for one in rows]
+    axis = ratio_axis(extent([each for each in at if each[0] is not None]), comparison.min_effect)
     x = axis.position(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
-    y = name_rows("label", [row["label"] for row in rows])
-    kinds = [kind for kind in _KINDS if any(row["kind"] == kind for row in rows)]
+    y = name_rows("label", [row.label for row in rows])
+    kinds = [kind for kind in _KINDS if any(row.kind == kind for row in rows)]
     places = [_COLOURS[_KINDS.index(kind)] for kind in kinds]
     color, shape = color_and_shape("kind", kinds, places, top_legend(columns=2, labelLimit=300))
-    marks: Rows = [_mark(axis, row) for row in rows]
+    marks: Rows = [
+        {
+            "label": row.label,
+            "kind": row.kind,
+            "blocks": row.blocks,
+            **axis.places(row.ratio, row.ends),
+        }
+        for row in rows
+    ]
     points = [mark for mark in marks if mark["ratio"] is not None]
     tooltip = tooltips(("label:N", "host"), ("kind:N",), *RATIO_TOOLTIPS, ("blocks:Q",))
     return frame(
@@ -92,47 +105,21 @@ def _drawn(known: Sequence[HostEffect]) -> list[HostEffect]:
     return [one for one in known if one.place in chosen]
 
 
-def _rows(comparison: Comparison, drawn: Sequence[HostEffect]) -> Iterator[dict[str, Any]]:
+def _rows(comparison: Comparison, drawn: Sequence[HostEffect]) -> Iterator[_Bar]:
     answers = comparison.fleet
     assert answers is not None, "a comparison without answers is not drawn"
     differing = {one.host for one in answers.otherwise.hosts if one.differs}
     names = {one.host for one in comparison.hosts}
     for one in drawn:
         kind = _OTHERWISE if one.host in differing else _HOST
-        yield _row(one.host, kind, one.ratio, one.ratio_ci, one.blocks)
+        yield _Bar(one.host, kind, one.ratio, one.ratio_ci, one.blocks)
     if comparison.ratio is not None and comparison.ratio_ci != (None, None):
         label = f"{_MEAN} (all)" if _MEAN in names else _MEAN
-        yield _row(label, _MEAN, comparison.ratio, comparison.ratio_ci, comparison.blocks)
+        yield _Bar(label, _MEAN, comparison.ratio, comparison.ratio_ci, comparison.blocks)
     new = answers.new_host
     if new.unknown_because is None and new.chance is not None:
         chance = f"{_NEW} (at least {math.floor(100 * new.chance + 1e-9)} %)"
-        yield _row(chance, _NEW, None, new.ratio_ci, None)
-
-
-def _row(
-    label: str, kind: str, ratio: float | None, ends: Interval, blocks: int | None
-) -> dict[str, Any]:
-    known = ratio if ratio else next((end for end in ends if end), None)
-    return {
-        "label": label,
-        "kind": kind,
-        "ratio": ratio,
-        "ends": ends,
-        "of": known,
-        "blocks": blocks,
-    }
-
-
-def _mark(axis: RatioAxis, row: dict[str, Any]) -> dict[str, Any]:
-    low, high = row["ends"]
-    return {
-        "label": row["label"],
-        "kind": row["kind"],
-        "ratio": None if row["ratio"] is None else axis.place(row["ratio"]),
-        "low": axis.low_place(low),
-        "high": axis.high_place(high),
-        "blocks": row["blocks"],
-    }
+        yield _Bar(chance, _NEW, None, new.ratio_ci, None)
 
 
 def _notes(

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.figures.trial_values import EVERY_TRIAL, pairs_of, primary_metric
+from equipoise.figures.values import (
+    EVERY_TRIAL,
+    is_of_primitives,
+    numeric_factors,
+    pairs_of,
+    primary_metric,
+)
 from equipoise.model.history import HistoryResult
 from equipoise.model.metrics import as_values, history_of_values, inverse_interval
 from equipoise.model.primitives import PRIMITIVE_METRICS
@@ -42,17 +48,12 @@ def gallery(
 ) -> Iterator[Figure]:
     """Draw every figure that the document has the numbers for.
 
-    Parameters
-    ----------
-    sequences
-        A candidate without one gets no figure of it.
-    every_trial
-        Largest number of trials that a figure draws one by one.
+    A candidate without a sequence gets no figure of it. A figure draws at most ``every_trial``
+    trials one by one.
     """
     from equipoise.figures import primitives, ratios, scaling, variance_by_level
     from equipoise.figures.distributions import HOW_TO_READ as READ_DISTRIBUTIONS
     from equipoise.figures.distributions import distributions
-    from equipoise.figures.size_values import numeric_factors
     from equipoise.figures.time_course import HOW_TO_READ as READ_TIME_COURSE
     from equipoise.figures.time_course import time_course
 
@@ -78,17 +79,14 @@ def gallery(
     if document.fleet is not None:
         yield from fleet_figures(document)
         return
-    if primitives.are_primitives(document):
-        for reported in PRIMITIVE_METRICS:
-            rows = primitives.primitives(document, reported)
-            if rows is not None:
-                yield Figure(f"primitives_{reported}", primitives.HOW_TO_READ, rows)
+    if is_of_primitives(document):
+        for metric in PRIMITIVE_METRICS:
+            rows = primitives.primitives(document, metric)
+            yield from _drawn(f"primitives_{metric}", primitives.HOW_TO_READ, rows)
         return
     chart = distributions(document, every_trial=every_trial)
     yield Figure("distributions", READ_DISTRIBUTIONS, chart)
-    compared = ratios.ratios(document)
-    if compared is not None:
-        yield Figure("ratios", ratios.HOW_TO_READ_RATIOS, compared)
+    yield from _drawn("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
     primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
     for comparison in primary:
@@ -102,20 +100,22 @@ def gallery(
             numbers = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
             chart = ratios.shift(document, comparison, numbers)
             yield Figure("shift", ratios.HOW_TO_READ_SHIFT, chart)
-    others = ratios.other_ratios(document)
-    if others is not None:
-        yield Figure("other_ratios", ratios.HOW_TO_READ_METRICS, others)
+    yield from _drawn("other_ratios", ratios.HOW_TO_READ_METRICS, ratios.other_ratios(document))
     by_level = variance_by_level.variance_by_level(document)
-    if by_level is not None:
-        yield Figure("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
+    yield from _drawn("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
     yield Figure("time_course", READ_TIME_COURSE, time_course(document, every_trial=every_trial))
     yield from iteration_figures(document)
     for factor in numeric_factors(document, metric):
         chart = scaling.size_scaling(document, factor)
         yield Figure("size_scaling", scaling.HOW_TO_READ_SCALING, chart)
         normalised = scaling.size_normalised(document, factor)
-        if normalised is not None:
-            yield Figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
+        yield from _drawn("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
+
+
+def _drawn(name: str, how_to_read: str, chart: alt.LayerChart | None) -> Iterator[Figure]:
+    """Yield a figure unless its chart has nothing to show."""
+    if chart is not None:
+        yield Figure(name, how_to_read, chart)
 
 
 def history_figure(document: ResultDocument, result: HistoryResult) -> Figure:
@@ -131,13 +131,10 @@ def fleet_figures(document: ResultDocument) -> Iterator[Figure]:
     from equipoise.figures import ratios
     from equipoise.figures.fleet import HOW_TO_READ, hosts
 
-    compared = ratios.ratios(document)
-    if compared is not None:
-        yield Figure("ratios", ratios.HOW_TO_READ_RATIOS, compared)
+    yield from _drawn("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     for comparison in document.comparisons:
-        chart = hosts(comparison) if comparison.metric == document.primary_metric else None
-        if chart is not None:
-            yield Figure("hosts", HOW_TO_READ, chart)
+        if comparison.metric == document.primary_metric:
+            yield from _drawn("hosts", HOW_TO_READ, hosts(comparison))
 
 
 def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDocument, Sequences]:
@@ -169,6 +166,5 @@ def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
     for condition in document.conditions:
         for metric, shape in condition.iterations.items():
             chart = iterations.iterations(document, condition, metric) if shape.kind else None
-            if chart is not None:
-                name = _NO_WORD.sub("_", f"iterations {condition.name} {metric}").strip("_")
-                yield Figure(name[:_MAX_NAME], iterations.HOW_TO_READ, chart)
+            name = _NO_WORD.sub("_", f"iterations {condition.name} {metric}").strip("_")
+            yield from _drawn(name[:_MAX_NAME], iterations.HOW_TO_READ, chart)

@@ -1,37 +1,33 @@
-"""Chart of a history: its commits over the baseline, and what changed between them."""
+"""Chart of a history: its commits over the baseline, and what changed between them.
+
+The changes have named marks above the curve, in rows, so that no name meets another or a line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 from msgspec.structs import replace
 
 from equipoise.figures.building import (
+    RATIO_TOOLTIPS,
+    RatioAxis,
     Rows,
     color_and_shape,
     count_axis,
     frame,
+    labels,
     layer,
     point,
+    ratio_axis,
     rule,
     tooltips,
     top_legend,
 )
-from equipoise.figures.lanes import (
-    END,
-    HEIGHT,
-    LETTERS,
-    end_of_axis,
-    has_name,
-    lanes_of,
-    lines,
-    names,
-    stretch_for,
-)
 from equipoise.figures.quantity import extent, metric_name, rounded
-from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, RatioAxis, ratio_axis
 from equipoise.figures.theme import color_of
 from equipoise.model.history import HistoryResult, HistoryRevision, ImportedSeries
 from equipoise.model.metrics import is_time
@@ -54,15 +50,25 @@ _MEASURED = "commit over the baseline"
 _COMMIT = (("commit:N",), ("subject:N",), ("author:N",), ("date:N",))
 _NOT_BUILT_AT, _SUSPICIONS_AT = 8, 22
 """Pixels above the lower edge."""
+HEIGHT = 260
+"""Pixels of a chart with such names."""
+END = alt.value(HEIGHT)
+"""Lower edge of such a chart."""
+LETTERS = 7
+"""Letters of a commit's name beside its mark, as ``git log --oneline`` has them."""
+_LANE = 18
+"""Pixels of a row of names."""
+_MOST_LANES = 4
+_ROOM_FOR_A_NAME = 0.28
+"""Part of the axis of commits that a name takes, on a phone."""
+_GAP = 7
+"""Pixels between the centre of a mark and its line."""
 
 
 def history(result: HistoryResult) -> alt.LayerChart:
     """Draw the curve over the commits, and what changed.
 
-    Parameters
-    ----------
-    result
-        Ratios are of values, not of costs, where more of the metric is better.
+    Ratios are of values, not of costs, where more of the metric is better.
     """
     revisions = [one for one in result.revisions if one.ratio is not None]
     places = {one.commit: one.place for one in result.revisions}
@@ -177,13 +183,10 @@ def _marks(result: HistoryResult, places: Mapping[str, int]) -> Iterator[dict[st
 
 
 def _point(axis: RatioAxis, one: HistoryRevision) -> dict[str, Any]:
-    low, high = one.ratio_ci
     return {
         **_commit(one),
         "kind": _MEASURED,
-        "ratio": None if one.ratio is None else axis.place(one.ratio),
-        "low": axis.low_place(low),
-        "high": axis.high_place(high),
+        **axis.places(one.ratio, one.ratio_ci),
         "blocks": one.blocks,
         "era": one.era,
     }
@@ -217,9 +220,7 @@ def _suspicions(
 
 
 def _notes(result: HistoryResult, axis: RatioAxis, marks: Rows, suspicions: Rows) -> Iterator[str]:
-    ends = [one.ratio_ci for one in result.revisions if one.ratio is not None]
-    if any(low is None or high is None or low < axis.low or high > axis.high for low, high in ends):
-        yield "A bar that reaches the edge goes on beyond it."
+    yield from axis.edge_note(one.ratio_ci for one in result.revisions if one.ratio is not None)
     if waiting := sum(one.status == "waiting" for one in result.revisions):
         yield f"Not measured yet: {counted(waiting, 'commit')} of the curve."
     if any(one.status == "not built" for one in result.revisions):
@@ -228,3 +229,60 @@ def _notes(result: HistoryResult, axis: RatioAxis, marks: Rows, suspicions: Rows
         yield "A hollow diamond is a suspicion: a series of another tool may change there."
     if nameless := sum(not has_name(mark) for mark in marks):
         yield f"Without a name, for lack of room: {counted(nameless, 'change')}."
+
+
+def lanes_of(places: Sequence[float], length: float) -> list[int]:
+    """Return the row of each name above the curve, 0 for the topmost.
+
+    A name stands to the right of its mark, and a line goes down from the mark. So a name that
+    another one reaches stands one row below it, where its own line begins. Beyond the last row
+    there is room for the mark alone, without its name. Places are in ascending order.
+    """
+    width = _ROOM_FOR_A_NAME * length / (1.0 - _ROOM_FOR_A_NAME)
+    rows: list[int] = []
+    for place in places:
+        reached = [
+            row
+            for before, row in zip(places, rows, strict=False)
+            if place - before < width and row < _MOST_LANES
+        ]
+        rows.append(min(1 + max(reached, default=-1), _MOST_LANES))
+    return rows
+
+
+def has_name(mark: dict[str, Any]) -> bool:
+    """Return whether there is room for the name of a mark."""
+    return bool(mark["lane"] < _MOST_LANES)
+
+
+def end_of_axis(marks: Rows, last: float) -> float:
+    """Return where an axis up to ``last`` ends, so that the names of its marks have room."""
+    named = [float(mark["place"]) for mark in marks if has_name(mark)]
+    return max([last, *(place / (1.0 - _ROOM_FOR_A_NAME) for place in named)])
+
+
+def stretch_for(marks: Rows) -> float:
+    """Return by how much to stretch the vertical axis, so that the rows stand above the curve."""
+    lanes = 1 + max((mark["lane"] for mark in marks), default=-1)
+    return HEIGHT / (HEIGHT - _LANE * lanes)
+
+
+def lines(marks: Rows, draw: Callable[[Rows, Any], alt.Chart]) -> Iterator[alt.Chart]:
+    """Draw what goes down from each mark to ``END``; ``draw`` gets marks of one row and its top."""
+    for lane, members in _by_lane(marks):
+        yield draw(members, alt.value(_LANE * (lane + 0.5) + _GAP))
+
+
+def names(marks: Rows, x: alt.X, draw: Callable[[Rows, Any], alt.Chart]) -> Iterator[alt.Chart]:
+    """Draw each mark in its row and the field ``label`` beside it; draw them above all lines."""
+    for lane, members in _by_lane(marks):
+        place = alt.value(_LANE * (lane + 0.5))
+        yield draw(members, place)
+        if lane < _MOST_LANES:
+            yield from labels(members, "label:N", x=x, y=place, mark={"align": "left", "dx": 9})
+
+
+def _by_lane(marks: Rows) -> Iterator[tuple[int, Rows]]:
+    ordered = sorted(marks, key=lambda mark: mark["lane"])
+    for lane, members in itertools.groupby(ordered, key=lambda mark: mark["lane"]):
+        yield lane, list(members)

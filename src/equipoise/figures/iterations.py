@@ -49,15 +49,7 @@ class _Series(Struct, frozen=True):
 def iterations(
     document: ResultDocument, condition: ConditionResult, metric: str
 ) -> alt.LayerChart | None:
-    """Draw the first ``MOST_TRIALS`` analysed trials; ``None`` without an iteration.
-
-    Parameters
-    ----------
-    condition
-        One of the document's conditions.
-    metric
-        One of ``condition.iterations``.
-    """
+    """Draw the first ``MOST_TRIALS`` analysed trials; ``None`` without an iteration."""
     series = _series(document, condition, metric)
     trials = series[:MOST_TRIALS]
     if not trials:

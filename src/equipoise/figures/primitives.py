@@ -18,8 +18,8 @@ from equipoise.figures.building import (
     top_legend,
 )
 from equipoise.figures.quantity import Quantity, quantity_of, unit_of
-from equipoise.figures.trial_values import analysed_values
-from equipoise.model.primitives import CLASS, LATENCY, PLACEMENT, PRIMITIVE_METRICS
+from equipoise.figures.values import analysed_values
+from equipoise.model.primitives import CLASS, LATENCY, PLACEMENT
 from equipoise.model.result import ResultDocument
 
 HOW_TO_READ = (
@@ -36,19 +36,6 @@ _LABEL = (
 """Expression that labels each tick in the unit in which it reads well."""
 ROW_HEIGHT = 17
 HEAD_HEIGHT = 70
-
-
-def are_primitives(document: ResultDocument) -> bool:
-    """Return whether the document's conditions are probes that are not compared."""
-    if document.comparisons or document.imported is not None or not document.conditions:
-        return False
-    return all(
-        any(
-            metric in condition.metrics or metric in condition.unknown
-            for metric in PRIMITIVE_METRICS
-        )
-        for condition in document.conditions
-    )
 
 
 def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:

@@ -86,13 +86,7 @@ def rounded(value: float) -> float:
 
 
 def quantity_of(metric: str, groups: Sequence[Sequence[float]]) -> Quantity:
-    """Choose how to draw a metric over groups of values, one for each condition.
-
-    Parameters
-    ----------
-    groups
-        Finite values in the metric's own unit; groups may be empty.
-    """
+    """Choose how to draw a metric over groups of finite values, one for each condition."""
     filled = [np.asarray(group, dtype=np.float64) for group in groups if len(group)]
     medians = [float(np.median(group)) for group in filled]
     divisor, unit = unit_of(metric, max(medians, default=1.0))

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.figures.building import (
+    RATIO_TOOLTIPS,
     Rows,
     color_and_shape,
     count_axis,
@@ -19,14 +20,14 @@ from equipoise.figures.building import (
     layer,
     place_of,
     point,
+    ratio_axis,
     rule,
     tooltips,
     top_legend,
 )
 from equipoise.figures.quantity import extent, metric_name
-from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, ratio_axis
 from equipoise.figures.theme import color_of
-from equipoise.figures.trial_values import primary_metric
+from equipoise.figures.values import primary_metric
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison
 from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import ShiftFunction
@@ -148,11 +149,8 @@ def sequence(
 ) -> alt.LayerChart:
     """Draw the estimate and its interval after every block.
 
-    Parameters
-    ----------
-    points
-        One interval for each interim analysis, in the order of the blocks; at least one. The
-        axis follows the last two thirds of them: an early interval may be cut off.
+    ``points`` has at least one interim analysis. The axis follows the last two thirds of them: an
+    early interval may be cut off.
     """
     late = points[len(points) // 3 :]
     axis = ratio_axis(
@@ -165,9 +163,7 @@ def sequence(
     rows: Rows = [
         {
             "block": point.block,
-            "low": axis.low_place(point.low),
-            "high": axis.high_place(point.high),
-            "ratio": None if point.ratio is None else axis.place(point.ratio),
+            **axis.places(point.ratio, (point.low, point.high)),
         }
         # Evenly spaced, the last one included.
         for point in points[::-1][::step][::-1]
@@ -218,12 +214,7 @@ def shift(
     axis = ratio_axis(points[:, 1:].ravel().tolist(), comparison.min_effect)
     y = axis.position(alt.Y, f"{metric_name(comparison.metric)} against the baseline")
     rows: Rows = [
-        {
-            "share": round(share, 4),
-            "ratio": axis.place(ratio),
-            "low": axis.place(low),
-            "high": axis.place(high),
-        }
+        {"share": round(share, 4), **axis.places(ratio, (low, high))}
         for share, ratio, low, high in points.tolist()
     ]
     x = alt.X(
@@ -270,21 +261,17 @@ def _draw(
     axis = ratio_axis(
         extent([(row.comparison.ratio, row.comparison.ratio_ci) for row in shown]), min_effect
     )
-    ends = [row.comparison.ratio_ci for row in shown]
-    if any(low is None or high is None or low < axis.low or high > axis.high for low, high in ends):
-        notes = [*notes, "A bar that reaches the edge goes on beyond it."]
+    notes = [*notes, *axis.edge_note(row.comparison.ratio_ci for row in shown)]
     names = list(dict.fromkeys(row.label for row in shown))
     kinds = list(dict.fromkeys(row.kind for row in shown))
     data: Rows = [
         {
             "label": row.label,
             "kind": row.kind,
-            "ratio": None if row.comparison.ratio is None else axis.place(row.comparison.ratio),
-            "low": axis.low_place(low),
-            "high": axis.high_place(high),
             "says": row.verdict(),
+            **axis.places(row.comparison.ratio, row.comparison.ratio_ci),
         }
-        for row, (low, high) in zip(shown, ends, strict=True)
+        for row in shown
     ]
     x = axis.position(alt.X, subject)
     y = alt.Y("label:N", sort=None, scale=alt.Scale(domain=names), axis=None)

@@ -19,15 +19,15 @@ from equipoise.figures.building import (
     tooltips,
 )
 from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
-from equipoise.figures.size_values import (
+from equipoise.figures.values import (
     Measurement,
     law_sentence,
     measured_sizes,
     numeric_factors,
     other_levels,
+    primary_metric,
     scaling_laws,
 )
-from equipoise.figures.trial_values import primary_metric
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
 from equipoise.stats.scaling import SIMPLE_EXPONENTS, ScalingLaw, describe_law

@@ -12,7 +12,7 @@ import altair as alt
 from equipoise.figures.balance import LARGE_DIFFERENCE
 from equipoise.figures.building import Rows, frame, layer, linear, rule, tooltips
 from equipoise.figures.theme import color_of
-from equipoise.figures.trial_values import EVERY_TRIAL
+from equipoise.figures.values import EVERY_TRIAL
 
 HOW_TO_READ_BALANCE = (
     "The difference between treated and controls in each covariate, in percent of the standard "
@@ -38,13 +38,8 @@ def search_balance(
 ) -> alt.LayerChart:
     """Draw each covariate's standardized difference, without its sign, over the generations.
 
-    Parameters
-    ----------
-    before
-        In percent, one for each variable.
-    along
-        Generations in their order, each with the differences by its best weights; the last ones
-        are those after the search. A note names the covariates that are not finite.
+    Differences are in percent. ``along`` has the generations in their order, each with the
+    differences by its best weights; the last ones are those after the search.
     """
     stages = [(BEFORE, before), *along]
     rows: Rows = [
@@ -104,15 +99,8 @@ def search_balance(
 def search_values(rows: Rows, *, peak: int, value: str = "value") -> alt.LayerChart:
     """Draw the best and the median value over the generations.
 
-    Parameters
-    ----------
-    rows
-        One for each generation: "generation", "best", "median", "evaluations". A note counts the
-        values that are not finite.
-    peak
-        The generation of the last improvement.
-    value
-        Title of the axis: what the search optimises.
+    Each row has "generation", "best", "median" and "evaluations" of one; ``peak`` is the generation
+    of the last improvement, ``value`` the title of the axis.
     """
     best = [row for row in rows if math.isfinite(row["best"])]
     median = [row for row in rows if math.isfinite(row["median"])]

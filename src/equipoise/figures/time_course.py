@@ -23,7 +23,7 @@ from equipoise.figures.building import (
     tooltips,
 )
 from equipoise.figures.quantity import Quantity, quantity_of
-from equipoise.figures.trial_values import (
+from equipoise.figures.values import (
     EVERY_TRIAL,
     analysed_values,
     known_values,
@@ -48,10 +48,7 @@ _MOST_LINE_POINTS = 400
 def time_course(document: ResultDocument, *, every_trial: int = EVERY_TRIAL) -> alt.LayerChart:
     """Draw every finished trial over the order in which they ran.
 
-    Parameters
-    ----------
-    every_trial
-        Largest number of trials drawn one by one; bands from smallest to largest replace more.
+    Bands from smallest to largest replace more than ``every_trial`` trials.
     """
     metric = primary_metric(document)
     values = analysed_values(document, metric)

@@ -5,6 +5,8 @@ Field names and their order are the outward form ``equipoise.observed/2`` of ``o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 from equipoise.model.record import CampaignWarning
@@ -276,3 +278,13 @@ class ObservationResult(Struct, frozen=True):
     strata: Strata | None
     """``None`` if all rows were matched together."""
     warnings: tuple[CampaignWarning, ...]
+
+    @property
+    def effects(self) -> Iterator[tuple[str, str, Effect | Period | Placebo]]:
+        """Name and kind of every effect, and the effect, as a reader meets them."""
+        yield "naive", "naive", self.naive
+        if self.matched is not None:
+            yield "comparable", "comparable", self.matched.effect
+        yield from ((f"from {one.begins}", "by time", one) for one in self.periods)
+        for one in self.placebos:
+            yield f"placebo {one.kind} {one.name}", "placebo", one

@@ -7,14 +7,14 @@ the ``forms`` of a part, never by a renderer.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.model.host import Disturbance
+from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ ALIKE_SHOWN = 3
 
 Number = str | float | None
 """Value of a cell in the table of numbers (CSV)."""
+NumberRow = dict[str, Number]
 
 
 class Styled(Struct, frozen=True):
@@ -84,12 +85,32 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
+Kind = Literal["name", "number", "label", "words"]
+"""``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines."""
+
+
 class Column(Struct, frozen=True):
     """Heading of a column and how its cells are set."""
 
     heading: str
-    kind: Literal["name", "number", "label", "words"] = "label"
-    """``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines."""
+    kind: Kind = "label"
+
+
+def headed(rows: Iterable[Mapping[str, Cell]]) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
+    """Return the columns and the rows of a table from rows that name the heading of each cell.
+
+    A heading ends in ``:name``, ``:number`` or ``:words`` where its cells are no labels. The
+    longest row has all headings: a row of one cell is a heading for the rows below it.
+    """
+    cells = list(rows)
+    columns = (heading.rpartition(":") for heading in max(cells, key=len, default={}))
+    return (
+        tuple(Column(name, _KINDS[kind]) if at else Column(kind) for name, at, kind in columns),
+        tuple(tuple(row.values()) for row in cells),
+    )
+
+
+_KINDS: Mapping[str, Kind] = {"name": "name", "number": "number", "words": "words"}
 
 
 class Table(Struct, frozen=True):
@@ -319,9 +340,16 @@ class Document(Struct, frozen=True):
     title: str
     """The answer, or what was asked, in a few words."""
     parts: tuple[Part, ...]
-    numbers: tuple[dict[str, Number], ...] = field(default=())
+    numbers: tuple[NumberRow, ...] = field(default=())
     """The same for other programs, a row each; a key that a row lacks is unknown there."""
     origin: Origin | None = None
+
+
+def computation_parts(method: Iterable[str], command: str) -> Iterator[Part]:
+    """Build how a result was computed, and the command that computes it again if there is one."""
+    yield Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN)
+    if command:
+        yield Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN)
 
 
 def parts_in(parts: Iterable[Part], form: Form) -> tuple[Part, ...]:
@@ -346,9 +374,21 @@ def answer_of(document: Document) -> Answer:
     return next(part for part in document.parts if isinstance(part, Answer))
 
 
-def finite(value: float | None) -> float | None:
-    """Return a number for a table of numbers; ``None`` for what is not a number."""
-    return None if value is None or math.isnan(value) else value
+def fields_of(part: object, *names: str) -> NumberRow:
+    """Return fields of a part of a result as numbers; what it does not have is unknown."""
+    return {name: getattr(part, name, None) for name in names}
+
+
+def with_interval(name: str, value: float | None, interval: Interval | None) -> NumberRow:
+    """Return a value and the ends of its interval under a name, ``_low`` and ``_high``."""
+    low, high = interval or (None, None)
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
+
+
+def ratio_numbers(part: Any) -> NumberRow:
+    """Return a ratio with its interval and its level as numbers; all unknown without a part."""
+    ratio, interval = getattr(part, "ratio", None), getattr(part, "ratio_ci", None)
+    return {**with_interval("ratio", ratio, interval), **fields_of(part, "level")}
 
 
 def _flat(parts: Iterable[Part]) -> Iterator[Part]:

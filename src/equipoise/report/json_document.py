@@ -42,6 +42,12 @@ MOST_BYTES = 1024 * 1024 * 1024
 _HINT = "name a file that `equipoise … --json FILE` wrote"
 _MOST_MIN_EFFECT = 1000.0
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_SCHEMAS: dict[type, str] = {
+    ResultDocument: SCHEMA,
+    PooledCampaigns: POOLED_SCHEMA,
+    ObservationResult: OBSERVED_SCHEMA,
+    SeriesResult: SERIES_SCHEMA,
+}
 
 
 def encode(document: ResultDocument | PooledCampaigns | ObservationResult | SeriesResult) -> bytes:
@@ -112,31 +118,13 @@ def read_document(path: Path) -> ResultDocument:
     return document
 
 
-def schema() -> dict[str, Any]:
-    """Make the JSON Schema of the result document from the data classes.
+def schema(kind: type = ResultDocument) -> dict[str, Any]:
+    """Make the JSON Schema of a kind of document from its data classes.
 
     Every field is there in every document. A number may be null, where it is infinite:
     a median over trials of which most timed out.
     """
-    return _schema_of(ResultDocument, SCHEMA)
-
-
-def pooled_schema() -> dict[str, Any]:
-    """Make the JSON Schema of pooled campaigns, likewise."""
-    return _schema_of(PooledCampaigns, POOLED_SCHEMA)
-
-
-def observed_schema() -> dict[str, Any]:
-    """Make the JSON Schema of what was found in a log, likewise."""
-    return _schema_of(ObservationResult, OBSERVED_SCHEMA)
-
-
-def series_schema() -> dict[str, Any]:
-    """Make the JSON Schema of imported series, likewise."""
-    return _schema_of(SeriesResult, SERIES_SCHEMA)
-
-
-def _schema_of(kind: type, name: str) -> dict[str, Any]:
+    name = _SCHEMAS[kind]
     generated = _as_written(msgspec.json.schema(kind))
     generated["$defs"][kind.__name__]["properties"]["schema"] = {"const": name}
     return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}

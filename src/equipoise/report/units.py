@@ -48,10 +48,8 @@ def estimate_and_interval(
 ) -> tuple[str, str]:
     """Return an estimate and its interval in one unit.
 
-    Parameters
-    ----------
-    unknown, unlimited
-        What stands for an estimate that is not known, and for an interval without any end.
+    ``unknown`` stands for an estimate that is not known, ``unlimited`` for an interval that has
+    no end.
     """
     estimate, *ends = in_one_unit(ratio, *interval)
     known = interval != (None, None)
@@ -61,10 +59,8 @@ def estimate_and_interval(
 def with_coverage(interval: str, level: float, alpha: float, kind: str = "interval") -> str:
     """Return an interval with its coverage, as people read one.
 
-    Parameters
-    ----------
-    level, alpha
-        1 minus the coverage of the interval by itself, and of all that share alpha with it.
+    1 minus ``level`` is the coverage of the interval by itself, 1 minus ``alpha`` that of all that
+    share alpha with it.
     """
     if is_shared(level, alpha):
         return f"{kind} {interval} ({percentage(1.0 - alpha)} over the comparisons reported)"
@@ -101,10 +97,7 @@ def change_text(ratio: float | None, unknown: str) -> str:
 def interval_text(interval: Interval, unlimited: str = "unlimited to unlimited") -> str:
     """Return an interval of ratios, both ends in one unit: ``+1.20 % to +5.03 %``.
 
-    Parameters
-    ----------
-    unlimited
-        What stands for an interval without any end.
+    ``unlimited`` stands for an interval without any end.
     """
     return unlimited if interval == (None, None) else " to ".join(in_one_unit(*interval))
 

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.figures.quantity import unit_of
-from equipoise.figures.trial_values import analysed_values, known_values
+from equipoise.figures.values import analysed_values, known_values
 from equipoise.model.quantities import Interval
 from equipoise.model.result import (
     Comparison,

@@ -2,11 +2,8 @@
 
 result: a campaign of any kind, from the parts that the next files build.
 origin: the question, the command, the time and the machine.
-claims: the answer, and one claim for each comparison.
-typical: one condition that is compared with nothing.
-ranking: which condition is the fastest, and what is certain.
-conditions: tables with a row for each condition, also of a study in groups.
-primitives: rows of operating system primitives.
+claims: the answer, a claim for each comparison, the ranking, and one condition alone.
+conditions: tables with a row for each condition, also of a study in groups and of primitives.
 shape: modes, changes of state, drift, iterations, and the variance by level.
 why: where the extra time goes, what interventions closed, and sources of chance.
 reference: a result against a reference result.
@@ -14,7 +11,7 @@ pooled: several campaigns of the same commands.
 fleet: the mean over hosts, each host, and the questions that they answer.
 runs: campaigns of a ledger, a line each.
 gate: the outcome of a gate.
-bisection: culprits, the commits that are left, and the search.
+bisection: culprits, the commits that are left, and the search, also of several benchmarks.
 history: what changed over the commits, the curve, and its campaigns.
 series: what another tool measured of each commit, and suspicions.
 host: what disturbs measurements on a host, and its certificate.

@@ -1,10 +1,13 @@
-"""A bisection: the culprits, the commits that are left, the gap and what the search cost."""
+"""A bisection: the culprits, the commits that are left, the gap and what the search cost.
+
+One of several benchmarks has a row for each, and each search in a section of its own.
+"""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -20,9 +23,9 @@ from equipoise.model.bisection import (
 )
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import short_name
-from equipoise.model.quantities import Interval, counted
+from equipoise.model.quantities import Interval, counted, joined
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.claims import failures_of, strip_of
+from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.document import (
     MOST_CLAIMS,
     PAGE,
@@ -30,18 +33,20 @@ from equipoise.report.document import (
     UNKNOWN,
     WRITTEN,
     Answer,
+    Cell,
     Claim,
-    Column,
     Command,
     Facts,
     Listing,
-    Number,
+    NumberRow,
     Paragraph,
     Part,
-    Row,
     Section,
     Styled,
     Table,
+    fields_of,
+    headed,
+    ratio_numbers,
 )
 from equipoise.report.units import (
     estimate_and_interval,
@@ -50,77 +55,138 @@ from equipoise.report.units import (
     waiting_time,
 )
 
-MOST_ROWS = 20
+_MOST_COMMITS = 20
 """Number of rows of commits that a terminal shows."""
+MOST_BENCHMARKS = 40
+"""Number of rows of benchmarks that a terminal shows."""
 _MOST_STAGES = 6
 """Number of steps in which a sentence tells how the search narrowed."""
 _TAB = 4
 """Columns of a tab, which no form could show as it is."""
 _MOST_FUNCTIONS = 6
 """Number of functions that a sentence names."""
-_COLUMNS = (
-    Column("commit"),
-    Column("subject", "name"),
-    Column("author"),
-    Column("date"),
-    Column("e-value against", "number"),
-    Column("trials", "number"),
-    Column("status"),
-)
-
 _ENDS = re.compile(r"^equipoise bisect --good \S+( --bad \S+)?")
 """Begin of every line that runs a bisection again."""
 
 
-def bisection_answer(document: ResultDocument, bisect: BisectResult) -> Answer:
+def answer(document: ResultDocument) -> Answer:
     """Build what a reader sees first: the culprits, or the set of commits that is left."""
-    failures = failures_of(document)
-    claims = culprit_claims(document, bisect)
-    title, lines = bisect.summary, tuple(_gap_lines(document, bisect))
-    if failures:
-        title = f"The search ended early: {failures[-1].summary}"
-        hints = tuple(f"hint: {one.hint}" for one in failures if one.hint)
-        lines = (*hints, bisect.summary, *lines)
-    elif bisect.verdict == "culprit":
-        # The claim is the answer itself.
-        title, lines = "", ()
-        remarks = (*_gap_lines(document, bisect), *claims[0].remarks)
-        claims = (replace(claims[0], text=bisect.summary, remarks=remarks), *claims[1:])
-    return Answer(
-        title=title,
-        lines=lines,
-        claims=claims[:MOST_CLAIMS],
-        warnings=len(document.warnings) - len(failures),
+    claims = [one for search in document.searches for one in culprit_claims(document, search)]
+    if document.bisect is None:
+        title = suite_sentence(document.bisects)
+        answer = Answer(title=title, claims=tuple(claims[:MOST_CLAIMS]))
+        return with_failures(document, answer, "The searches")
+    bisect = document.bisect
+    gap = gap_text(document, bisect, bisect.gap)
+    lines: tuple[str, ...] = (
+        f"The gap between {bisect.good.label} and {bisect.bad.label}: {gap}.",
     )
+    title = bisect.summary
+    if bisect.verdict == "culprit" and not failures_of(document):
+        # The claim is the answer itself.
+        claims[0] = replace(claims[0], text=title, remarks=(*lines, *claims[0].remarks))
+        title, lines = "", ()
+    answer = Answer(title=title, lines=lines, claims=tuple(claims[:MOST_CLAIMS]))
+    return with_failures(document, answer, "The search")
 
 
-def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[Part]:
+def parts(document: ResultDocument) -> Iterator[Part]:
     """Build what stands below the answer: commits, gaps, course and cost of the search."""
+    bisect = document.bisect
+    if bisect is None:
+        yield from _suite_parts(document)
+        return
     # Without a gap, nothing is known of any commit between.
     if bisect.margin is not None:
-        yield Section("Commits", tuple(commit_parts(bisect, bisect.alpha)))
-    yield from branch_sections(bisect)
-    facts = tuple(_facts(document, bisect))
-    yield Facts(facts, forms=SCREEN)
-    yield Section("Cost, and what is left over", (Facts(facts),), forms=WRITTEN)
-    if bisect.verdict in ("set", "undecided") or bisect.blocks_to_go is not None:
-        # A budget that is used up is granted again.
+        yield Section("Commits", tuple(_commit_parts(bisect, bisect.alpha)))
+    yield from _branch_sections(bisect)
+    facts = [*_left_over_facts(document, bisect), ("Cost", _cost(bisect))]
+    if bisect.blocks_to_go is not None:
+        facts.append(("Expected rest", f"about {2 * bisect.blocks_to_go} more trials"))
+    yield Facts(tuple(facts), forms=SCREEN)
+    yield Section("Cost, and what is left over", (Facts(tuple(facts)),), forms=WRITTEN)
+    yield from _resumption(document)
+    yield _every_commit(bisect)
+
+
+def _suite_parts(document: ResultDocument) -> Iterator[Part]:
+    """Build a row for each benchmark, the cost, and each search in a section of its own."""
+    searches = document.bisects
+    first = searches[0]
+    yield Table(
+        *headed(_benchmark_row(document, one) for one in searches),
+        label="Benchmarks",
+        most_rows=MOST_BENCHMARKS,
+        notes=(
+            f"With {100.0 * (1.0 - first.alpha):g} % certainty, every commit that is named for any "
+            "benchmark changed it.",
+        ),
+    )
+    trials = sum(one.analysed for one in document.trials)
+    cost = f"{counted(trials, 'trial')} of {counted(first.builds, 'commit')}"
+    yield Facts((("Cost", f"{cost} in {waiting_time(first.seconds)}"),))
+    yield from _resumption(document)
+    for search in searches:
+        # Without a gap, nothing is known of any commit between.
+        if search.margin is not None:
+            parts: list[Part] = [*_commit_parts(search, search.alpha), *_branch_sections(search)]
+            if facts := tuple(_left_over_facts(document, search)):
+                parts.append(Facts(facts))
+            parts.append(_every_commit(search))
+            yield Section(search.benchmark, tuple(parts), folded=True, forms=WRITTEN)
+
+
+def _resumption(document: ResultDocument) -> Iterator[Command]:
+    """Yield how to go on where something is left: a budget that is used up is granted again."""
+    if any(one.verdict in ("set", "undecided") or one.blocks_to_go for one in document.searches):
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
-    yield every_commit(bisect)
 
 
-def branch_sections(bisect: BisectResult) -> Iterator[Section]:
+def suite_sentence(searches: Sequence[BisectResult]) -> str:
+    """Return which commits made a difference to which benchmarks."""
+    changed: dict[str, list[str]] = {}
+    for place in range(len(searches[0].candidates)):
+        for search in searches:
+            culprits = {one.commit for one in search.culprits}
+            if search.candidates[place].commit in culprits:
+                commit = short_name(search.candidates[place].commit)
+                changed.setdefault(commit, []).append(search.benchmark)
+    if not changed:
+        return f"No commit is named for any of {len(searches)} benchmarks."
+    clauses = [f"{commit} changed {joined(names)}" for commit, names in changed.items()]
+    count = sum(bool(search.culprits) for search in searches)
+    return f"A culprit is named for {count} of {len(searches)} benchmarks: {'; '.join(clauses)}."
+
+
+def _benchmark_row(document: ResultDocument, search: BisectResult) -> Mapping[str, Cell]:
+    commits = UNKNOWN
+    if search.culprits:
+        commits = joined([short_name(one.commit) for one in search.culprits])
+    elif search.verdict == "set":
+        names = [short_name(one.commit) for one in search.candidates if one.status == "left"]
+        commits = names[0] if len(names) == 1 else f"{len(names)} left: {names[0]} to {names[-1]}"
+    return {
+        "benchmark:name": search.benchmark,
+        "metric": metric_name(search.metric),
+        "gap": gap_text(document, search, search.gap),
+        "verdict": Styled(search.verdict, "strong" if search.culprits else ""),
+        "commits": commits,
+        "trials:number": str(search.trials),
+    }
+
+
+def _branch_sections(bisect: BisectResult) -> Iterator[Section]:
     """Build the commits of each branch that was searched."""
     for branch in bisect.branches:
         if branch.margin is not None:
             title = f"The branch of {short_name(branch.merge)}"
-            yield Section(title, tuple(commit_parts(branch, bisect.alpha)))
+            yield Section(title, tuple(_commit_parts(branch, bisect.alpha)))
 
 
-def every_commit(bisect: BisectResult) -> Section:
+def _every_commit(bisect: BisectResult) -> Section:
     """Build the table of every commit of a search, folded."""
     candidates = _candidates(bisect)
-    table = Table(_COLUMNS, tuple(map(_row, candidates)), label="Every commit")
+    table = Table(*headed(map(_row, candidates)), label="Every commit")
     return Section(f"Every commit ({len(candidates)})", (table,), folded=True, forms=PAGE)
 
 
@@ -164,33 +230,21 @@ def _where_changed(explained: ExplainedCulprit) -> str:
     return f" The diff changes none of them by name{cut}: what it changed elsewhere acts there."
 
 
-def bisection_numbers(
-    document: ResultDocument, bisect: BisectResult
-) -> Iterator[dict[str, Number]]:
+def numbers(document: ResultDocument, bisect: BisectResult) -> Iterator[NumberRow]:
     """Yield a row for each commit after the good one, then for those of branches."""
     in_branches = (culprit for branch in bisect.branches for culprit in branch.culprits)
     culprits = {one.commit: one for one in (*bisect.culprits, *in_branches)}
     for one in _candidates(bisect):
         culprit = culprits.get(one.commit)
-        low, high = (None, None) if culprit is None else culprit.ratio_ci
         yield {
             "run": document.run.id,
             "study": document.run.study,
             "benchmark": bisect.benchmark,
-            "commit": one.commit,
-            "subject": one.subject,
-            "author": one.author,
-            "date": one.date,
-            "status": one.status,
+            **fields_of(one, "commit", "subject", "author", "date", "status"),
             "not_built": str(one.not_built).lower(),
-            "e_value": one.e_value,
-            "excluded_at": one.excluded_at,
-            "trials": one.trials,
+            **fields_of(one, "e_value", "excluded_at", "trials"),
             "metric": bisect.metric,
-            "ratio": None if culprit is None else culprit.ratio,
-            "ratio_low": low,
-            "ratio_high": high,
-            "level": None if culprit is None else culprit.level,
+            **ratio_numbers(culprit),
             "step_e_value": None if culprit is None else culprit.e_value,
         }
 
@@ -198,9 +252,9 @@ def bisection_numbers(
 def culprit_claims(document: ResultDocument, bisect: BisectResult) -> tuple[Claim, ...]:
     """Build the claim of each commit that made a difference, those of branches last."""
     return (
-        *(_claim(document, bisect, one) for one in bisect.culprits),
+        *(_claim(document, bisect, one, "the gap") for one in bisect.culprits),
         *(
-            _claim(document, bisect, one, of_branch=True)
+            _claim(document, bisect, one, "the gap of its branch")
             for branch in bisect.branches
             for one in branch.culprits
         ),
@@ -213,13 +267,11 @@ def _candidates(bisect: BisectResult) -> tuple[BisectCommit, ...]:
     return (*bisect.candidates, *in_branches)
 
 
-def _claim(
-    document: ResultDocument, bisect: BisectResult, culprit: Culprit, *, of_branch: bool = False
-) -> Claim:
+def _claim(document: ResultDocument, bisect: BisectResult, culprit: Culprit, gap: str) -> Claim:
     ratio, interval = _of_values(document, bisect, culprit.ratio, culprit.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     by_itself = f"e-value {significant(culprit.e_value)} that it makes a difference by itself"
-    explains = _explains(culprit, "the gap of its branch" if of_branch else "the gap")
+    explains = _explains(culprit, gap)
     when = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
     facts = [("Subject", culprit.subject), ("Author and date", when), ("Evidence", by_itself)]
     if explains:
@@ -281,12 +333,6 @@ def _of_values(
     return 1.0 / ratio if ratio else None, inverse_interval(interval)
 
 
-def _gap_lines(document: ResultDocument, bisect: BisectResult) -> Iterator[str]:
-    gap = gap_text(document, bisect, bisect.gap)
-    good, bad = bisect.good.label, bisect.bad.label
-    yield f"The gap between {good} and {bad}: {gap}."
-
-
 def gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) -> str:
     """Return a gap with its interval: ``+5.10 % (98 % interval +4.60 % to +5.60 %)``."""
     ratio, interval = _of_values(document, bisect, gap.ratio, gap.ratio_ci)
@@ -296,9 +342,9 @@ def gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) -> 
     return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
 
 
-def commit_parts(bisect: BisectResult | BisectBranch, alpha: float) -> Iterator[Part]:
+def _commit_parts(bisect: BisectResult | BisectBranch, alpha: float) -> Iterator[Part]:
     """Build the commits that are left and the culprits, oldest first, and what is promised."""
-    rows: list[Row] = []
+    rows: list[Mapping[str, Cell]] = []
     for is_excluded, group in itertools.groupby(
         bisect.candidates, key=lambda one: one.status == "excluded"
     ):
@@ -306,34 +352,38 @@ def commit_parts(bisect: BisectResult | BisectBranch, alpha: float) -> Iterator[
         if not is_excluded:
             rows += map(_row, members)
             continue
-        of_them = counted(len(members), "commit")
-        ends = f"{short_name(members[0].commit)} to {short_name(members[-1].commit)}"
-        which = short_name(members[0].commit) if len(members) == 1 else ends
-        rows.append((Styled(of_them, "dim"), Styled(f"excluded: {which}", "dim"), *[""] * 5))
+        first, last = short_name(members[0].commit), short_name(members[-1].commit)
+        which = first if len(members) == 1 else f"{first} to {last}"
+        rows.append(
+            {
+                **dict.fromkeys(_row(members[0]), ""),
+                "commit": Styled(counted(len(members), "commit"), "dim"),
+                "subject:name": Styled(f"excluded: {which}", "dim"),
+            }
+        )
     yield Table(
-        _COLUMNS,
-        tuple(rows),
+        *headed(rows),
         label="Commits, the oldest first",
-        most_rows=MOST_ROWS,
+        most_rows=_MOST_COMMITS,
         notes=tuple(_promises(bisect, alpha)),
     )
     if course := _course(bisect):
         yield Paragraph(course)
 
 
-def _row(one: BisectCommit) -> Row:
+def _row(one: BisectCommit) -> Mapping[str, Cell]:
     status: str = one.status
     if one.not_built:
         status = "not built" if status == "left" else f"{status}, not built"
-    return (
-        short_name(one.commit),
-        one.subject,
-        one.author,
-        one.date[:10],
-        UNKNOWN if one.e_value is None else significant(one.e_value),
-        str(one.trials),
-        Styled(status, "strong" if one.status == "culprit" else ""),
-    )
+    return {
+        "commit": short_name(one.commit),
+        "subject:name": one.subject,
+        "author": one.author,
+        "date": one.date[:10],
+        "e-value against:number": UNKNOWN if one.e_value is None else significant(one.e_value),
+        "trials:number": str(one.trials),
+        "status": Styled(status, "strong" if one.status == "culprit" else ""),
+    }
 
 
 def _promises(bisect: BisectResult | BisectBranch, alpha: float) -> Iterator[str]:
@@ -368,18 +418,7 @@ def _course(bisect: BisectResult | BisectBranch) -> str:
     return f"Commits left: {'; '.join((str(count), *after))}."
 
 
-def _facts(
-    document: ResultDocument, bisect: BisectResult
-) -> Iterator[tuple[str, str | tuple[str, ...]]]:
-    yield from left_over_facts(document, bisect)
-    yield "Cost", _cost(bisect)
-    if bisect.blocks_to_go is not None:
-        yield "Expected rest", f"about {2 * bisect.blocks_to_go} more trials"
-
-
-def left_over_facts(
-    document: ResultDocument, bisect: BisectResult
-) -> Iterator[tuple[str, str | tuple[str, ...]]]:
+def _left_over_facts(document: ResultDocument, bisect: BisectResult) -> Iterator[tuple[str, str]]:
     """Yield the gap of each branch, and what is left of gaps around the culprits."""
     for branch in bisect.branches:
         named = f"Gap of the branch of {short_name(branch.merge)}"

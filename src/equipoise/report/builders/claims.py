@@ -1,45 +1,74 @@
-"""The answer of a campaign: one sentence, and one claim for each comparison."""
+"""The answer of a campaign: one sentence, a claim for each comparison, and the ranking.
+
+Of one condition that is compared with nothing, the answer is how it is distributed.
+"""
 
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
+from equipoise.design.command_line import after_options, shell_line_with_placeholders
 from equipoise.figures.quantity import metric_name
+from equipoise.figures.values import is_of_primitives
 from equipoise.model.metrics import is_time, verdict_word
+from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import Interval
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
+    ConditionResult,
     ImportedResult,
+    RankedCondition,
+    Ranking,
     ResultDocument,
     SampleComparison,
 )
 from equipoise.report.builders.conditions import (
     equivalence_text,
+    primitives_sentence,
+    primitives_tiles,
     shown_comparison,
     shown_verdict,
 )
-from equipoise.report.builders.primitives import (
-    is_of_primitives,
-    primitives_sentence,
-    primitives_tiles,
-)
-from equipoise.report.builders.ranking import ranking_of_all
 from equipoise.report.builders.reference import (
     largest_changes,
     reference_answer,
     reference_title,
 )
-from equipoise.report.builders.shape import level_facts
-from equipoise.report.builders.typical import typical_lines
+from equipoise.report.builders.shape import level_facts, modes_sentence
 from equipoise.report.builders.why import because_sentence
-from equipoise.report.document import MOST_CLAIMS, Answer, Claim, Strip
+from equipoise.report.document import (
+    ALIKE_SHOWN,
+    MOST_CLAIMS,
+    SCREEN,
+    UNKNOWN,
+    WRITTEN,
+    Answer,
+    Bullets,
+    Cell,
+    Claim,
+    Command,
+    Paragraph,
+    Part,
+    Section,
+    Strip,
+    Styled,
+    Table,
+    headed,
+)
 from equipoise.report.units import (
+    byte_count,
     capitalized,
+    change_text,
+    duration,
     estimate_and_interval,
     in_one_unit,
+    metric_formatter,
     percent_change,
     percentage,
     ratio_interval,
@@ -50,6 +79,9 @@ from equipoise.report.units import (
 OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
 """Verdicts in the words of their metrics, in the order in which they are counted."""
 NO_VERDICT = "imported"
+OTHER = "OTHER COMMAND"
+"""Stands for the command to compare with."""
+_NAMES_SHOWN = 4
 _MARGIN = 0.12
 _LEAST_HALF_SPAN = 0.002
 _ROOM_FOR_A_WORD = 35.0
@@ -74,21 +106,28 @@ def campaign_answer(document: ResultDocument) -> Answer:
     """Build what a reader sees first."""
     primary = primary_comparisons(document)
     claims = claims_of(document)
-    title, lines = _title(document, primary, claims)
+    # Of one that failed, a verdict of the blocks before stands below the reason, as a claim.
+    title, lines = ("", ()) if failures_of(document) else _title(document, primary, claims)
     has_room = len(claims) <= MOST_CLAIMS and not no_difference(document, primary)
-    failures = failures_of(document)
-    if failures:
-        # A verdict of the blocks before stands below it, as a claim.
-        lines = tuple(f"hint: {one.hint}" for one in failures if one.hint)
-        title = f"The campaign ended early: {failures[-1].summary}"
     of_primitives = is_of_primitives(document) and document.against is None
-    return Answer(
+    answer = Answer(
         title=title,
         lines=lines,
         claims=claims if has_room else (),
         tiles=tuple(primitives_tiles(document)) if of_primitives else (),
-        warnings=len(document.warnings) - len(failures),
     )
+    return with_failures(document, answer, "The campaign")
+
+
+def with_failures(document: ResultDocument, answer: Answer, what: str) -> Answer:
+    """Put before an answer why its campaign failed, and count the other warnings."""
+    failures = failures_of(document)
+    answer = replace(answer, warnings=len(document.warnings) - len(failures))
+    if not failures:
+        return answer
+    hints = (f"hint: {one.hint}" for one in failures if one.hint)
+    lines = (*hints, *filter(None, (answer.title, *answer.lines)))
+    return replace(answer, title=f"{what} ended early: {failures[-1].summary}", lines=lines)
 
 
 def no_difference(document: ResultDocument, primary: Sequence[Comparison]) -> str:
@@ -363,13 +402,7 @@ def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> C
 
 
 def imported_effect(comparison: SampleComparison, unknown: str, missing: str) -> tuple[str, str]:
-    """Return the estimate of imported trials, and its interval with its method.
-
-    Parameters
-    ----------
-    unknown, missing
-        What stands for an estimate that is not known, and for an interval.
-    """
+    """Return the estimate of imported trials or ``unknown``, and its interval or ``missing``."""
     estimate, ends = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=unknown, unlimited=""
     )
@@ -380,3 +413,124 @@ def imported_effect(comparison: SampleComparison, unknown: str, missing: str) ->
 
 def _ordinary_interval(comparison: SampleComparison) -> str:
     return f"ordinary {percentage(1.0 - comparison.level)} interval"
+
+
+def ranking_of_all(document: ResultDocument) -> Ranking | None:
+    """Return the ranking that is the answer, since it has every condition; or ``None``."""
+    rankings, findings = document.ranking, document.findings
+    if len(rankings) != 1 or (findings is not None and findings.answer):
+        return None
+    is_of_all = len(rankings[0].conditions) == len(document.conditions)
+    return rankings[0] if is_of_all else None
+
+
+def ranking_parts(document: ResultDocument) -> Iterator[Part]:
+    """Build a sentence for each ranking, and the table of all; nothing where none was asked.
+
+    The sentence of a ranking of all conditions is the answer, and stands there.
+    """
+    rankings = document.ranking
+    if not rankings:
+        return
+    summaries: tuple[str, ...] = ()
+    if ranking_of_all(document) is None:
+        summaries = tuple(one.summary for one in rankings)
+        yield Bullets(summaries, most_items=ALIKE_SHOWN, forms=SCREEN)
+    alpha = f"{100 * rankings[0].alpha:g} %"
+    note = (
+        "Claims among candidates are a family of their own beside the comparisons with the "
+        f"baseline: of each family at most {alpha} are expected to be false. The fastest condition "
+        f"is missing among the first places in at most {alpha} of campaigns."
+    )
+    sentences = map(Paragraph, summaries[:ALIKE_SHOWN])
+    table = Table(*headed(_rows(document)), label="Ranking", notes=(note,))
+    yield Section("Ranking", (*sentences, table), forms=WRITTEN)
+
+
+def _rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
+    for ranking in document.ranking:
+        if ranking.stratum:
+            levels = (f"{factor} {level}" for factor, level in ranking.stratum.items())
+            yield {"": Styled(", ".join(levels), "strong")}
+        for one in ranking.conditions:
+            is_baseline = one.name == ranking.baseline
+            yield {
+                "Place:number": _place(one, len(ranking.conditions)),
+                "Condition:name": one.name,
+                "Against baseline:number": "baseline" if is_baseline else _change(document, one),
+                "Certainly slower than:words": _names(one.slower_than),
+                "Tied with:words": _names(one.tied_with),
+                "Order open to:words": _names(one.undecided),
+            }
+
+
+def _change(document: ResultDocument, one: RankedCondition) -> str:
+    ratio = one.ratio
+    if ratio and document.primary_metric in document.more_is_better:
+        ratio = 1.0 / ratio
+    return change_text(ratio, UNKNOWN)
+
+
+def _place(one: RankedCondition, members: int) -> str:
+    """Return the places that a condition may have: ``1`` or ``2 to 4``."""
+    first = 1 + len(one.slower_than)
+    if first == 1 and not one.may_be_fastest:
+        first = 2
+    last = max(first, members - len(one.faster_than))
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def _names(names: Sequence[str]) -> str:
+    if len(names) > _NAMES_SHOWN:
+        return f"{', '.join(names[:_NAMES_SHOWN])} and {len(names) - _NAMES_SHOWN} more"
+    return ", ".join(names) or UNKNOWN
+
+
+def typical_lines(document: ResultDocument) -> Iterator[str]:
+    """Yield lines on the distribution of the one condition, below its typical value."""
+    value, condition = document.typical, document.conditions[0]
+    summary = None if value is None else condition.metrics.get(value.metric)
+    if value is None or summary is None:
+        return
+    show = metric_formatter(value.metric)
+    spread = "" if summary.sd is None else f" ± {show(summary.sd)} (standard deviation)"
+    yield (
+        f"mean {show(summary.mean)}{spread}; from {show(summary.min)} to {show(summary.max)}, "
+        f"the middle 90 % from {show(summary.p05)} to {show(summary.p95)}"
+    )
+    yield "; ".join(_resources(condition))
+    if failures := condition.failures:
+        yield f"{failures} {'run' if failures == 1 else 'runs'} failed, warm-up included"
+    if len(summary.modes) == 1:
+        yield f"1 mode: {show(summary.modes[0].at)}"
+    elif modes := modes_sentence(value.metric, summary):
+        yield modes
+
+
+def how_to_compare(document: ResultDocument) -> Iterator[Part]:
+    """Build the line that compares the one condition with another command."""
+    if document.typical is None or document.run.study != COMPARE_STUDY:
+        return
+    command = _as_typed(document.conditions[0])
+    words = ["equipoise", "compare", *after_options([command, OTHER])]
+    purpose = "Nothing was compared. To compare it with another command:"
+    yield Command(shell_line_with_placeholders(words), purpose)
+
+
+def _resources(condition: ConditionResult) -> Iterator[str]:
+    """Yield the medians of CPU time and memory."""
+    metrics = condition.metrics
+    for name, what in (("user_s", "user CPU time"), ("sys_s", "system CPU time")):
+        yield f"{what} {duration(metrics[name].median) if name in metrics else 'unknown'}"
+    memory = metrics.get("max_rss_bytes")
+    yield f"peak memory {'unknown' if memory is None else byte_count(memory.median)}"
+
+
+def _as_typed(condition: ConditionResult) -> str:
+    """Return the command, as the user typed it where that is its name."""
+    command = list(condition.command)
+    try:
+        words = shlex.split(condition.name)
+    except ValueError:
+        words = []
+    return condition.name if words[1:] == command[1:] and words else shlex.join(command)

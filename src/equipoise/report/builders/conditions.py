@@ -1,24 +1,26 @@
-"""Tables with a row for each condition: of a comparison, and of a study in groups."""
+"""Tables with a row for each condition: of a comparison, of a study in groups, of primitives."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from equipoise.figures.quantity import metric_name
-from equipoise.figures.size_values import (
+from equipoise.figures.theme import color_of
+from equipoise.figures.values import (
     MIN_SIZES,
+    analysed_values,
     exponent_text,
     numeric_factors,
+    probe_metric,
     scaling_laws,
 )
-from equipoise.figures.theme import color_of
-from equipoise.figures.trial_values import analysed_values
 from equipoise.model.metrics import as_values, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
-from equipoise.model.result import Comparison, ConditionResult, ResultDocument
+from equipoise.model.primitives import CLASS, PRIMITIVE_METRICS
+from equipoise.model.result import Comparison, ConditionResult, ResultDocument, TrialRow
 from equipoise.report.document import (
     PAGE,
     SCREEN,
@@ -31,12 +33,14 @@ from equipoise.report.document import (
     Row,
     Styled,
     Table,
+    headed,
 )
 from equipoise.report.units import (
     byte_count,
     capitalized,
     change_text,
     estimate_and_interval,
+    metric_formatter,
     metric_value,
     ratio_interval,
     spread_text,
@@ -45,6 +49,8 @@ from equipoise.report.units import (
 from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MOST_OTHERS = 60
+WIDE_PERCENT = 10
+"""Spread between processes from which the analysis looks for a cause."""
 MOST_BESIDE = 3
 """Number of metrics that have a column beside that of the metric that decides; others stand in
 tables of their own below, so many in each."""
@@ -201,23 +207,19 @@ def _intervals(comparison: Comparison, ratio_ci: str) -> str:
 
 def others_table(document: ResultDocument, others: Sequence[Comparison]) -> Table:
     """Build the table of comparisons on other metrics."""
-    columns = (
-        Column("other metrics"),
-        Column("candidate"),
-        Column("change", "number"),
-        Column("interval"),
-        Column("verdict"),
-    )
-    rows = tuple(
-        (
-            one.metric,
-            one.candidate,
-            *_effect_cells(shown_comparison(document, one)),
-            shown_verdict(document, one),
+    rows: list[Mapping[str, Cell]] = []
+    for one in others:
+        change, interval = _effect_cells(shown_comparison(document, one))
+        rows.append(
+            {
+                "other metrics": one.metric,
+                "candidate": one.candidate,
+                "change:number": change,
+                "interval": interval,
+                "verdict": shown_verdict(document, one),
+            }
         )
-        for one in others
-    )
-    return Table(columns, rows, label="Other metrics", most_rows=MOST_OTHERS)
+    return Table(*headed(rows), label="Other metrics", most_rows=MOST_OTHERS)
 
 
 def scaling_tables(document: ResultDocument, metric: str, compared: str | None) -> Iterator[Table]:
@@ -397,22 +399,100 @@ def _groups(
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
     several = any(len(law.sizes) > MIN_SIZES for law in laws.values())
-    columns = [Column(f"{metric} by {factor} (N)", "name"), Column("N^")]
-    if several:
-        columns += [
-            Column("N^ beside log N"),
-            Column("misses by", "number"),
-            Column("simple laws that fit every size", "name"),
-        ]
-    rows: list[Row] = []
+    rows: list[Mapping[str, Cell]] = []
     for name, law in laws.items():
-        row = [name, exponent_text(law.power_law)]
+        row: dict[str, Cell] = {
+            f"{metric} by {factor} (N):name": name,
+            "N^": exponent_text(law.power_law),
+        }
         if several:
             simple = ", ".join(describe_law(*one) for one in law.simple) or "none"
-            row += [
-                exponent_text(law.exponents[1]),
-                f"{100 * law.power_law.largest_miss:.1f} %",
-                simple if law.can_tell else "too few blocks to exclude one",
-            ]
-        rows.append(tuple(row))
-    return Table(tuple(columns), tuple(rows), forms=SCREEN)
+            row |= {
+                "N^ beside log N": exponent_text(law.exponents[1]),
+                "misses by:number": f"{100 * law.power_law.largest_miss:.1f} %",
+                "simple laws that fit every size:name": simple
+                if law.can_tell
+                else "too few blocks to exclude one",
+            }
+        rows.append(row)
+    return Table(*headed(rows), forms=SCREEN)
+
+
+def primitives_tables(document: ResultDocument) -> Iterator[Table]:
+    """Build a table for each class, in the order of the plan."""
+    groups: dict[str, list[ConditionResult]] = {}
+    for condition in document.conditions:
+        group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
+        groups.setdefault(group, []).append(condition)
+    processes: dict[str, list[TrialRow]] = {one.name: [] for one in document.conditions}
+    for trial in document.trials:
+        if trial.analysed and trial.condition in processes:
+            processes[trial.condition].append(trial)
+    for group, conditions in groups.items():
+        rows = headed(_row(one, processes[one.name]) for one in conditions)
+        yield Table(*rows, title=group or "row")
+
+
+def primitives_tiles(document: ResultDocument) -> Iterator[tuple[str, str]]:
+    """Yield the first row of each class that has a number, as its name and its median."""
+    classes = set()
+    for condition in document.conditions:
+        group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
+        metric = probe_metric(condition)
+        if group not in classes and metric in condition.metrics:
+            classes.add(group)
+            median = metric_formatter(metric)(condition.metrics[metric].median)
+            yield f"{group}: {condition.name}", median
+
+
+def primitives_sentence(document: ResultDocument) -> str:
+    """Return how many rows have a number, how many vary, and what the intervals are over."""
+    rows = len(document.conditions)
+    unknown = sum(1 for one in document.conditions if one.unknown)
+    wide = sum(1 for one in document.conditions if one.spread_because)
+    sentences = []
+    if wide:
+        sentences.append(
+            f"{wide} of {rows} rows {'varies' if wide == 1 else 'vary'} by more than "
+            f"{WIDE_PERCENT} % between processes; the last column names what they vary with."
+        )
+    if unknown:
+        have = "has" if unknown == 1 else "have"
+        sentences.append(
+            f"{unknown} of {rows} rows {have} no number here; the last column says why."
+        )
+    return " ".join(
+        [
+            *(sentences or [f"{rows} rows."]),
+            "Medians and intervals are over processes; each process gives the median of its "
+            "batches.",
+        ]
+    )
+
+
+def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[str, Cell]:
+    """Return the row of a condition from its summary and its analysed processes."""
+    metric = probe_metric(condition) or PRIMITIVE_METRICS[0]
+    summary, show = condition.metrics.get(metric), metric_formatter(metric)
+    median: Cell = UNKNOWN
+    interval, spread, count = UNKNOWN, UNKNOWN, UNKNOWN
+    because = Styled(condition.unknown.get(metric, ""), "caution")
+    if summary is not None:
+        low, high = summary.median_ci
+        median, spread = Styled(show(summary.median), "strong"), spread_text(summary)
+        interval = UNKNOWN if low is None or high is None else f"{show(low)} to {show(high)}"
+        count = str(sum(metric in process.metrics for process in processes))
+        reasons = [condition.spread_because.get(metric, "")]
+        failed = [process for process in processes if process.failure is not None]
+        if failed:
+            failure = failed[0].unknown.get(metric, failed[0].failure or "")
+            reasons.append(f"{len(failed)} processes failed: {failure}")
+        because = Styled("; ".join(filter(None, reasons)), "dim")
+    return {
+        "": condition.name,
+        "Median:number": median,
+        "95 % interval": interval,
+        "Spread:number": spread,
+        "Processes:number": count,
+        "Why:words": because,
+    }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -33,12 +32,15 @@ from equipoise.report.document import (
     Column,
     Command,
     Number,
+    NumberRow,
     Paragraph,
     Part,
-    Row,
     Section,
     Styled,
     Table,
+    fields_of,
+    headed,
+    ratio_numbers,
 )
 from equipoise.report.units import (
     change_text,
@@ -67,7 +69,7 @@ _NAMES = {
 }
 
 
-def fleet_answer(document: ResultDocument, fleet: FleetResult) -> Answer:
+def answer(document: ResultDocument, fleet: FleetResult) -> Answer:
     """Build what a reader sees first: the mean over the asked hosts, and what it hides."""
     answer = campaign_answer(document)
     claims = tuple(_claim(document, fleet, one) for one in primary_comparisons(document))
@@ -80,7 +82,7 @@ def fleet_answer(document: ResultDocument, fleet: FleetResult) -> Answer:
     return replace(answer, claims=claims)
 
 
-def fleet_parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
+def parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build what stands below the answer: hosts, questions, properties, and the hosts' runs."""
     primary = primary_comparisons(document)
     many = len(primary) > MOST_CLAIMS
@@ -107,46 +109,30 @@ def fleet_parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     yield from _members(fleet)
 
 
-def fleet_numbers(document: ResultDocument, fleet: FleetResult) -> Iterator[dict[str, Number]]:
+def numbers(document: ResultDocument, fleet: FleetResult) -> Iterator[NumberRow]:
     """Yield a row for each comparison and host, after one for the mean over the asked hosts."""
     runs = {host.place: host for host in fleet.hosts}
     for one in document.comparisons:
-        of_all: dict[str, Number] = {
+        of_all: NumberRow = {
             "run": document.run.id,
             "study": document.run.study,
-            "baseline": one.baseline,
-            "candidate": one.candidate,
-            "metric": one.metric,
+            **fields_of(one, "baseline", "candidate", "metric"),
         }
-        low, high = one.ratio_ci
-        yield {
-            **of_all,
-            "host": None,
-            "of": "mean over the asked hosts",
-            "ratio": one.ratio,
-            "ratio_low": low,
-            "ratio_high": high,
-            "level": one.level,
-            "blocks": one.blocks,
-            "verdict": one.verdict,
-        }
+        mean = {**ratio_numbers(one), **fields_of(one, "blocks", "verdict")}
+        yield {**of_all, "host": None, "of": "mean over the asked hosts", **mean}
         for effect in one.hosts:
-            low, high = effect.ratio_ci
             yield {
                 **of_all,
                 "host": effect.host,
                 "of": "host",
-                "ratio": effect.ratio,
-                "ratio_low": low,
-                "ratio_high": high,
-                "level": effect.level,
+                **ratio_numbers(effect),
                 "blocks": effect.blocks,
                 "host_run": runs[effect.place].run,
                 **{f"host_{name}": _number(value) for name, value in effect.environment.items()},
             }
 
 
-def _number(value: Any) -> Number:
+def _number(value: object) -> Number:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
@@ -187,21 +173,12 @@ def _hosts_table(fleet: FleetResult, comparison: Comparison) -> Table:
         together = percentage(1.0 - comparison.level)
         notes = (f"All these intervals hold together with {together}.",)
     weighted = len({one.weight for one in comparison.hosts}) > 1
+    rows = (
+        _host_row(host, effects.get(host.place), otherwise, weighted=weighted)
+        for host in fleet.hosts
+    )
     return Table(
-        (
-            Column("host", "name"),
-            Column("ratio", "number"),
-            Column("interval"),
-            *([Column("weight", "number")] if weighted else []),
-            Column("blocks", "number"),
-            Column("kernel"),
-            Column("processor", "name"),
-            Column("ended by"),
-        ),
-        tuple(
-            _host_row(host, effects.get(host.place), otherwise, weighted=weighted)
-            for host in fleet.hosts
-        ),
+        *headed(rows),
         label=f"Hosts: {_title(comparison)}",
         notes=notes,
         most_rows=MOST_HOSTS,
@@ -210,30 +187,31 @@ def _hosts_table(fleet: FleetResult, comparison: Comparison) -> Table:
 
 def _host_row(
     host: FleetHost, effect: HostEffect | None, otherwise: frozenset[str], *, weighted: bool
-) -> Row:
+) -> Mapping[str, Cell]:
     estimate: Cell = UNKNOWN
     interval, blocks, weight = "", "0", UNKNOWN
     if effect is not None:
         text, interval = estimate_and_interval(effect.ratio, effect.ratio_ci, unknown=UNKNOWN)
         estimate = Styled(text, "strong") if host.host in otherwise else text
         blocks, weight = str(effect.blocks), percentage(effect.weight)
-    return (
-        host.host,
-        estimate,
-        interval,
-        *([weight] if weighted else []),
-        blocks,
-        *_of_host(host),
-    )
+    return {
+        "host:name": host.host,
+        "ratio:number": estimate,
+        "interval": interval,
+        **({"weight:number": weight} if weighted else {}),
+        "blocks:number": blocks,
+        **_of_host(host),
+    }
 
 
-def _of_host(host: FleetHost) -> tuple[Cell, ...]:
-    known = (host.environment.get(key) for key in ("kernel", "cpu_model"))
+def _of_host(host: FleetHost) -> Mapping[str, Cell]:
+    kernel, processor = map(host.environment.get, ("kernel", "cpu_model"))
     ended = _state_sentence(host)
-    return (
-        *(UNKNOWN if value is None else str(value) for value in known),
-        ended if host.state == "ended" else Styled(ended, "caution"),
-    )
+    return {
+        "kernel": UNKNOWN if kernel is None else str(kernel),
+        "processor:name": UNKNOWN if processor is None else str(processor),
+        "ended by": ended if host.state == "ended" else Styled(ended, "caution"),
+    }
 
 
 def _state_sentence(host: FleetHost) -> str:
@@ -245,37 +223,31 @@ def _state_sentence(host: FleetHost) -> str:
 
 
 def _fleet_table(fleet: FleetResult) -> Table:
-    columns = (
-        Column("host", "name"),
-        Column("blocks", "number"),
-        Column("kernel"),
-        Column("processor", "name"),
-        Column("ended by"),
+    rows = (
+        {"host:name": host.host, "blocks:number": str(host.blocks), **_of_host(host)}
+        for host in fleet.hosts
     )
-    rows = tuple((host.host, str(host.blocks), *_of_host(host)) for host in fleet.hosts)
-    return Table(columns, rows, label="Hosts", most_rows=MOST_HOSTS)
+    return Table(*headed(rows), label="Hosts", most_rows=MOST_HOSTS)
 
 
 def _means_table(document: ResultDocument, comparisons: Sequence[Comparison]) -> Table:
-    rows: list[Row] = []
+    rows: list[Mapping[str, Cell]] = []
     for one in comparisons:
         shown = shown_comparison(document, one)
         estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci, unknown=UNKNOWN)
         differing = [] if one.fleet is None else one.fleet.otherwise.hosts
-        otherwise = listed([host.host for host in differing if host.differs])
-        verdict = Styled(shown_verdict(document, one), one.verdict)
-        metric = metric_name(one.metric)
-        rows.append((one.candidate, one.baseline, metric, estimate, interval, verdict, otherwise))
-    columns = (
-        Column("candidate", "name"),
-        Column("against", "name"),
-        Column("metric"),
-        Column("mean over hosts", "number"),
-        Column("interval"),
-        Column("verdict"),
-        Column("hosts otherwise", "words"),
-    )
-    return Table(columns, tuple(rows), label="Means over the asked hosts")
+        rows.append(
+            {
+                "candidate:name": one.candidate,
+                "against:name": one.baseline,
+                "metric": metric_name(one.metric),
+                "mean over hosts:number": estimate,
+                "interval": interval,
+                "verdict": Styled(shown_verdict(document, one), one.verdict),
+                "hosts otherwise:words": listed([host.host for host in differing if host.differs]),
+            }
+        )
+    return Table(*headed(rows), label="Means over the asked hosts")
 
 
 def _answers(comparison: Comparison) -> Iterator[Part]:
@@ -284,14 +256,14 @@ def _answers(comparison: Comparison) -> Iterator[Part]:
     if answers is None:
         return
     columns = (Column("question", "words"), Column("answer", "words"))
-    known = [one for one in answers.all if one.unknown_because is None]
+    rows = ((one.question, one.answer) for one in answers.all if one.unknown_because is None)
     open_questions: dict[str, list[str]] = defaultdict(list)
     for one in answers.all:
         if one.unknown_because is not None:
             open_questions[one.unknown_because].append(one.question)
     table = Table(
         columns,
-        tuple((one.question, one.answer) for one in known),
+        tuple(rows),
         label=f"Questions and answers: {_title(comparison)}",
         notes=tuple(
             f"Not answered: {' '.join(questions)} The reason: {because}."
@@ -305,27 +277,21 @@ def _answers(comparison: Comparison) -> Iterator[Part]:
 def _properties(comparison: Comparison, answers: FleetAnswers) -> Iterator[Part]:
     if not answers.by_property:
         return
-    rows = tuple(
-        (
-            _NAMES.get(effect.name, effect.name.replace("_", " ")) if not place else "",
-            one.value,
-            str(len(one.hosts)),
-            names_of(one.hosts),
-            change_text(one.ratio, UNKNOWN),
-        )
+    rows = (
+        {
+            "hosts differ by": _NAMES.get(effect.name, effect.name.replace("_", " "))
+            if not place
+            else "",
+            "value:name": one.value,
+            "hosts:number": str(len(one.hosts)),
+            "which:words": names_of(one.hosts),
+            "mean ratio:number": change_text(one.ratio, UNKNOWN),
+        }
         for effect in answers.by_property
         for place, one in enumerate(effect.values)
     )
-    columns = (
-        Column("hosts differ by"),
-        Column("value", "name"),
-        Column("hosts", "number"),
-        Column("which", "words"),
-        Column("mean ratio", "number"),
-    )
     table = Table(
-        columns,
-        rows,
+        *headed(rows),
         label=f"By properties of the hosts: {_title(comparison)}",
         notes=(answers.by_property_note,),
         most_rows=MOST_HOSTS,
@@ -350,39 +316,29 @@ def _medians(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     hosts = [host for host in fleet.hosts if host.conditions]
     if not hosts:
         return
-    medians = {
-        (host.place, one.name): UNKNOWN
-        if one.median is None
-        else metric_value(one.median, one.metric)
-        for host in hosts
-        for one in host.conditions
-    }
     names = [one.name for one in document.conditions]
+    of_hosts = (
+        {
+            one.name: UNKNOWN if one.median is None else metric_value(one.median, one.metric)
+            for one in host.conditions
+        }
+        for host in hosts
+    )
+    medians = [[known.get(name, UNKNOWN) for name in names] for known in of_hosts]
+    first, noun, down, across = "host", "more condition", [host.host for host in hosts], names
     # The fewer stand beside one another.
     if len(names) > len(hosts):
-        first, left_out = "condition", counted(max(0, len(hosts) - _MOST_BESIDE), "more host")
-        beside = [host.host for host in hosts[:_MOST_BESIDE]]
-        rows = tuple(
-            (name, *(medians.get((host.place, name), UNKNOWN) for host in hosts[:_MOST_BESIDE]))
-            for name in names
-        )
-        is_whole = len(hosts) <= _MOST_BESIDE
-    else:
-        first, left_out = "host", counted(max(0, len(names) - _MOST_BESIDE), "more condition")
-        beside = names[:_MOST_BESIDE]
-        rows = tuple(
-            (host.host, *(medians.get((host.place, name), UNKNOWN) for name in beside))
-            for host in hosts
-        )
-        is_whole = len(names) <= _MOST_BESIDE
+        first, noun, down, across = "condition", "more host", across, down
+        medians = [list(column) for column in zip(*medians, strict=True)]
+    left_out = len(across) - _MOST_BESIDE
     title = "Medians on each host"
     table = Table(
-        (Column(first, "name"), *(Column(heading, "number") for heading in beside)),
-        rows,
+        (Column(first, "name"), *(Column(one, "number") for one in across[:_MOST_BESIDE])),
+        tuple((name, *row[:_MOST_BESIDE]) for name, row in zip(down, medians, strict=True)),
         label=title,
         notes=(
             "Each median is of one host: hosts are not mixed.",
-            *(() if is_whole else (f"The JSON has {left_out}.",)),
+            *([f"The JSON has {counted(left_out, noun)}."] if left_out > 0 else []),
         ),
         most_rows=None if first == "condition" else MOST_HOSTS,
     )
@@ -392,16 +348,16 @@ def _medians(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
 
 def _members(fleet: FleetResult) -> Iterator[Part]:
     """Build how to see the campaign of one host."""
-    known = [(host.host, host.run) for host in fleet.hosts if host.run is not None]
-    if not known:
+    members = [(host, host.run) for host in fleet.hosts if host.run]
+    if not members:
         return
-    columns = (Column("host", "name"), Column("run"), Column("blocks", "number"))
-    rows = tuple(
-        (host.host, host.run or UNKNOWN, str(host.blocks)) for host in fleet.hosts if host.run
+    rows = (
+        {"host:name": host.host, "run": run, "blocks:number": str(host.blocks)}
+        for host, run in members
     )
-    table = Table(columns, rows, label="Campaigns of the hosts", most_rows=MOST_HOSTS)
-    name, run = known[0]
-    line = Command(shell_line(["equipoise", "show", run or ""]), f"The campaign of {name} alone:")
+    table = Table(*headed(rows), label="Campaigns of the hosts", most_rows=MOST_HOSTS)
+    host, run = members[0]
+    line = Command(shell_line(["equipoise", "show", run]), f"The campaign of {host.host} alone:")
     yield Section("Campaigns of the hosts", (table, line), folded=True, forms=PAGE)
     yield Section("", (line,), forms=SCREEN | TEXT)
 

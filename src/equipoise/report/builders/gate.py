@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from equipoise.model.quantities import counted, names_of
 from equipoise.model.result import GateOutcome, GateRow, ResultDocument
@@ -12,13 +12,13 @@ from equipoise.report.document import (
     ALIKE_SHOWN,
     UNKNOWN,
     Bullets,
-    Column,
     Command,
     Document,
     Paragraph,
     Part,
     Section,
     Table,
+    headed,
 )
 from equipoise.report.renderers.markdown import text
 from equipoise.report.units import (
@@ -35,15 +35,6 @@ OUTCOMES: dict[GateOutcome, str] = {
     "passes": "✅ passes",
 }
 """What a reader must act on comes first."""
-_COLUMNS = (
-    Column("benchmark", "name"),
-    Column("baseline", "number"),
-    Column("candidate", "number"),
-    Column("change", "number"),
-    Column("interval"),
-    Column("equivalence interval"),
-    Column("outcome"),
-)
 _SHOWN_PASSES = 10
 """More of them are folded away: what passes need not be read."""
 _ROOM = 40_000
@@ -88,28 +79,32 @@ def _commits(benchmarks: Sequence[str]) -> str:
 def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
     order = list(OUTCOMES)
     cells = [_row(row, alpha) for row in sorted(rows, key=lambda row: order.index(row.outcome))]
-    lengths = (sum(len(text(cell)) + 3 for cell in row) for row in cells)
+    lengths = (sum(len(text(cell)) + 3 for cell in row.values()) for row in cells)
     room = bisect.bisect_right(list(itertools.accumulate(lengths)), _ROOM)
     passing = sum(row.outcome == "passes" for row in rows)
     unfolded = len(rows) if passing <= _SHOWN_PASSES else len(rows) - passing
     if first := cells[: min(room, unfolded)]:
-        yield Table(_COLUMNS, tuple(first))
+        yield Table(*headed(first))
     if folded := cells[unfolded:room]:
-        table = Table(_COLUMNS, tuple(folded))
-        yield Section(f"{passing} benchmarks pass", (table,), folded=True)
+        title = f"{passing} benchmarks pass"
+        yield Section(title, (Table(*headed(folded)),), folded=True)
     if len(rows) > room:
         yield Paragraph(f"{len(rows) - room} more are in the document that --json writes.")
 
 
-def _row(row: GateRow, alpha: float) -> tuple[str, ...]:
-    return (
-        row.benchmark,
-        _median(row.baseline_median, row.metric),
-        _median(row.candidate_median, row.metric),
-        *estimate_and_interval(row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited="open"),
-        _equivalence(row, alpha),
-        OUTCOMES[row.outcome],
+def _row(row: GateRow, alpha: float) -> Mapping[str, str]:
+    change, interval = estimate_and_interval(
+        row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )
+    return {
+        "benchmark:name": row.benchmark,
+        "baseline:number": _median(row.baseline_median, row.metric),
+        "candidate:number": _median(row.candidate_median, row.metric),
+        "change:number": change,
+        "interval": interval,
+        "equivalence interval": _equivalence(row, alpha),
+        "outcome": OUTCOMES[row.outcome],
+    }
 
 
 def _equivalence(row: GateRow, alpha: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from equipoise.model.metrics import history_of_values
 from equipoise.model.plan import short_name
 from equipoise.model.quantities import counted
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.claims import failures_of, strip_of
+from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.builders.origin import minute_of
 from equipoise.report.document import (
     ALIKE_SHOWN,
@@ -31,16 +31,20 @@ from equipoise.report.document import (
     WRITTEN,
     Answer,
     Bullets,
+    Cell,
     Claim,
     Column,
     Command,
     Facts,
-    Number,
+    NumberRow,
     Part,
     Row,
     Section,
     Styled,
     Table,
+    fields_of,
+    headed,
+    ratio_numbers,
     text_of,
 )
 from equipoise.report.units import (
@@ -60,17 +64,6 @@ _WIDTH = 27
 _BAR, _MARK, _ZERO = "─", "●", "│"
 _BEYOND = "<>"
 """Ends of an interval that goes on beyond the picture."""
-_CHANGES = (
-    Column("commit"),
-    Column("subject", "name"),
-    Column("author"),
-    Column("date"),
-    Column("change", "number"),
-    Column("interval"),
-    Column("e-value", "number"),
-    Column("blocks", "number"),
-    Column("which"),
-)
 _LABEL = "Commits over the baseline, the oldest first"
 _STATUS = {
     "measured": "not beside the baseline",
@@ -79,32 +72,22 @@ _STATUS = {
 }
 
 
-def history_answer(document: ResultDocument, result: HistoryResult) -> Answer:
+def answer(document: ResultDocument, result: HistoryResult) -> Answer:
     """Build what a reader sees first: the changes, and where the latest commit stands."""
-    failures = failures_of(document)
     result = _of_values(document, result)
     claims = tuple(_claim(result, one) for one in result.changes)
     title, lines = result.summary, tuple(_latest(result))
     if len(claims) > MOST_TOLD:
         lines = (f"The latest change: {claims[-1].text}", *lines)
-    if failures:
-        title = f"The campaign ended early: {failures[-1].summary}"
-        hints = tuple(f"hint: {one.hint}" for one in failures if one.hint)
-        lines = (*hints, result.summary, *lines)
-    elif len(claims) == 1:
+        claims = ()
+    elif len(claims) == 1 and not failures_of(document):
         # The claim is the answer itself.
-        claim = claims[0]
-        claims = (replace(claim, text=result.summary, remarks=(*lines, *claim.remarks)),)
+        claims = (replace(claims[0], text=title, remarks=(*lines, *claims[0].remarks)),)
         title, lines = "", ()
-    return Answer(
-        title=title,
-        lines=lines,
-        claims=claims if len(claims) <= MOST_TOLD else (),
-        warnings=len(document.warnings) - len(failures),
-    )
+    return with_failures(document, Answer(title=title, lines=lines, claims=claims), "The campaign")
 
 
-def history_parts(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
+def parts(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
     """Build what stands below the answer: changes, curve, campaigns, and how to go on."""
     result = _of_values(document, result)
     if result.changes:
@@ -120,36 +103,27 @@ def history_parts(document: ResultDocument, result: HistoryResult) -> Iterator[P
     yield Command(result.again, "To add the commits that are new:", forms=SCREEN)
 
 
-def history_numbers(document: ResultDocument, result: HistoryResult) -> Iterator[dict[str, Number]]:
+def numbers(document: ResultDocument, result: HistoryResult) -> Iterator[NumberRow]:
     """Yield a row for each commit of the curve, and for each that ends a change."""
     changes = {one.until: one for one in result.changes}
     revisions = {one.commit: one for one in result.revisions}
     for name in dict.fromkeys((*revisions, *changes)):
         revision, change = revisions.get(name), changes.get(name)
-        about = revision or change
-        assert about is not None, "each name is that of a commit or of a change"
-        low, high = (None, None) if revision is None else revision.ratio_ci
-        least, most = (None, None) if change is None else change.ratio_ci
+        of_change = ratio_numbers(change)
         yield {
             "run": document.run.id,
             "study": document.run.study,
             "commit": name,
-            "subject": about.subject,
-            "author": about.author,
-            "date": about.date,
+            **fields_of(revision or change, "subject", "author", "date"),
             "metric": result.metric,
-            "status": None if revision is None else revision.status,
-            "ratio": None if revision is None else revision.ratio,
-            "ratio_low": low,
-            "ratio_high": high,
-            "level": None if revision is None else revision.level,
-            "blocks": None if revision is None else revision.blocks,
-            "era": None if revision is None else revision.era,
+            **fields_of(revision, "status"),
+            **ratio_numbers(revision),
+            **fields_of(revision, "blocks", "era"),
             "change_after": None if change is None else change.after,
             "change_confirmed": None if change is None else str(change.confirmed).lower(),
-            "change_ratio": None if change is None else change.ratio,
-            "change_low": least,
-            "change_high": most,
+            "change_ratio": of_change["ratio"],
+            "change_low": of_change["ratio_low"],
+            "change_high": of_change["ratio_high"],
             "change_e_value": None if change is None else change.e_value,
         }
 
@@ -208,8 +182,8 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
 
 
 def _changes(result: HistoryResult) -> Iterator[Part]:
-    rows = tuple(map(_change_row, result.changes))
-    table = Table(_CHANGES, rows, label="Changes, the oldest first", most_rows=MOST_ROWS)
+    rows = headed(map(_change_row, result.changes))
+    table = Table(*rows, label="Changes, the oldest first", most_rows=MOST_ROWS)
     below: list[Part] = [Bullets(tuple(_promises(result)), "dim")]
     ranges = [one for one in result.changes if one.confirm]
     for one in itertools.islice(ranges, ALIKE_SHOWN):
@@ -223,24 +197,24 @@ def _changes(result: HistoryResult) -> Iterator[Part]:
     yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=SCREEN)
 
 
-def _change_row(one: HistoryChange) -> Row:
+def _change_row(one: HistoryChange) -> Mapping[str, Cell]:
     estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci, unknown=UNKNOWN)
     which = "confirmed"
     if not one.confirmed:
         which = f"one or more of {one.commits} commits after {short_name(one.after)}"
     elif one.not_built:
         which = f"confirmed, or one of {len(one.not_built)} before it"
-    return (
-        short_name(one.until) if one.confirmed else f"up to {short_name(one.until)}",
-        one.subject if one.confirmed else "",
-        one.author if one.confirmed else "",
-        one.date[:10],
-        Styled(estimate, "slower" if (one.ratio or 1.0) > 1.0 else "faster"),
-        interval,
-        significant(one.e_value),
-        str(one.blocks),
-        which,
-    )
+    return {
+        "commit": short_name(one.until) if one.confirmed else f"up to {short_name(one.until)}",
+        "subject:name": one.subject if one.confirmed else "",
+        "author": one.author if one.confirmed else "",
+        "date": one.date[:10],
+        "change:number": Styled(estimate, "slower" if (one.ratio or 1.0) > 1.0 else "faster"),
+        "interval": interval,
+        "e-value:number": significant(one.e_value),
+        "blocks:number": str(one.blocks),
+        "which": which,
+    }
 
 
 def _promises(result: HistoryResult) -> Iterator[str]:
@@ -280,31 +254,26 @@ def _telling(result: HistoryResult) -> tuple[HistoryRevision, ...]:
 
 
 def _table(revisions: Sequence[HistoryRevision], notes: tuple[str, ...]) -> Table:
-    return Table(
-        (
-            Column("commit"),
-            Column("subject", "name"),
-            Column("author"),
-            Column("date"),
-            Column("over the baseline", "number"),
-            Column("interval"),
-            Column("blocks", "number"),
-            Column("status"),
-        ),
-        tuple(map(_revision_row, revisions)),
-        label=_LABEL,
-        notes=notes,
-    )
+    return Table(*headed(map(_revision_row, revisions)), label=_LABEL, notes=notes)
 
 
-def _revision_row(one: HistoryRevision) -> Row:
-    name = short_name(one.commit), one.subject, one.author, one.date[:10]
+def _revision_row(one: HistoryRevision) -> Mapping[str, Cell]:
+    estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci, unknown=UNKNOWN)
+    status: Cell = ""
     if not one.place:
-        return (*name, "", "", "", "baseline")
-    if one.ratio is None:
-        return (*name, UNKNOWN, "", str(one.blocks), Styled(_STATUS[one.status], "dim"))
-    estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci)
-    return (*name, estimate, interval, str(one.blocks), "")
+        estimate, interval, status = "", "", "baseline"
+    elif one.ratio is None:
+        interval, status = "", Styled(_STATUS[one.status], "dim")
+    return {
+        "commit": short_name(one.commit),
+        "subject:name": one.subject,
+        "author": one.author,
+        "date": one.date[:10],
+        "over the baseline:number": estimate,
+        "interval": interval,
+        "blocks:number": str(one.blocks) if one.place else "",
+        "status": status,
+    }
 
 
 def _curve_notes(result: HistoryResult) -> Iterator[str]:
@@ -346,23 +315,13 @@ def _screen_table(
     columns = (Column("commit"), Column("subject", "name"), Column(heading), Column("change"))
     rows: list[Row] = []
     for one in revisions:
-        commit, subject, *_, estimate, interval, _, status = _revision_row(one)
+        commit, subject, *_, estimate, interval, _, status = _revision_row(one).values()
         known = f"{text_of(estimate):<8}  {text_of(interval)}" if interval else status
         rows.append((commit, subject, picture(one), known))
     return Table(columns, tuple(rows), label=_LABEL, notes=notes)
 
 
 def _campaigns(result: HistoryResult) -> Iterator[Part]:
-    columns = (
-        Column("run"),
-        Column("started"),
-        Column("blocks", "number"),
-        Column("trials", "number"),
-        Column("commits built", "number"),
-        Column("time", "number"),
-        Column("stopped by"),
-        Column("era", "number"),
-    )
     eras = (
         f"Era {one.era} began {minute_of(one.started)}: {'; '.join(one.differences)}. Commits are "
         "compared within an era only."
@@ -370,24 +329,23 @@ def _campaigns(result: HistoryResult) -> Iterator[Part]:
         if one.differences
     )
     yield Table(
-        columns,
-        tuple(map(_campaign_row, result.campaigns)),
+        *headed(map(_campaign_row, result.campaigns)),
         label="Campaigns of this history, the oldest first",
         notes=tuple(eras),
     )
 
 
-def _campaign_row(one: HistoryCampaign) -> Row:
-    return (
-        one.run,
-        minute_of(one.started),
-        str(one.blocks),
-        str(one.trials),
-        str(one.builds),
-        waiting_time(one.seconds),
-        one.stopped_because or "it did not end",
-        str(one.era),
-    )
+def _campaign_row(one: HistoryCampaign) -> Mapping[str, Cell]:
+    return {
+        "run": one.run,
+        "started": minute_of(one.started),
+        "blocks:number": str(one.blocks),
+        "trials:number": str(one.trials),
+        "commits built:number": str(one.builds),
+        "time:number": waiting_time(one.seconds),
+        "stopped by": one.stopped_because or "it did not end",
+        "era:number": str(one.era),
+    }
 
 
 def _facts(result: HistoryResult) -> Iterator[tuple[str, str]]:

@@ -26,16 +26,16 @@ from equipoise.report.document import (
     Answer,
     Claim,
     Column,
-    Command,
     Document,
     Facts,
     Figures,
-    Number,
-    Paragraph,
+    NumberRow,
     Part,
     Section,
     Table,
     Warnings,
+    computation_parts,
+    headed,
 )
 from equipoise.report.units import signed_amount
 
@@ -155,18 +155,12 @@ def search_document(
 ) -> Document:
     """Build the document of a search for weights, with the effect by them if there is an outcome.
 
-    Parameters
-    ----------
-    result
-        The match by the weights, with an outcome; ``None`` without one.
+    ``result`` is the match by the weights; ``None`` without an outcome.
     """
     facts = [] if result is None else result.facts()
     weights = zip(search.names, search.weights.tolist(), strict=True)
-    weights_table = Table(
-        (Column("covariate", "name"), Column("weight", "number")),
-        tuple((name, f"{weight:.6g}") for name, weight in weights),
-        title="Weights of the standardised covariates",
-    )
+    rows = ({"covariate:name": name, "weight:number": f"{weight:.6g}"} for name, weight in weights)
+    weights_table = Table(*headed(rows), title="Weights of the standardised covariates")
     return _document(
         "genetic search",
         question,
@@ -194,10 +188,7 @@ def _document(
 ) -> Document:
     """Put the parts of every document on matching in their order.
 
-    Parameters
-    ----------
-    sentences
-        On the balance; without an effect the first of them is the answer.
+    ``sentences`` are on the balance; without an effect the first of them is the answer.
     """
     effect = None if matches is None else matched_difference(matches)
     text, *remarks = sentences
@@ -236,21 +227,19 @@ def _document(
     )
     warnings = tuple(match_warnings(matches, balance))
     rests_on = Facts((("Table", question.source), *facts))
-    parts: list[Part] = [
+    parts: tuple[Part, ...] = (
         Answer("", claims=(claim,), warnings=len(warnings)),
         Figures(figures, forms=PAGE),
         replace(rests_on, forms=SCREEN),
         *tables,
         *([Warnings(warnings)] if warnings else []),
         Section("What it rests on", (rests_on,), forms=WRITTEN),
-        Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
-    ]
-    if question.command:
-        parts.append(Section("Do it again", (Command(question.command, "Again:"),), forms=WRITTEN))
+        *computation_parts(method, question.command),
+    )
     return Document(
         name=badge,
         title=f"{question.treatment} in {question.source}",
-        parts=tuple(parts),
+        parts=parts,
         numbers=(
             *_effect_numbers(effect, naive, question),
             *_balance_numbers(balance),
@@ -589,20 +578,19 @@ def _strata_table(result: MatchResult) -> Iterator[Table]:
         return
     largest = sorted(result.strata, key=lambda stratum: -stratum.n)[:MOST_STRATA]
     more = len(result.strata) - len(largest)
-    headings = ("rows", "treated", "matched", "dropped", "estimate")
+    rows = (
+        {
+            f"{', '.join(result.by)}:name": "/".join(str(value) for value in stratum.values),
+            "rows:number": f"{stratum.n:,}",
+            "treated:number": f"{stratum.n_treated:,}",
+            "matched:number": "skipped" if stratum.skipped else f"{stratum.n_weighted:.6g}",
+            "dropped:number": f"{stratum.n_dropped:,}",
+            "estimate:number": UNKNOWN if stratum.estimate is None else amount(stratum.estimate),
+        }
+        for stratum in largest
+    )
     yield Table(
-        (Column(", ".join(result.by), "name"), *(Column(one, "number") for one in headings)),
-        tuple(
-            (
-                "/".join(str(value) for value in stratum.values),
-                f"{stratum.n:,}",
-                f"{stratum.n_treated:,}",
-                "skipped" if stratum.skipped else f"{stratum.n_weighted:.6g}",
-                f"{stratum.n_dropped:,}",
-                UNKNOWN if stratum.estimate is None else amount(stratum.estimate),
-            )
-            for stratum in largest
-        ),
+        *headed(rows),
         title="Strata",
         notes=(f"The largest of them; --json has the {more:,} others too.",) if more else (),
         forms=WRITTEN,
@@ -665,27 +653,21 @@ def _balance_figures(balance: Balance) -> Iterator[Figure]:
 
 def _effect_numbers(
     effect: Difference | None, naive: Difference | None, question: MatchQuestion
-) -> Iterator[dict[str, Number]]:
+) -> Iterator[NumberRow]:
     for when, difference in (("before", naive), ("after", effect)):
         if difference is not None:
             low, high = difference.interval or (None, None)
-            yield {
-                "kind": "effect",
-                "name": question.outcome,
-                "when": when,
-                "estimate": difference.value,
-                "low": low,
-                "high": high,
-            }
+            row: NumberRow = {"kind": "effect", "name": question.outcome, "when": when}
+            yield {**row, "estimate": difference.value, "low": low, "high": high}
 
 
-def _balance_numbers(balance: Balance) -> Iterator[dict[str, Number]]:
+def _balance_numbers(balance: Balance) -> Iterator[NumberRow]:
     for row in balance.rows():
         name, when, *values = row.items()
         yield {"kind": "covariate", "name": name[1], "when": when[1], **dict(values)}
 
 
-def _weight_numbers(search: GenMatchResult | None) -> Iterator[dict[str, Number]]:
+def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
     if search is not None:
         for name, weight in zip(search.names, search.weights.tolist(), strict=True):
             yield {"kind": "weight", "name": name, "weight": weight}

@@ -18,21 +18,20 @@ from equipoise.model.observation_result import (
 from equipoise.model.quantities import Interval
 from equipoise.report.document import (
     UNKNOWN,
-    WRITTEN,
     Answer,
     Claim,
     Column,
-    Command,
     Document,
     Facts,
     Figures,
-    Number,
+    NumberRow,
     Origin,
-    Paragraph,
     Part,
     Section,
     Table,
     Warnings,
+    computation_parts,
+    with_interval,
 )
 from equipoise.report.units import (
     change_text,
@@ -66,15 +65,7 @@ _ERRORS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
 def observation_document(
     result: ObservationResult, command: str, draw: Callable[[], Iterable[Figure]] = tuple
 ) -> Document:
-    """Build the document of an observation.
-
-    Parameters
-    ----------
-    command
-        Command that observes it again; empty without one.
-    draw
-        Draws the figures.
-    """
+    """Build the document of an observation; ``command``, if there is one, observes it again."""
     question, refusal = result.question, result.refusal
     estimate, interval = "", ""
     if result.matched is not None:
@@ -89,20 +80,18 @@ def observation_document(
         remarks=(refusal.hint,) if refusal else (),
     )
     method = (*_METHOD, _ROWS if result.clustering is None else _CLUSTERS)
-    parts: list[Part] = [
+    parts: tuple[Part, ...] = (
         Answer("", claims=(claim,), warnings=len(result.warnings)),
         Figures(draw),
         *_tables(result),
         Section("What it rests on", (Facts(tuple(_facts(result))),)),
         *([Warnings(result.warnings)] if result.warnings else []),
-        Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
-    ]
-    if command:
-        parts.append(Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN))
+        *computation_parts(method, command),
+    )
     return Document(
         name="observed",
         title=f"{question.candidate} against {question.baseline}",
-        parts=tuple(parts),
+        parts=parts,
         numbers=(*_effect_numbers(result), *_balance_numbers(result)),
         origin=Origin(
             f"What does {question.candidate} change of {question.outcome}, against "
@@ -235,7 +224,7 @@ def _stratum_row(stratum: StratumResult) -> tuple[str, ...]:
 
 
 def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
-    for name, effect in _effects(result):
+    for name, _, effect in result.effects:
         if effect.difference is not None:
             yield (name, *_effect_cells(effect))
         if name != "comparable" or result.matched is None:
@@ -249,28 +238,17 @@ def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
             yield (f"  in {result.question.outcome}", *_effect_cells(difference))
 
 
-def _effects(result: ObservationResult) -> Iterator[tuple[str, Effect | Period | Placebo]]:
-    """Yield every effect with its name."""
-    yield "naive", result.naive
-    if result.matched is not None:
-        yield "comparable", result.matched.effect
-    yield from ((f"from {period.begins}", period) for period in result.periods)
-    yield from ((f"placebo {one.kind} {one.name}", one) for one in result.placebos)
+def _effect_numbers(result: ObservationResult) -> Iterator[NumberRow]:
+    for name, _, effect in result.effects:
+        yield {
+            "kind": "effect",
+            "name": name,
+            **with_interval("ratio", effect.ratio, effect.ratio_ci),
+            **with_interval("difference", effect.difference, effect.difference_ci),
+        }
 
 
-def _effect_numbers(result: ObservationResult) -> Iterator[dict[str, Number]]:
-    for name, effect in _effects(result):
-        row: dict[str, Number] = {"kind": "effect", "name": name}
-        for key, value, interval in (
-            ("ratio", effect.ratio, effect.ratio_ci),
-            ("difference", effect.difference, effect.difference_ci),
-        ):
-            low, high = interval or (None, None)
-            row |= {key: value, f"{key}_low": low, f"{key}_high": high}
-        yield row
-
-
-def _balance_numbers(result: ObservationResult) -> Iterator[dict[str, Number]]:
+def _balance_numbers(result: ObservationResult) -> Iterator[NumberRow]:
     for one in result.balance:
         yield {
             "kind": "covariate",

@@ -9,9 +9,9 @@ from typing import Any
 
 from equipoise.design.chance import STUDY as CHANCE_STUDY
 from equipoise.figures.quantity import metric_name
+from equipoise.figures.values import is_of_primitives
 from equipoise.model.plan import CALL_METRIC, COMPARE_STUDY, PRIMARY_METRIC, WHY_STUDY
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.primitives import is_of_primitives
 from equipoise.report.document import Origin
 
 _LONGEST_NAME = 32
@@ -19,13 +19,7 @@ _LONGEST_NAME = 32
 
 
 def origin_of(document: ResultDocument, command: str) -> Origin:
-    """Return where a campaign comes from.
-
-    Parameters
-    ----------
-    command
-        Command that runs it again.
-    """
+    """Return where a campaign comes from, and the command that runs it again."""
     folder, _, rest = command.partition(" && ")
     if folder.startswith("cd ") and rest:
         # Where the command is to be copied from, its folder stands before it.

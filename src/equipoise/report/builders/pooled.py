@@ -7,7 +7,16 @@ from collections.abc import Sequence
 
 from equipoise.model.pooled import PooledCampaigns, PooledComparison
 from equipoise.report.builders.shape import level_parts, levelled_ratio
-from equipoise.report.document import UNKNOWN, Cell, Column, Document, Paragraph, Styled, Table
+from equipoise.report.document import (
+    UNKNOWN,
+    Cell,
+    Column,
+    Document,
+    Paragraph,
+    Styled,
+    Table,
+    headed,
+)
 from equipoise.report.units import change_text, estimate_and_interval
 
 _MOST_COLUMNS = 6
@@ -52,25 +61,19 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
 
 def _campaigns_table(pooled: PooledCampaigns) -> Table:
     several = pooled.hosts > 1
-    columns = (
-        *map(Column, ("", "run", "started")),
-        *([Column("host", "name")] if several else []),
-        *map(Column, ("boot", "kernel")),
-        Column("blocks", "number"),
-    )
-    rows = tuple(
-        (
-            str(number),
-            one.id,
-            one.started[:16].replace("T", " "),
-            *([one.host or UNKNOWN] if several else []),
-            one.boot[:_BOOT_LETTERS],
-            one.kernel,
-            str(one.blocks),
-        )
+    rows = (
+        {
+            "": str(number),
+            "run": one.id,
+            "started": one.started[:16].replace("T", " "),
+            **({"host:name": one.host or UNKNOWN} if several else {}),
+            "boot": one.boot[:_BOOT_LETTERS],
+            "kernel": one.kernel,
+            "blocks:number": str(one.blocks),
+        }
         for number, one in enumerate(pooled.campaigns, 1)
     )
-    return Table(columns, rows, label="Campaigns")
+    return Table(*headed(rows), label="Campaigns")
 
 
 def _comparisons_table(pooled: PooledCampaigns) -> Table:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from equipoise.model.result import EnvironmentDifference, ReferenceComparison, ReferenceRow
-from equipoise.report.document import UNKNOWN, Cell, Column, Paragraph, Section, Styled, Table
+from equipoise.report.document import UNKNOWN, Cell, Paragraph, Section, Styled, Table, headed
 from equipoise.report.units import (
     estimate_and_interval,
-    metric_formatter,
+    metric_value,
     percent_change,
     percentage,
 )
@@ -23,18 +23,11 @@ _LONGEST_VALUE = 60
 
 def reference_section(against: ReferenceComparison) -> Section:
     """Build the section with every row against the reference result."""
-    columns = (
-        Column("row"),
-        Column("there", "number"),
-        Column("here", "number"),
-        Column("ratio", "number"),
-        Column("interval"),
-        Column("changed", "words"),
-    )
-    rows = tuple(_row(row) for row in against.rows)
     title = reference_title(against)
     lines = (reference_answer(against), *_sentences(against), *_differences(against))
-    return Section(title, (Table(columns, rows, label=title), *map(Paragraph, lines)))
+    return Section(
+        title, (Table(*headed(map(_row, against.rows)), label=title), *map(Paragraph, lines))
+    )
 
 
 def reference_title(against: ReferenceComparison) -> str:
@@ -71,9 +64,11 @@ def largest_changes(against: ReferenceComparison) -> Iterator[str]:
             yield f"{verb}: {', '.join(named)}" + (f" and {more} more." if more > 0 else ".")
 
 
-def _row(row: ReferenceRow) -> tuple[Cell, ...]:
-    show = metric_formatter(row.metric)
-    costs = (UNKNOWN if value is None else show(value) for value in (row.there, row.here))
+def _row(row: ReferenceRow) -> Mapping[str, Cell]:
+    there, here = (
+        UNKNOWN if value is None else metric_value(value, row.metric)
+        for value in (row.there, row.here)
+    )
     ratio, interval = estimate_and_interval(
         row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited=UNKNOWN
     )
@@ -82,7 +77,14 @@ def _row(row: ReferenceRow) -> tuple[Cell, ...]:
         changed = Styled(row.unknown or "", "caution")
     elif row.changed and row.ratio is not None:
         changed = Styled("costs more" if row.ratio > 1.0 else "costs less", "strong")
-    return (row.name, *costs, ratio, interval, changed)
+    return {
+        "row": row.name,
+        "there:number": there,
+        "here:number": here,
+        "ratio:number": ratio,
+        "interval": interval,
+        "changed:words": changed,
+    }
 
 
 def _sentences(against: ReferenceComparison) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_document, shell_line
-from equipoise.figures.trial_values import EVERY_TRIAL
+from equipoise.figures.values import EVERY_TRIAL, is_of_primitives
 from equipoise.model.bisection import BisectResult
 from equipoise.model.fleet import FleetResult
 from equipoise.model.history import HistoryResult
@@ -24,53 +24,19 @@ from equipoise.model.result import (
     ResultDocument,
     SampleComparison,
 )
-from equipoise.report.builders.bisection import (
-    bisection_answer,
-    bisection_numbers,
-    bisection_parts,
-    explained_parts,
+from equipoise.report.builders import (
+    bisection,
+    claims,
+    conditions,
+    fleet,
+    history,
+    origin,
+    reference,
+    runs,
+    series,
+    shape,
+    why,
 )
-from equipoise.report.builders.bisection_suite import suite_answer, suite_parts
-from equipoise.report.builders.claims import (
-    campaign_answer,
-    claims_of,
-    failures_of,
-    imported_effect,
-    no_difference,
-    primary_comparisons,
-)
-from equipoise.report.builders.conditions import (
-    compared_factor,
-    further_tables,
-    grouped_table,
-    others_table,
-    page_table,
-    scaling_tables,
-    screen_table,
-    shown_comparison,
-    written_table,
-)
-from equipoise.report.builders.fleet import fleet_answer, fleet_numbers, fleet_parts
-from equipoise.report.builders.history import (
-    history_answer,
-    history_numbers,
-    history_parts,
-)
-from equipoise.report.builders.origin import origin_of
-from equipoise.report.builders.primitives import is_of_primitives, primitives_tables
-from equipoise.report.builders.ranking import ranking_parts
-from equipoise.report.builders.reference import reference_section
-from equipoise.report.builders.runs import earlier_parts
-from equipoise.report.builders.series import series_parts
-from equipoise.report.builders.shape import (
-    level_parts,
-    levels_of,
-    shape_lines_of_screen,
-    shape_section,
-    steady_sentence,
-)
-from equipoise.report.builders.typical import how_to_compare
-from equipoise.report.builders.why import why_parts
 from equipoise.report.document import (
     ALIKE_SHOWN,
     EVERYWHERE,
@@ -90,12 +56,16 @@ from equipoise.report.document import (
     Document,
     Facts,
     Figures,
-    Number,
+    NumberRow,
     Paragraph,
     Part,
     Section,
     Table,
     Warnings,
+    fields_of,
+    headed,
+    ratio_numbers,
+    with_interval,
 )
 from equipoise.report.units import (
     byte_count,
@@ -112,7 +82,6 @@ FOLDED_FROM = 8
 """A part of the environment with this many lines is folded."""
 _NAMES_SHOWN = 3
 _IMPORTED_ROWS = 60
-_STATISTICS = ("mean", "sd", "min", "p05", "p25", "p75", "p95", "max")
 _FIRST_FIGURES = frozenset(
     {
         "distributions",
@@ -163,13 +132,7 @@ def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
 
 
 def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL) -> Document:
-    """Build the document of a campaign.
-
-    Parameters
-    ----------
-    every_trial
-        Number of trials beyond which a figure bins them and says so.
-    """
+    """Build the document of a campaign; a figure bins more trials than ``every_trial``."""
     document = report.document
     if document.searches:
         return _bisection(report, document.searches)
@@ -177,153 +140,120 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         return _history(report, document.history)
     if document.fleet is not None:
         return _fleet(report, document.fleet)
-    answer = campaign_answer(document)
+    answer = claims.campaign_answer(document)
     first, others = _figures(report, every_trial)
     of_primitives = is_of_primitives(document)
-    primary = primary_comparisons(document)
-    claims = claims_of(document)
-    failures = failures_of(document)
+    primary = claims.primary_comparisons(document)
     tables = tuple(_screen_tables(document, primary))
     # Why there is no verdict comes first.
-    head: tuple[Part, ...] = (answer, *tables) if failures else (*tables, answer)
-    parts: list[Part] = [
+    failed = claims.failures_of(document)
+    head: tuple[Part, ...] = (answer, *tables) if failed else (*tables, answer)
+    measured = tuple(_measured(document, primary))
+    parts: tuple[Part, ...] = (
         *head,
         first,
-        *how_to_compare(document),
+        *claims.how_to_compare(document),
         *_written_tables(document, primary),
         *_growth(document),
-        *ranking_parts(document),
+        *claims.ranking_parts(document),
         *_findings(document),
-        *_claims_below(document, answer, claims),
-        *why_parts(document, report.flame_graph),
-    ]
-    if document.against is not None:
-        parts.append(reference_section(document.against))
-    measured = tuple(_measured(document, primary))
-    parts += (others, *measured) if of_primitives else (*measured, others)
-    parts += (*_control(document), *_how_it_ran(report))
-    if not of_primitives:
+        *_claims_below(document, answer, claims.claims_of(document)),
+        *why.why_parts(document, report.flame_graph),
+        *([] if document.against is None else [reference.reference_section(document.against)]),
+        *((others, *measured) if of_primitives else (*measured, others)),
+        *_control(document),
+        *_how_it_ran(report),
         # How long the process of a probe takes says nothing of what it measures.
-        parts += shape_lines_of_screen(document)
-    parts.append(_warnings(document))
-    parts += _engine_note(document)
-    parts += _repetition(report)
-    parts.append(environment_section(document.environment))
-    parts += earlier_parts(report.earlier)
-    return Document(
-        name=document.run.id,
-        title=answer.title or answer.claims[0].text,
-        parts=tuple(parts),
-        numbers=tuple(_numbers(document)),
-        origin=origin_of(document, _command(report)),
+        *(() if of_primitives else shape.shape_lines_of_screen(document)),
     )
+    return _document(report, answer, parts, _numbers(document))
 
 
 def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Document:
     """Build the document of a bisection, of one benchmark or of several."""
     document = report.document
     first, others = _figures(report, EVERY_TRIAL)
-    if document.bisect is not None:
-        answer, parts = (
-            bisection_answer(document, document.bisect),
-            bisection_parts(document, document.bisect),
-        )
-    else:
-        answer, parts = suite_answer(document), suite_parts(document)
+    answer = bisection.answer(document)
     only_first = len(searches) == 1 and not searches[0].branches
-    return Document(
-        name=document.run.id,
-        title=answer.title or answer.claims[0].text,
-        parts=(
-            answer,
-            first,
-            *(() if only_first else (others,)),
-            *(part for search in searches for part in explained_parts(search)),
-            *why_parts(document, report.flame_graph),
-            *parts,
-            *_how_it_ran(report),
-            _warnings(document),
-            *_engine_note(document),
-            *_repetition(report),
-            environment_section(document.environment),
-            *earlier_parts(report.earlier),
-        ),
-        numbers=tuple(row for search in searches for row in bisection_numbers(document, search)),
-        origin=origin_of(document, _command(report)),
+    parts: tuple[Part, ...] = (
+        answer,
+        first,
+        *([] if only_first else [others]),
+        *(part for search in searches for part in bisection.explained_parts(search)),
+        *why.why_parts(document, report.flame_graph),
+        *bisection.parts(document),
+        *_how_it_ran(report),
     )
+    numbers = (row for search in searches for row in bisection.numbers(document, search))
+    return _document(report, answer, parts, numbers)
 
 
-def _history(report: CampaignReport, history: HistoryResult) -> Document:
+def _history(report: CampaignReport, result: HistoryResult) -> Document:
     """Build the document of a history."""
     document = report.document
-    answer = history_answer(document, history)
+    answer = history.answer(document, result)
     curve, _ = _figures(report, EVERY_TRIAL)
     parts: tuple[Part, ...] = (
         answer,
         replace(curve, forms=WITH_PICTURES),
-        *history_parts(document, history),
-        *(series_parts(history.series) if history.series else ()),
+        *history.parts(document, result),
+        *series.series_parts(result.series),
         *_how_it_ran(report),
-        _warnings(document),
-        *_repetition(report),
-        environment_section(document.environment),
     )
-    return Document(
-        name=document.run.id,
-        title=answer.title or answer.claims[0].text,
-        parts=parts,
-        numbers=tuple(history_numbers(document, history)),
-        origin=origin_of(document, _command(report)),
-    )
+    # Its other campaigns stand among the parts.
+    report = replace(report, earlier=())
+    return _document(report, answer, parts, history.numbers(document, result))
 
 
-def _fleet(report: CampaignReport, fleet: FleetResult) -> Document:
+def _fleet(report: CampaignReport, result: FleetResult) -> Document:
     """Build the document of a fleet."""
     document = report.document
-    answer = fleet_answer(document, fleet)
+    answer = fleet.answer(document, result)
     first, others = _figures(report, EVERY_TRIAL)
     parts: tuple[Part, ...] = (
         answer,
         replace(first, forms=WITH_PICTURES),
         *_claims_below(document, answer, answer.claims),
-        *fleet_parts(document, fleet),
+        *fleet.parts(document, result),
         others,
         *_how_it_ran(report),
-        _warnings(document),
-        *_repetition(report),
-        environment_section(document.environment, "Environment that all hosts share"),
-        *(
-            replace(
-                environment_section(host.environment, f"Environment of {host.host}"),
-                folded=True,
-                on_paper=False,
-            )
-            for host in fleet.hosts
-            if host.environment
-        ),
-        *earlier_parts(report.earlier),
     )
+    return _document(report, answer, parts, fleet.numbers(document, result))
+
+
+def _document(
+    report: CampaignReport, answer: Answer, parts: Iterable[Part], numbers: Iterable[NumberRow]
+) -> Document:
+    """Put behind the parts of one kind of campaign what the document of every kind ends with."""
+    document = report.document
     return Document(
         name=document.run.id,
         title=answer.title or answer.claims[0].text,
-        parts=parts,
-        numbers=tuple(fleet_numbers(document, fleet)),
-        origin=origin_of(document, _command(report)),
+        parts=(
+            *parts,
+            _warnings(document),
+            *_engine_note(document),
+            *_repetition(report),
+            *_environments(document),
+            *runs.earlier_parts(report.earlier),
+        ),
+        numbers=tuple(numbers),
+        origin=origin.origin_of(document, _command(report)),
     )
 
 
 def _claims_below(
-    document: ResultDocument, answer: Answer, claims: Sequence[Claim]
+    document: ResultDocument, answer: Answer, all_claims: Sequence[Claim]
 ) -> Iterator[Section]:
     """Build the claims that are not in the answer; folded where each says that nothing is known."""
     if not answer.claims:
-        alike = bool(no_difference(document, primary_comparisons(document)))
-        yield Section("Comparisons", (Claims(tuple(claims)),), folded=alike, forms=PAGE)
+        alike = bool(claims.no_difference(document, claims.primary_comparisons(document)))
+        yield Section("Comparisons", (Claims(tuple(all_claims)),), folded=alike, forms=PAGE)
 
 
 def _warnings(document: ResultDocument) -> Warnings:
     """Build the warnings that the answer does not hold; only the page says that there is none."""
-    failures = failures_of(document)
+    failures = claims.failures_of(document)
     warnings = tuple(one for one in document.warnings if one not in failures)
     return Warnings(warnings, forms=EVERYWHERE if warnings else PAGE)
 
@@ -341,7 +271,7 @@ def _engine_note(document: ResultDocument) -> Iterator[Part]:
 
 def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures]:
     """Return the figures below the answer, and the others; all are drawn at most once."""
-    many = len(primary_comparisons(report.document)) > MOST_CLAIMS
+    many = len(claims.primary_comparisons(report.document)) > MOST_CLAIMS
     first_names = _FIRST_OF_MANY if many else _FIRST_FIGURES
 
     @functools.cache
@@ -364,32 +294,32 @@ def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures
 def _screen_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
     """Build what the terminal shows above the answer."""
     several = len(primary) > MOST_CLAIMS or any(one.stratum for one in primary)
-    if several or no_difference(document, primary):
-        yield grouped_table(document, primary)
+    if several or claims.no_difference(document, primary):
+        yield conditions.grouped_table(document, primary)
         if document.run.study != COMPARE_STUDY:
-            factor = compared_factor(document, primary[0])
-            yield from scaling_tables(document, document.primary_metric, factor)
+            factor = conditions.compared_factor(document, primary[0])
+            yield from conditions.scaling_tables(document, document.primary_metric, factor)
     elif is_of_primitives(document):
-        yield from (replace(one, forms=SCREEN) for one in primitives_tables(document))
+        yield from (replace(one, forms=SCREEN) for one in conditions.primitives_tables(document))
     else:
-        yield replace(screen_table(document), forms=SCREEN)
+        yield replace(conditions.screen_table(document), forms=SCREEN)
     if not is_of_primitives(document):
-        yield from (replace(one, forms=SCREEN) for one in further_tables(document))
+        yield from (replace(one, forms=SCREEN) for one in conditions.further_tables(document))
 
 
 def _growth(document: ResultDocument) -> Iterator[Part]:
     """Build the scaling laws of the parameters of `compare` that are sizes."""
     if document.run.study == COMPARE_STUDY:
-        tables = scaling_tables(document, document.primary_metric, None)
+        tables = conditions.scaling_tables(document, document.primary_metric, None)
         yield from (replace(table, forms=EVERYWHERE) for table in tables)
 
 
 def _written_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
     if is_of_primitives(document):
-        yield from (replace(one, forms=TEXT) for one in primitives_tables(document))
+        yield from (replace(one, forms=TEXT) for one in conditions.primitives_tables(document))
     else:
-        yield written_table(document, primary)
-        yield from (replace(one, forms=TEXT) for one in further_tables(document))
+        yield conditions.written_table(document, primary)
+        yield from (replace(one, forms=TEXT) for one in conditions.further_tables(document))
 
 
 def _findings(document: ResultDocument) -> Iterator[Part]:
@@ -411,52 +341,49 @@ def _findings(document: ResultDocument) -> Iterator[Part]:
 def _measured(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
     """Build what was measured of each condition, beyond the answer."""
     others = [one for one in document.comparisons if one.metric != document.primary_metric]
-    tables: list[Part] = [others_table(document, others)] if others else []
+    tables: list[Part] = [conditions.others_table(document, others)] if others else []
     if document.imported is not None:
         yield from _imported(document.imported)
     if is_of_primitives(document):
-        yield Section("Every row", tuple(primitives_tables(document)), forms=PAGE)
+        yield Section("Every row", tuple(conditions.primitives_tables(document)), forms=PAGE)
     else:
-        yield Section(
-            "Conditions", (page_table(document), *further_tables(document), *tables), forms=PAGE
-        )
+        further = conditions.further_tables(document)
+        parts = (conditions.page_table(document), *further, *tables)
+        yield Section("Conditions", parts, forms=PAGE)
         yield from (replace(table, forms=SCREEN | TEXT) for table in tables)
-    steady = tuple(map(steady_sentence, document.steady_state))
+    steady = tuple(map(shape.steady_sentence, document.steady_state))
     if steady:
         yield Bullets(steady, most_items=ALIKE_SHOWN, forms=SCREEN)
-    yield from level_parts(tuple(levels_of(document)))
-    yield shape_section(document, primary)
+    yield from shape.level_parts(tuple(shape.levels_of(document)))
+    yield shape.shape_section(document, primary)
 
 
 def _imported(imported: ImportedResult) -> Iterator[Part]:
     """Build the terminal's table of many imported comparisons, and what they are worth."""
     if len(imported.comparisons) > MOST_CLAIMS:
-        columns = (
-            Column("imported", "name"),
-            Column("against"),
-            Column("ratio", "number"),
-            Column("interval"),
-            Column("trials"),
-        )
-        rows = tuple(
-            (
-                one.candidate,
-                one.baseline,
-                *imported_effect(one, UNKNOWN, f"none: {one.unknown or ''}"),
-                f"{one.baseline_trials} : {one.candidate_trials}",
-            )
-            for one in imported.comparisons
-        )
-        yield Table(columns, rows, most_rows=_IMPORTED_ROWS, forms=SCREEN)
+        rows = headed(map(_imported_row, imported.comparisons))
+        yield Table(*rows, most_rows=_IMPORTED_ROWS, forms=SCREEN)
     if imported.comparisons:
         yield Paragraph(imported.summary, "dim", forms=SCREEN)
+
+
+def _imported_row(one: SampleComparison) -> Mapping[str, str]:
+    ratio, interval = claims.imported_effect(one, UNKNOWN, f"none: {one.unknown or ''}")
+    return {
+        "imported:name": one.candidate,
+        "against": one.baseline,
+        "ratio:number": ratio,
+        "interval": interval,
+        "trials": f"{one.baseline_trials} : {one.candidate_trials}",
+    }
 
 
 def _control(document: ResultDocument) -> Iterator[Part]:
     control = document.control
     if control is None:
         return
-    comparison, floor = shown_comparison(document, control.comparison), control.noise_floor
+    comparison = conditions.shown_comparison(document, control.comparison)
+    floor = control.noise_floor
     estimate, interval = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
     noise = "unknown: the interval is still unlimited"
     if floor is not None:
@@ -560,6 +487,18 @@ def _run_facts(document: ResultDocument) -> Iterator[tuple[str, str]]:
     yield "Seed", str(run.seed)
 
 
+def _environments(document: ResultDocument) -> Iterator[Section]:
+    """Build the environment of the campaign, and of a fleet's hosts that of each."""
+    if document.fleet is None:
+        yield environment_section(document.environment)
+        return
+    yield environment_section(document.environment, "Environment that all hosts share")
+    for host in document.fleet.hosts:
+        if host.environment:
+            section = environment_section(host.environment, f"Environment of {host.host}")
+            yield replace(section, folded=True, on_paper=False)
+
+
 def environment_section(environment: Mapping[str, Any], title: str = "Environment") -> Section:
     """Build the page's section on the environment: all that is known, long parts folded."""
     facts: list[tuple[str, str]] = []
@@ -610,7 +549,7 @@ def _joined_names(names: list[str], of: int) -> str:
     return f"{', '.join(names[:_NAMES_SHOWN])} and {len(names) - _NAMES_SHOWN} more"
 
 
-def _numbers(document: ResultDocument) -> Iterator[dict[str, Number]]:
+def _numbers(document: ResultDocument) -> Iterator[NumberRow]:
     """Yield a row for each condition and metric, with its comparison.
 
     After the condition comes ``level_<factor>`` for each factor. Values are in the unit that the
@@ -623,34 +562,21 @@ def _numbers(document: ResultDocument) -> Iterator[dict[str, Number]]:
     for condition in document.conditions:
         for metric, summary in condition.metrics.items():
             comparison = compared.get((condition.name, metric))
+            # Imported trials have no verdict.
+            within = getattr(comparison, "equivalence_ci", (None, None))
             yield {
                 "run": document.run.id,
                 "study": document.run.study,
                 "condition": condition.name,
                 **{f"level_{factor}": level for factor, level in condition.levels.items()},
-                "trials": condition.trials,
-                "failures": condition.failures,
+                **fields_of(condition, "trials", "failures"),
                 "metric": metric,
-                "median": summary.median,
-                "median_low": summary.median_ci[0],
-                "median_high": summary.median_ci[1],
-                **{name: getattr(summary, name) for name in _STATISTICS},
-                **_comparison_numbers(comparison),
+                **with_interval("median", summary.median, summary.median_ci),
+                **fields_of(summary, "mean", "sd", "min", "p05", "p25", "p75", "p95", "max"),
+                **fields_of(comparison, "baseline"),
+                **ratio_numbers(comparison),
+                **fields_of(comparison, "mean_ratio", "e_value", "verdict"),
+                "equivalence_low": within[0],
+                "equivalence_high": within[1],
+                **fields_of(comparison, "equivalence_level"),
             }
-
-
-def _comparison_numbers(comparison: Comparison | SampleComparison | None) -> dict[str, Number]:
-    """Return what a comparison has of these; imported trials have no verdict."""
-    low, high = (None, None) if comparison is None else comparison.ratio_ci
-    within = comparison.equivalence_ci if isinstance(comparison, Comparison) else (None, None)
-    of_any = ("baseline", "ratio", "ratio_low", "ratio_high", "level")
-    of_blocks = ("mean_ratio", "e_value", "verdict")
-    of_equivalence = ("equivalence_low", "equivalence_high", "equivalence_level")
-    names = of_any + of_blocks + of_equivalence
-    return {
-        **{name: getattr(comparison, name, None) for name in names},
-        "ratio_low": low,
-        "ratio_high": high,
-        "equivalence_low": within[0],
-        "equivalence_high": within[1],
-    }

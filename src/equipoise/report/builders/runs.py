@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunSummary
-from equipoise.report.document import (
-    SCREEN,
-    UNKNOWN,
-    Bullets,
-    Column,
-    Paragraph,
-    Part,
-    Row,
-    Table,
-)
+from equipoise.report.document import SCREEN, UNKNOWN, Bullets, Cell, Paragraph, Part, Table, headed
 
 _EARLIER_SHOWN = 5
 
@@ -49,33 +40,25 @@ def runs_table(runs: Sequence[RunSummary]) -> Part:
         if run.fleet is not None:
             of_fleets[run.fleet].append(run)
     names_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
-    columns = (
-        Column("run"),
-        Column("started"),
-        *([Column("host", "name")] if names_hosts else []),
-        Column("trials", "number"),
-        Column("stopped"),
-        Column("conditions"),
-    )
-    rows: list[Row] = []
+    rows: list[Mapping[str, Cell]] = []
     for run in (one for one in runs if one.fleet is None):
         rows.append(_run_row(run, names_hosts=names_hosts))
         rows += (_run_row(one, names_hosts=names_hosts) for one in of_fleets[run.id])
-    return Table(columns, tuple(rows))
+    return Table(*headed(rows))
 
 
-def _run_row(run: RunSummary, *, names_hosts: bool) -> Row:
+def _run_row(run: RunSummary, *, names_hosts: bool) -> Mapping[str, Cell]:
     host = run.host or UNKNOWN
     if run.hosts is not None:
         host = counted(run.hosts, "host")
-    return (
-        run.id if run.fleet is None else f"  {run.id}",
-        local_time(run.started_at),
-        *([host] if names_hosts else []),
-        str(run.trials),
-        run.stopped_because or "not ended",
-        " | ".join(run.commands),
-    )
+    return {
+        "run": run.id if run.fleet is None else f"  {run.id}",
+        "started": local_time(run.started_at),
+        **({"host:name": host} if names_hosts else {}),
+        "trials:number": str(run.trials),
+        "stopped": run.stopped_because or "not ended",
+        "conditions": " | ".join(run.commands),
+    }
 
 
 def local_time(seconds: float) -> str:

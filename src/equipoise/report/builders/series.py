@@ -11,16 +11,17 @@ from equipoise.report.document import (
     WRITTEN,
     Answer,
     Bullets,
-    Column,
     Command,
     Document,
     Figures,
-    Number,
+    NumberRow,
     Origin,
     Paragraph,
     Part,
     Section,
     Table,
+    fields_of,
+    headed,
 )
 from equipoise.report.units import byte_count, duration, percent_change, significant
 
@@ -42,23 +43,6 @@ _SECONDS = {
     **dict.fromkeys(("ns", "nanoseconds", "nanoseconds (ns)"), 1e-9),
 }
 _BYTES = frozenset({"B", "bytes"})
-_SUSPICIONS = (
-    Column("benchmark", "name"),
-    Column("change", "number"),
-    Column("level before", "number"),
-    Column("about at"),
-    Column("after"),
-    Column("until"),
-)
-_SERIES = (
-    Column("benchmark", "name"),
-    Column("metric"),
-    Column("measured where", "words"),
-    Column("commits", "number"),
-    Column("from"),
-    Column("to"),
-    Column("suspicions", "number"),
-)
 
 
 def series_document(result: SeriesResult) -> Document:
@@ -83,52 +67,47 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         return
     suspected = [one for one in series if one.suspicions]
     if suspected:
-        rows = tuple(
-            (
-                one.benchmark,
-                percent_change(suspicion.ratio),
-                _with_unit(suspicion.before, one.unit),
-                shown_commit(one.points[suspicion.place].commit),
-                shown_commit(suspicion.after),
-                shown_commit(suspicion.until),
-            )
+        rows = (
+            {
+                "benchmark:name": one.benchmark,
+                "change:number": percent_change(suspicion.ratio),
+                "level before:number": _with_unit(suspicion.before, one.unit),
+                "about at": shown_commit(one.points[suspicion.place].commit),
+                "after": shown_commit(suspicion.after),
+                "until": shown_commit(suspicion.until),
+            }
             for one in suspected
             for suspicion in one.suspicions
         )
-        table = Table(_SUSPICIONS, rows, label="Suspicions", most_rows=_MOST_ROWS)
+        table = Table(*headed(rows), label="Suspicions", most_rows=_MOST_ROWS)
         yield Section("Suspicions, not measured side by side", (table, *_lines(suspected)))
     yield Figures(lambda: _figures(series[:_MOST_FIGURES]), title="Imported series")
-    every = tuple(
-        (
-            one.benchmark,
-            f"{one.metric} ({one.unit})" if one.unit else one.metric,
-            one.setting,
-            str(len(one.points)),
-            shown_commit(one.points[0].commit),
-            shown_commit(one.points[-1].commit),
-            str(len(one.suspicions)),
-        )
+    every = (
+        {
+            "benchmark:name": one.benchmark,
+            "metric": f"{one.metric} ({one.unit})" if one.unit else one.metric,
+            "measured where:words": one.setting,
+            "commits:number": str(len(one.points)),
+            "from": shown_commit(one.points[0].commit),
+            "to": shown_commit(one.points[-1].commit),
+            "suspicions:number": str(len(one.suspicions)),
+        }
         for one in series
     )
-    yield Table(_SERIES, every, title="Imported series", most_rows=_MOST_ROWS)
+    yield Table(*headed(every), title="Imported series", most_rows=_MOST_ROWS)
     notes = tuple(dict.fromkeys(note for one in series for note in one.notes))
     if notes:
         yield Bullets(notes)
 
 
-def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[dict[str, Number]]:
+def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
     """Yield a row for each value of each series; ``suspicion`` is the ratio at its place."""
     for one in series:
         ratios = {suspicion.place: suspicion.ratio for suspicion in one.suspicions}
         for place, at in enumerate(one.points):
             yield {
-                "benchmark": one.benchmark,
-                "setting": one.setting,
-                "metric": one.metric,
-                "unit": one.unit,
-                "commit": at.commit,
-                "date": at.date,
-                "value": at.value,
+                **fields_of(one, "benchmark", "setting", "metric", "unit"),
+                **fields_of(at, "commit", "date", "value"),
                 "suspicion": ratios.get(place),
             }
 

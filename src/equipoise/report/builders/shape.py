@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.theme import color_of
+from equipoise.figures.values import is_of_primitives, probe_metric
 from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
 from equipoise.model.quantities import Interval, names_of
 from equipoise.model.result import (
@@ -23,7 +24,6 @@ from equipoise.model.result import (
     SteadyComparison,
     VarianceByLevel,
 )
-from equipoise.report.builders.primitives import is_of_primitives, probe_metric
 from equipoise.report.document import (
     ALIKE_SHOWN,
     MOST_CLAIMS,
@@ -153,11 +153,7 @@ def states_sentence(metric: str, summary: MetricSummary) -> str | None:
 def drift_sentence(metric: str, summary: MetricSummary, least: float) -> str | None:
     """Describe a drift: ``became 1.1 % faster from the first to the last third of the campaign``.
 
-    Parameters
-    ----------
-    least
-        Smallest change that matters, in percent; there is no sentence for less, or for what may
-        be chance.
+    ``None`` below the smallest change that matters, in percent, and for what may be chance.
     """
     ratio = _sure_drift(summary, least)
     return None if ratio is None else _drift_phrase(metric, [ratio])

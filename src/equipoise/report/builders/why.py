@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from equipoise.model.quantities import Interval
 from equipoise.model.result import Comparison, ResultDocument
@@ -11,6 +11,7 @@ from equipoise.report.document import (
     UNKNOWN,
     WRITTEN,
     Bullets,
+    Cell,
     Column,
     FlameGraph,
     Paragraph,
@@ -18,6 +19,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
+    headed,
 )
 from equipoise.report.units import capitalized, duration
 from equipoise.stats.intervention import NARROW, describe_fraction
@@ -95,7 +97,8 @@ def interventions_section(document: ResultDocument) -> Section | None:
     interventions = sorted(by_name.values(), key=lambda one: one.blocks == 0)
     if not interventions:
         return None
-    parts: list[Part] = [_interventions_table(interventions)]
+    rows = headed(map(_intervention_row, interventions))
+    parts: list[Part] = [Table(*rows, label="What was changed")]
     if not any(one.outcome == "confirmed" for one in interventions):
         undecided = any(map(_may_yet_be_confirmed, interventions))
         missed = all(one.outcome == "not reachable" for one in interventions)
@@ -174,17 +177,10 @@ def _extra_time_section(
             label="Where the extra time goes",
         ),
     ]
-    causes = tuple(_cause_cells(one) for one in document.why if one.kind != KIND)
+    causes = [_cause_row(one) for one in document.why if one.kind != KIND]
     if causes:
-        columns = (
-            Column("extra", "number"),
-            Column("share", "number"),
-            Column("status"),
-            Column("what it comes from", "words"),
-        )
-        parts.append(
-            Table(columns, causes, label="What the extra time comes from", most_rows=_MOST_CAUSES)
-        )
+        label = "What the extra time comes from"
+        parts.append(Table(*headed(causes), label=label, most_rows=_MOST_CAUSES))
     else:
         parts.append(Paragraph("No rule finds a cause in what was observed (docs/why.md)."))
     if flame_graph is not None:
@@ -205,8 +201,13 @@ def _part_cells(part: TimePart) -> tuple[str, ...]:
     )
 
 
-def _cause_cells(cause: Explanation) -> tuple[str, ...]:
-    return (_seconds(cause.seconds), _percent(cause.share_of_gap), cause.status, cause.summary)
+def _cause_row(cause: Explanation) -> Mapping[str, str]:
+    return {
+        "extra:number": _seconds(cause.seconds),
+        "share:number": _percent(cause.share_of_gap),
+        "status": cause.status,
+        "what it comes from:words": cause.summary,
+    }
 
 
 def _interval(interval: Interval) -> str:
@@ -229,27 +230,15 @@ def _unseen(extra: ExtraTime) -> Iterator[str]:
         yield f"not seen by {source}: {shown}" + (f"; and {more} more" if more > 0 else "")
 
 
-def _interventions_table(interventions: Sequence[InterventionOutcome]) -> Table:
-    columns = (
-        Column("changed"),
-        Column("closes"),
-        Column("by candidate + baseline"),
-        Column("in seconds"),
-        Column("blocks", "number"),
-        Column("outcome"),
-    )
-    rows = tuple(
-        (
-            one.summary,
-            describe_fraction(one.share, one.share_ci),
-            _from_each(one),
-            describe_fraction(one.share_of_seconds, one.share_of_seconds_ci),
-            str(one.blocks),
-            Styled(one.outcome, one.outcome),
-        )
-        for one in interventions
-    )
-    return Table(columns, rows, label="What was changed")
+def _intervention_row(one: InterventionOutcome) -> Mapping[str, Cell]:
+    return {
+        "changed": one.summary,
+        "closes": describe_fraction(one.share, one.share_ci),
+        "by candidate + baseline": _from_each(one),
+        "in seconds": describe_fraction(one.share_of_seconds, one.share_of_seconds_ci),
+        "blocks:number": str(one.blocks),
+        "outcome": Styled(one.outcome, one.outcome),
+    }
 
 
 def _from_each(tested: InterventionOutcome) -> str:
