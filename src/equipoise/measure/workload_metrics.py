@@ -88,7 +88,7 @@ class MetricsFile:
         """Value of ``EQUIPOISE_METRICS``."""
 
     def clear(self) -> None:
-        """Remove what the trial before left there; make the folder again if it is gone or closed."""
+        """Remove what the trial before left there; the folder is there and writable afterwards."""
         # An existing folder stays; one that was replaced is left alone, and `read` names it.
         with suppress(FileExistsError):
             self._folder.mkdir(mode=0o700)
