@@ -40,9 +40,9 @@ from equipoise.report.units import (
     capitalized,
     change_text,
     estimate_and_interval,
+    interval_text,
     metric_formatter,
     metric_value,
-    ratio_interval,
     spread_text,
     with_coverage,
 )
@@ -197,7 +197,8 @@ def equivalence_text(comparison: Comparison) -> str:
     if not decided or level is None or interval == comparison.ratio_ci:
         return ""
     shared = comparison.alpha * level / comparison.level
-    return with_coverage(ratio_interval(interval), level, shared, "equivalence interval")
+    text = interval_text(interval, "still unlimited")
+    return with_coverage(text, level, shared, "equivalence interval")
 
 
 def _intervals(comparison: Comparison, ratio_ci: str) -> str:
