@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from equipoise.design.libraries import TUNABLES_VARIABLE
 from equipoise.measure.environment import Mapped, Unknown, mapped_libraries
+from equipoise.measure.environment.hardware import HUGE_PAGES
 from equipoise.measure.environment.libraries import (
     BLIS_VARIABLE,
     CORE_VARIABLES,
@@ -22,13 +23,10 @@ from equipoise.measure.environment.libraries import (
     BlasCores,
     blas_cores,
     ignored_tunables,
-    loader_of,
     opened_libraries,
 )
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan, Server
-
-HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 
 def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, Mapped]:
@@ -150,8 +148,7 @@ def _verifying(
 def _check_tunables(launch: _Launch) -> None:
     setting = {"key": "env", "value": TUNABLES_VARIABLE}
     with _verifying(launch, TUNABLES_VARIABLE, hint="use a program of glibc", **setting):
-        loader = loader_of(launch.command, launch.environment, launch.folder)
-        ignored = () if loader is None else ignored_tunables(loader, launch.environment)
+        ignored = ignored_tunables(launch.command, launch.environment, launch.folder)
     if ignored:
         raise TookNoEffect(
             launch.condition.name,

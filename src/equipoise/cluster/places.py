@@ -29,9 +29,7 @@ PACKAGE = "{equipoise:package}"
 ENVIRONMENT = "{equipoise:environment}"
 """Stands for the virtual environment of the interpreter."""
 _BUILD = "{{equipoise:build:{}}}"
-_CONDITION_FIELDS = (
-    *("command", "environment", "hooks", "process", "server", "mapped_from", "output"),
-)
+_CONDITION_FIELDS = "command environment hooks process server mapped_from output".split()
 """Fields of a condition that may name a path."""
 _MEASURE_FIELDS = ("input", "output")
 """Fields of the measurement that may name a path."""

@@ -135,13 +135,11 @@ def _end_with_parent() -> None:
 def worker_environment(name: str | None) -> dict[str, str]:
     """Return the variables of the worker; what the user has set of Dask stays."""
     named = {} if name is None else {HOST_VARIABLE: name}
-    quiet = {_variable(setting): str(value) for setting, value in QUIET.items()}
+    quiet = {
+        f"DASK_{setting.upper().replace('.', '__').replace('-', '_')}": str(value)
+        for setting, value in QUIET.items()
+    }
     return {**quiet, **os.environ, **named}
-
-
-def _variable(setting: str) -> str:
-    """Return the environment variable of a setting of Dask."""
-    return "DASK_" + setting.upper().replace(".", "__").replace("-", "_")
 
 
 def options_in(arguments: Sequence[str] | None) -> argparse.Namespace:

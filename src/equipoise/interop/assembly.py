@@ -358,10 +358,7 @@ def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple
 def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:
     """Compare every other condition with the one of this name.
 
-    Raises
-    ------
-    UnusableInput
-        There is none.
+    Raise `UnusableInput` if there is none.
     """
     names = [condition.name for condition in conditions]
     if name not in names:

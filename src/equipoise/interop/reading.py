@@ -22,6 +22,8 @@ TIME = "time_s"
 """The seconds of one iteration, which are not those of a process (``wall_s``)."""
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a file."""
+VALUE = "value"
+"""Column of a CSV file that has the values."""
 _MAX_QUOTED = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 Decoded = TypeVar("Decoded")
@@ -65,10 +67,7 @@ class SourceFile(Struct, frozen=True, dict=True):
     def decoded(self, kind: type[Decoded], tool: str) -> Decoded:
         """Return the content as JSON of this kind.
 
-        Raises
-        ------
-        UnusableInput
-            It is not that; the message says where.
+        Raise `UnusableInput` if it is of another kind; the message says where.
         """
         try:
             return msgspec.json.decode(self.content, type=kind)
@@ -197,11 +196,8 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
 
     A mark of byte order is left out, and UTF-16 behind one becomes UTF-8: PowerShell writes so.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such file, it is empty, too large, compressed, no regular file, or cannot be
-        read.
+    Raise `UnusableInput` if there is no such file, it is empty, too large, compressed, no regular
+    file, or cannot be read.
     """
     try:
         # An empty name would be the current folder.
@@ -259,10 +255,7 @@ def read_source(
 
     The format is the one ``chosen`` by its name, or told by the content.
 
-    Raises
-    ------
-    UnusableInput
-        It is of no known format, or not what its format asks for.
+    Raise `UnusableInput` if it is of no known format, or not what its format asks for.
     """
     unknown = "it is of no format that is known here, or it is cut off"
     hint = "give what this writes: {}"
@@ -299,6 +292,15 @@ def csv_header(file: SourceFile) -> list[str]:
     """Return the names in the first line of a CSV file."""
     lines = file.begins(65536).splitlines()[:1]
     return [name.strip() for row in csv.reader(lines) for name in row]
+
+
+def value_column(header: Sequence[str]) -> str | None:
+    """Return the column ``value``, or the only one with the name of a cost in seconds or bytes."""
+    # What is counted in a second is no cost.
+    costs = [
+        name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
+    ]
+    return VALUE if VALUE in header else costs[0] if len(costs) == 1 else None
 
 
 def csv_rows(file: SourceFile, header: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -102,10 +102,7 @@ def to_csv(document: ResultDocument) -> bytes:
 def to_parquet(document: ResultDocument) -> bytes:
     """Return a Parquet file; a column that is unknown throughout keeps its type.
 
-    Raises
-    ------
-    UnusableInput
-        pyarrow is not installed.
+    Raise `UnusableInput` if pyarrow is not installed.
     """
     try:
         pyarrow = importlib.import_module("pyarrow")

@@ -12,6 +12,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 from equipoise.ledger.file import damaged
@@ -202,8 +203,7 @@ def _refuse_rows(
 @functools.cache
 def _objects(version: int) -> Mapping[tuple[str, str], str]:
     """Return the statement of each object of a version, as SQLite itself keeps it."""
-    fresh = sqlite3.connect(":memory:", isolation_level=None)
-    try:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
         bring_up_to_date(fresh, STEPS[:version])
         return {
             (kind, name): _normalised(statement)
@@ -211,8 +211,6 @@ def _objects(version: int) -> Mapping[tuple[str, str], str]:
                 "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
             )
         }
-    finally:
-        fresh.close()
 
 
 def _normalised(statement: object) -> str:

@@ -34,7 +34,6 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -205,12 +204,7 @@ class BuildCache:
         self._trim(())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Let other processes remove the builds, and keep the limit."""
         for key in tuple(self._held):
             os.close(self._held.pop(key))

@@ -31,7 +31,7 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import CampaignWarning
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
-from equipoise.revisions.build_cache import BuildCache, NoFolder, source_of
+from equipoise.revisions.build_cache import Build, BuildCache, NoFolder, source_of
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import (
@@ -128,11 +128,13 @@ class CommitBuilds:
         needed = [self._sources[commit] for commit in commits]
         # Commits of one tree are one build.
         first = {self.trees[commit]: commit for commit in reversed(commits)}
-        with ThreadPoolExecutor(max_workers=min(len(first), _most_at_once())) as threads:
-            builds: dict[Future[object], int] = {
-                threads.submit(self._cache.get, self._sources[one], self._label(one), needed): one
-                for one in first.values()
-            }
+        most = max(_FEWEST_AT_ONCE, os.cpu_count() or 1)
+        with ThreadPoolExecutor(max_workers=min(len(first), most)) as threads:
+            builds: dict[Future[Build], Path] = {}
+            for tree, commit in first.items():
+                label = f"commit {self._commits[commit].short}"
+                task = threads.submit(self._cache.get, self._sources[commit], label, needed)
+                builds[task] = tree
             try:
                 wait(builds)
             except BaseException:
@@ -141,10 +143,10 @@ class CommitBuilds:
                     self._cache.stop()
                 raise
         reasons: dict[Path, str] = {}
-        for build, commit in builds.items():
+        for build, tree in builds.items():
             error = build.exception()
             if isinstance(error, ConditionFailed | NoFolder):
-                reasons[self.trees[commit]] = error.what
+                reasons[tree] = error.what
             elif error is not None:
                 raise error
         failed = {
@@ -177,14 +179,6 @@ class CommitBuilds:
         """Return the seconds of each commit that is built."""
         taken = map(self._cache.seconds_of, self._sources)
         return {commit: seconds for commit, seconds in enumerate(taken) if seconds is not None}
-
-    def _label(self, commit: int) -> str:
-        return f"commit {self._commits[commit].short}"
-
-
-def _most_at_once() -> int:
-    """Return how many builds run side by side."""
-    return max(_FEWEST_AT_ONCE, os.cpu_count() or 1)
 
 
 def plan_of_commits(

@@ -148,20 +148,20 @@ def merged_commits(repository: Repository, line: Sequence[Commit]) -> MergedComm
     for merge in [one for one in line[1:] if one.is_merge and not one.uncommitted]:
         lines.add_branches(merge, known)
     # A branch may have begun before the good commit.
-    older = [one for one in lines.names[len(line) :] if one not in known]
+    further = [*lines.places][len(line) :]
+    older = [one for one in further if one not in known]
     if older:
         known |= {one.hash: one for one in _commits(repository, "--no-walk", *older)}
-    further = tuple(known[name] for name in lines.names[len(line) :])
-    return MergedCommits(further, tuple(lines.branches))
+    return MergedCommits(tuple(known[name] for name in further), tuple(lines.branches))
 
 
 class _Lines:
-    """The lines of commits of a search, with the condition of each commit."""
+    """The lines of commits of a search."""
 
     def __init__(self, line: Sequence[Commit]) -> None:
-        self.names = [one.name for one in line]
+        self.places = {one.name: place for place, one in enumerate(line)}
+        """Condition of each commit by its name, in the order of conditions."""
         self.branches: list[MergedBranch] = []
-        self._places = {name: place for place, name in enumerate(self.names)}
         self._room = len(line) + MOST_MERGED
 
     def add_branches(self, merge: Commit, known: Mapping[str, Commit]) -> None:
@@ -172,21 +172,18 @@ class _Lines:
             for tip in merge.parents[1:]:
                 chain: list[str] = []
                 name = tip
-                while name in known and name not in self._places and known[name].parents:
+                while name in known and name not in self.places and known[name].parents:
                     chain.append(name)
                     name = known[name].parents[0]
-                has_no_fork = name in known and name not in self._places
-                if not chain or has_no_fork or len(self.names) + len(chain) >= self._room:
+                has_no_fork = name in known and name not in self.places
+                if not chain or has_no_fork or len(self.places) + len(chain) >= self._room:
                     continue
-                commits = tuple(map(self._place, (name, *reversed(chain))))
-                self.branches.append(MergedBranch(self._places[merge.hash], commits))
-                waiting += [known[one] for one in reversed(chain) if known[one].is_merge]
-
-    def _place(self, name: str) -> int:
-        if name not in self._places:
-            self._places[name] = len(self.names)
-            self.names.append(name)
-        return self._places[name]
+                branch = (name, *reversed(chain))
+                for one in branch:
+                    self.places.setdefault(one, len(self.places))
+                commits = tuple(self.places[one] for one in branch)
+                self.branches.append(MergedBranch(self.places[merge.hash], commits))
+                waiting += [known[one] for one in branch[1:] if known[one].is_merge]
 
 
 def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:

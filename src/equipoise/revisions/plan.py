@@ -166,32 +166,28 @@ def check_out_and_build(
         One cannot be built.
     """
     repository = request.repository
-    roles = {"baseline": request.baseline, "candidate": request.candidate}
-    if builds is None:
-        trees: list[Path] = []
-        for (role, revision), name in zip(roles.items(), SIDES, strict=True):
+    revisions = (request.baseline, request.candidate)
+    if builds is not None:
+        commits = trees_of(repository, [revision.commit for revision in revisions])
+        sources = [source_of(repository, revision, commits) for revision in revisions]
+    sides: list[CheckedOut] = []
+    for role, revision in zip(("baseline", "candidate"), revisions, strict=True):
+        if builds is None:
             say(f"checking out the {role} {revision.label}")
-            parent = scratch / name
+            parent = scratch / SIDES[len(sides)]
             parent.mkdir()
-            trees.append(check_out(repository, revision, parent))
-    else:
-        commits = trees_of(repository, [revision.commit for revision in roles.values()])
-        sources = [source_of(repository, revision, commits) for revision in roles.values()]
-        trees = []
-        for (role, revision), source in zip(roles.items(), sources, strict=True):
+            tree = check_out(repository, revision, parent)
+        else:
             say(f"building the {role} {revision.label}: {request.build}")
-            trees.append(builds.get(source, f"the {role} {revision.label}", sources).tree)
-    baseline, candidate = (
-        CheckedOut(role, revision, tree, repository)
-        for (role, revision), tree in zip(roles.items(), trees, strict=True)
-    )
-    for side in (baseline, candidate):
+            tree = builds.get(sources[len(sides)], f"the {role} {revision.label}", sources).tree
+        sides.append(CheckedOut(role, revision, tree, repository))
+    for side in sides:
         if not side.folder.is_dir():
             raise UnusableInput(
                 f"the {side.label} has no folder {repository.inside}",
                 hint="run the gate in a folder that both revisions have",
             )
-    return baseline, candidate
+    return sides[0], sides[1]
 
 
 def gate_plan(

@@ -79,10 +79,7 @@ def built_in_studies() -> tuple[BuiltInStudy, ...]:
 def find_study(reference: str) -> tuple[Path, str]:
     """Return the file of a study and its name in errors; ``reference`` is a path or a name.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such file and no built-in study of that name.
+    Raise `UnusableInput` if there is no such file and no built-in study of that name.
     """
     path = Path(reference)
     if path.is_file() or path.suffix == ".toml" or "/" in reference:
@@ -113,10 +110,8 @@ def analysis_of(study: str) -> BuiltInStudy | None:
 def with_findings(document: ResultDocument) -> ResultDocument:
     """Return the document with the tables of its built-in study, if it is of one.
 
-    Raises
-    ------
-    UnusableInput
-        The document, which may be from a file, has levels that the study cannot have.
+    Raise `UnusableInput` if the document, which may be from a file, has levels that the study
+    cannot have.
     """
     study = document.run.study
     analysis = analysis_of(study)

@@ -25,10 +25,7 @@ DATA = "data"
 def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """Return the study with the file of its rows; if they are missing, with made-up rows.
 
-    Raises
-    ------
-    UnusableInput
-        The file cannot be written.
+    Raise `UnusableInput` if the file cannot be written.
     """
     name = named_data(study)
     if name is None:
@@ -46,10 +43,7 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
 def require_data(plan: Plan, ledger: Path) -> None:
     """Refuse to resume a campaign whose rows are gone: each trial would fail, and count as slowest.
 
-    Raises
-    ------
-    UnusableInput
-        A file of rows that a command names is gone.
+    Raise `UnusableInput` if a file of rows that a command names is gone.
     """
     home = (ledger.parent / DATA).absolute()
     for word in dict.fromkeys(word for condition in plan.conditions for word in condition.command):
@@ -77,10 +71,7 @@ def data_file(name: str, rows: str, home: Path) -> Path:
     The name of the file contains a fingerprint of the rows: the rows of a campaign are never
     overwritten, so that it can be resumed after another version of the package came.
 
-    Raises
-    ------
-    UnusableInput
-        The file cannot be written.
+    Raise `UnusableInput` if the file cannot be written.
     """
     content = rows.encode()
     fingerprint = hashlib.sha256(content).hexdigest()[:12]

@@ -95,10 +95,7 @@ class PreparedStudy(Struct, frozen=True):
 def prepare_study(options: StudyOptions, ledger: Path) -> PreparedStudy:
     """Read a study, change it as the options say, and fit it to this host.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such study, factor or level, or nothing of it can run here.
+    Raise `UnusableInput` if there is no such study, factor or level, or nothing of it can run here.
     """
     site = host_site()
     study, idle = without_idle_factors(_chosen_study(options))

@@ -31,10 +31,7 @@ def run_match(
 
     The options are those of ``match``, and ``propensity`` of ``eq.match``.
 
-    Raises
-    ------
-    UnusableInput
-        Two of the options do not go together.
+    Raise `UnusableInput` if two of the options do not go together.
     """
     if bias_adjust and table.outcome is None:
         raise UnusableInput("--bias-adjust has no outcome to adjust", hint="give --outcome COLUMN")

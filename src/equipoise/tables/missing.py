@@ -181,11 +181,8 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     policy, columns with a missing value are no covariates unless they are named, and a warning
     names them.
 
-    Raises
-    ------
-    UnusableInput
-        The policy is ``refuse`` and a chosen covariate has a missing value, or infinite values
-        leave no column to match on.
+    Raise `UnusableInput` if the policy is ``refuse`` and a chosen covariate has a missing value, or
+    infinite values leave no column to match on.
     """
     check_question(log, question)
     others = (

@@ -95,11 +95,8 @@ class MatchTable(Struct, frozen=True):
 def read_problem(columns: Columns, question: MatchColumns, source: str = "the table") -> MatchTable:
     """Read the columns that a question names; ``source`` is the table in errors.
 
-    Raises
-    ------
-    UnusableInput
-        The question is incomplete, a column is missing, has missing values that the policy refuses,
-        or cannot be used; the error names the column and its rows.
+    Raise `UnusableInput` if the question is incomplete, a column is missing, has missing values
+    that the policy refuses, or cannot be used; the error names the column and its rows.
     """
     formula = question.formula
     _check_complete(question)
@@ -203,10 +200,8 @@ class Pairing(Struct, frozen=True, kw_only=True):
 
         ``owners`` are the columns of the table that each of them comes from.
 
-        Raises
-        ------
-        UnusableInput
-            A column to be exact in is none of them, or the calipers are not one for each.
+        Raise `UnusableInput` if a column to be exact in is none of them, or the calipers are not
+        one for each.
         """
         matched_on = list(dict.fromkeys(owners))
         unknown = [name for name in self.exact if name not in matched_on and name not in names]

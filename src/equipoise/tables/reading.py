@@ -66,11 +66,8 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
 def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
     """Read a whole CSV or Parquet file, in the format of its ending, or a folder of Parquet files.
 
-    Raises
-    ------
-    UnusableInput
-        The file does not exist, has another ending or content, or two columns of one name; or it
-        is a Parquet file and pyarrow is not installed.
+    Raise `UnusableInput` if the file does not exist, has another ending or content, or two columns
+    of one name; or it is a Parquet file and pyarrow is not installed.
     """
     if is_parquet(path):
         columns = read_parquet(path)
@@ -111,10 +108,8 @@ def parquet_files(path: Path) -> list[Path]:
 def read_parquet(path: Path) -> Columns:
     """Read a whole Parquet file, or all files of a folder; maybe no row.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such file, it cannot be read, two columns have one name, or pyarrow is missing.
+    Raise `UnusableInput` if there is no such file, it cannot be read, two columns have one name, or
+    pyarrow is missing.
     """
     with pyarrow_for(path, "parquet") as (_, parquet):
         if path.is_dir():
@@ -130,11 +125,8 @@ def open_parquet(path: Path) -> Any:
 
     The columns are those of all files together. A folder ``name=value`` is a column of its rows.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such file, no file of the folder is Parquet, the files' columns do not fit each
-        other, or pyarrow is missing.
+    Raise `UnusableInput` if there is no such file, no file of the folder is Parquet, the files'
+    columns do not fit each other, or pyarrow is missing.
     """
     with pyarrow_for(path, "dataset") as (arrow, datasets):
         files = [str(file.absolute()) for file in parquet_files(path)]
@@ -188,10 +180,8 @@ def no_row(path: Path) -> UnusableInput:
 def check_writable(path: Path) -> None:
     """Check before the work that a table can be written at a path.
 
-    Raises
-    ------
-    UnusableInput
-        The ending is of no form that is written, or pyarrow is missing for a Parquet file.
+    Raise `UnusableInput` if the ending is of no form that is written, or pyarrow is missing for a
+    Parquet file.
     """
     if not path.name.lower().endswith(WRITTEN_ENDINGS):
         raise UnusableInput(
@@ -205,10 +195,7 @@ def check_writable(path: Path) -> None:
 def write_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     """Replace a file by these columns, as CSV or Parquet, in the format of its ending.
 
-    Raises
-    ------
-    UnusableInput
-        The file cannot be written in this form.
+    Raise `UnusableInput` if the file cannot be written in this form.
     """
     check_writable(path)
     if path.name.lower().endswith(".csv"):

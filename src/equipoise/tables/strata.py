@@ -91,10 +91,7 @@ def find_strata(
 ) -> ParquetStrata:
     """Find the strata of a Parquet file or of a folder of such files.
 
-    Raises
-    ------
-    UnusableInput
-        It is no Parquet file, a column is missing, or a stratum has no name.
+    Raise `UnusableInput` if it is no Parquet file, a column is missing, or a stratum has no name.
     """
     path = Path(name)
     if not is_parquet(path):
@@ -153,10 +150,7 @@ def find_strata(
 def read_rows(stratum: StratumRows) -> Log:
     """Read the columns of a stratum, in the order of its files and rows.
 
-    Raises
-    ------
-    UnusableInput
-        A file cannot be read.
+    Raise `UnusableInput` if a file cannot be read.
     """
     first = Path(stratum.pieces[0].file)
     with pyarrow_for(first, "dataset", "ipc") as (arrow, datasets, ipc):

@@ -57,6 +57,8 @@ def test_what_has_no_ratio_is_left_out_and_told(tmp_path: Path) -> None:
     ("text", "what"),
     [
         ("commit,value\na,fast\n", "line 2: 'fast' is no value"),
+        # A throughput is no cost, and not in seconds.
+        ("commit,requests_per_s\na,1\n", "does not name the columns commit and value"),
         ("commit,value\na,nan\n", "line 2: 'nan' is no value"),
         ("commit,value\na\n", "line 2 has not the 2 columns"),
         ("commit,date,value\na,soon,1\n", "line 2: 'soon' is no date"),

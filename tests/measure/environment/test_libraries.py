@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.measure.environment import Unknown, mapped_libraries
-from equipoise.measure.environment.libraries import loader_of
+from equipoise.measure.environment.libraries import ignored_tunables
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 LS = str(shutil.which("ls"))
@@ -129,4 +129,4 @@ def test_a_program_that_is_cut_short_is_no_program(tmp_path: Path) -> None:
         path = tmp_path / f"cut-{length}"
         path.write_bytes(whole[:length])
         with pytest.raises(Unknown):
-            loader_of([str(path)], ENVIRONMENT, "/")
+            ignored_tunables([str(path)], ENVIRONMENT, "/")

@@ -17,29 +17,21 @@ from equipoise.interop.reading import (
     csv_rows,
     finite_number,
     quoted,
+    value_column,
 )
 
-CONDITION, VALUE = "condition", "value"
-BLOCK, ORDER, HOST = "block", "order", "host"
+CONDITION, BLOCK, ORDER, HOST = "condition", "block", "order", "host"
 _KNOWN = frozenset({CONDITION, BLOCK, ORDER, HOST})
 
 
 def _recognises(file: SourceFile) -> bool:
     header = csv_header(file)
-    return CONDITION in header and _value_column(header) is not None
-
-
-def _value_column(header: list[str]) -> str | None:
-    # What is counted in a second is no cost.
-    costs = [
-        name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
-    ]
-    return VALUE if VALUE in header else costs[0] if len(costs) == 1 else None
+    return CONDITION in header and value_column(header) is not None
 
 
 def _read(file: SourceFile) -> Reading:
     header = csv_header(file)
-    column = _value_column(header)
+    column = value_column(header)
     if CONDITION not in header or column is None:
         raise file.unusable(
             "its first line does not name the columns condition and value",

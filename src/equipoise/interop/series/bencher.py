@@ -143,10 +143,7 @@ FORMAT = Format(
 def to_bmf(document: ResultDocument) -> bytes:
     """Write every metric of every condition whose median is finite, indented.
 
-    Raises
-    ------
-    UnusableInput
-        The document is a fleet's.
+    Raise `UnusableInput` if the document is a fleet's.
     """
     check_one_host(document.fleet, "Bencher Metric Format")
     benchmarks: dict[str, dict[str, _WrittenMetric]] = {}

@@ -121,10 +121,7 @@ def revision_of_file(path: Path) -> str:
 def converted(file: SourceFile, part: object, kind: type[Converted], tool: str) -> Converted:
     """Return a part of decoded JSON as a struct of this kind.
 
-    Raises
-    ------
-    UnusableInput
-        It is not that; the message says where.
+    Raise `UnusableInput` if it is of another kind; the message says where.
     """
     try:
         return msgspec.convert(part, kind)

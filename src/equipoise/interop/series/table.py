@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from equipoise.interop.reading import (
+    VALUE,
     Format,
     SourceFile,
     csv_header,
     csv_rows,
     finite_number,
     quoted,
+    value_column,
 )
 from equipoise.interop.series.reading import SeriesReading, SeriesValue, moment
 
-COMMIT, DATE, VALUE = "commit", "date", "value"
+COMMIT, DATE = "commit", "date"
 BENCHMARK, SETTING, UNIT = "benchmark", "setting", "unit"
 _KNOWN = frozenset({COMMIT, DATE, VALUE, BENCHMARK, SETTING, UNIT})
 _UNITS = {"_s": "seconds", "_bytes": "bytes"}
@@ -26,17 +28,12 @@ _UNITS = {"_s": "seconds", "_bytes": "bytes"}
 
 def _recognises(file: SourceFile) -> bool:
     header = csv_header(file)
-    return COMMIT in header and _value_column(header) is not None
-
-
-def _value_column(header: list[str]) -> str | None:
-    costs = [name for name in header if name.endswith(tuple(_UNITS))]
-    return VALUE if VALUE in header else costs[0] if len(costs) == 1 else None
+    return COMMIT in header and value_column(header) is not None
 
 
 def _read(file: SourceFile) -> SeriesReading:
     header = csv_header(file)
-    column = _value_column(header)
+    column = value_column(header)
     if COMMIT not in header or column is None or len(set(header)) < len(header):
         raise file.unusable(
             "its first line does not name the columns commit and value once each",

@@ -52,21 +52,14 @@ OWN_PROCESSES = 2
 """Highest level at which every user may count in his own processes (perf_event_open(2))."""
 _HARDWARE = ("cpu", "armv", "power_pmu")
 _COVARIATE_HINTS = {
-    "load_1_minute": "mount /proc",
-    **dict.fromkeys(
-        (
-            f"pressure_{resource}_{when}"
-            for resource in ("cpu", "memory", "io")
-            for when in ("s", "before")
-        ),
-        "start the kernel with psi=1",
-    ),
-    **dict.fromkeys(("steal_s", "busy_s", "steal_before"), "mount /proc"),
-    **dict.fromkeys(
-        ("frequency_hz", "frequency_before_hz"), "use real hardware: few virtual machines show it"
-    ),
-    "temperature_c": "sudo modprobe coretemp; virtual machines do not show it",
+    "load": "mount /proc",
+    "pressure": "start the kernel with psi=1",
+    "steal": "mount /proc",
+    "busy": "mount /proc",
+    "frequency": "use real hardware: few virtual machines show it",
+    "temperature": "sudo modprobe coretemp; virtual machines do not show it",
 }
+"""Hints by the first word of a covariate's name."""
 
 
 def battery(state: HostState) -> Iterator[Disturbance]:
@@ -198,5 +191,6 @@ def unread_covariates(state: HostState) -> Iterator[Disturbance]:
     for reason in dict.fromkeys(missing.values()):
         names = [name for name in missing if missing[name] == reason]
         what = f"{' and '.join(names)} will be unknown: {reason}"
-        hint = _COVARIATE_HINTS.get(names[0], "use a host that shows it; verdicts need none")
+        kind = names[0].partition("_")[0]
+        hint = _COVARIATE_HINTS.get(kind, "use a host that shows it; verdicts need none")
         yield Disturbance("no_covariate", "lacks", what, hint)

@@ -83,17 +83,6 @@ def mapped_libraries(
         return Mapped(None, None, unknown_because=f"it cannot be started: {error}")
 
 
-def loader_of(
-    command: Sequence[str], environment: Mapping[str, str], working_folder: str
-) -> str | None:
-    """Return the dynamic loader of the program that a command runs in the end.
-
-    ``None`` if the program is linked statically. Raise `Unknown` if it cannot be found or read.
-    """
-    program, _ = _final_program(command, environment, working_folder)
-    return _elf_loader(program)
-
-
 def opened_libraries(
     command: Sequence[str], environment: Mapping[str, str], working_folder: str, timeout_s: float
 ) -> frozenset[str]:
@@ -109,12 +98,18 @@ def opened_libraries(
     return frozenset(os.path.realpath(path) for path in paths)
 
 
-def ignored_tunables(loader: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a sentence for each requested tunable that is not in force.
+def ignored_tunables(
+    command: Sequence[str], environment: Mapping[str, str], working_folder: str
+) -> tuple[str, ...]:
+    """Return a sentence for each requested tunable that is not in force; none if it is static.
 
     The loader ignores an unknown name and a value out of range without a message. ``environment``
-    is the complete one of the condition. Raise `Unknown` if the loader does not list its tunables.
+    is the complete one of the condition. Raise `Unknown` if the program cannot be found or read, or
+    its loader does not list its tunables.
     """
+    loader = _elf_loader(_final_program(command, environment, working_folder)[0])
+    if loader is None:
+        return ()
     without_preload = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
     done = _run_loader([loader, "--list-tunables"], without_preload, None)
     lines = map(_LISTED_TUNABLE.match, _text(done.stdout).splitlines())

@@ -316,7 +316,7 @@ class Servers(AbstractContextManager["Servers"]):
         try:
             life = next((life for life in self._running if life.server == server), None)
             if life is None:
-                base = with_search_path(environment, server.search_path)
+                base = _with_search_path(environment, server.search_path)
                 life = self._begin(name, server, base, timeout_s)
             service = Service(life.place)
             before = consumption(life.processes())
@@ -339,7 +339,7 @@ class Servers(AbstractContextManager["Servers"]):
             raise
 
     def _begin(self, name: str, server: Server, base: Mapping[str, str], timeout_s: float) -> Life:
-        refuse_open_server(name, server)
+        _refuse_open_server(name, server)
         user = unprivileged_user(name, self._group) if server.unprivileged else None
         if server.trial == "interval":
             launcher, timeout_s = self._new_launcher(), _WHOLE_SEGMENT_S
@@ -431,7 +431,7 @@ class Servers(AbstractContextManager["Servers"]):
         self._folders.clear()
 
 
-def refuse_open_server(name: str, server: Server) -> None:
+def _refuse_open_server(name: str, server: Server) -> None:
     """Refuse PostgreSQL and MariaDB where they listen on TCP and demand no password.
 
     A plan in a ledger keeps its commands: the studies `database` and `predicts` of the first
@@ -449,7 +449,7 @@ def refuse_open_server(name: str, server: Server) -> None:
         )
 
 
-def with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> dict[str, str]:
+def _with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> dict[str, str]:
     """Return the environment with further folders behind those of ``PATH``."""
     if not folders:
         return dict(environment)

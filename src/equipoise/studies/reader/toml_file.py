@@ -66,10 +66,7 @@ class Table(Struct, frozen=True):
     def checked(self, form: type[AnyForm]) -> AnyForm:
         """Return the values as a form.
 
-        Raises
-        ------
-        UnusableInput
-            A key is unknown, missing, of another type or out of its bounds.
+        Raise `UnusableInput` if a key is unknown, missing, of another type or out of its bounds.
         """
         try:
             values = msgspec.convert(self.values, form)
