@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.stats.sensitivity import FOUND_IN, smallest_effect
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import is_precise, judge
+from equipoise.stats.verdict import FOUND_IN, is_precise, judge, smallest_effect
 from tests.stats.simulated import at_least, costs_and_orders, white
 
 ALPHA = 0.05

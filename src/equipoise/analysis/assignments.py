@@ -151,15 +151,12 @@ _REFERENCE = re.compile(r"\"?\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]
 _KEYWORDS = frozenset(
     ("{", "}", "!", "if", "then", "elif", "else", "do", "while", "until", "time", "coproc")
 )
-
 _DECLARING = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
 _SETTING = frozenset(("env", "sudo", "doas"))
 _OPTIONS_WITH_A_WORD = frozenset(("-u", "-C", "-g", "-h", "-p", "--unset", "--chdir", "--user"))
-
 _TAKING_A_LINE = frozenset(
     ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox", "su", "runuser", "flock")
 )
-
 _TAKING_LINES = frozenset(("eval", "trap"))
 _LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
 _SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")

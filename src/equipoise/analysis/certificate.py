@@ -21,7 +21,7 @@ from equipoise.model.host import CERTIFICATE_STUDY, Certificate
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.sensitivity import smallest_effect
+from equipoise.stats.verdict import smallest_effect
 
 CALLED_DIFFERENT = ("faster", "slower", "mixed")
 MINUTE_S = 60.0

@@ -264,27 +264,20 @@ def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[Campai
 
 def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
     fetch = f"`{shell_line(['equipoise', 'resume', record.id])}` fetches what is missing"
+    go_on = f"{fetch}, and has the host go on"
     whole = "every number over the asked hosts lacks them"
-    by_state: dict[HostState, list[str]] = defaultdict(list)
-    for one in members:
-        by_state[one.host.state].append(one.host.host)
-    if names := by_state["absent"]:
-        yield CampaignWarning(
-            "host_absent", f"{names_of(names)}: nothing of the campaign has come; {whole}", fetch
-        )
-    if names := by_state["no block"]:
-        yield CampaignWarning(
-            "host_without_block",
-            f"{names_of(names)}: no block is complete; {whole}",
-            f"{fetch}, and has the host go on",
-        )
-    if names := by_state["behind"]:
-        yield CampaignWarning(
-            "host_behind",
-            f"{names_of(names)}: the campaign has not ended; the host measures still, was killed, "
-            "or its blocks have not all come",
-            fetch,
-        )
+    behind = (
+        "the campaign has not ended; the host measures still, was killed, or its blocks have not "
+        "all come"
+    )
+    for state, code, what, hint in (
+        ("absent", "host_absent", f"nothing of the campaign has come; {whole}", fetch),
+        ("no block", "host_without_block", f"no block is complete; {whole}", go_on),
+        ("behind", "host_behind", behind, fetch),
+    ):
+        names = [one.host.host for one in members if one.host.state == state]
+        if names:
+            yield CampaignWarning(code, f"{names_of(names)}: {what}", hint)
     reasons = [
         f"{one.host.host} left after {counted(one.host.blocks, 'block')}: "
         f"{one.host.stopped_because or 'unknown'}"
@@ -296,7 +289,7 @@ def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignW
             "host_left",
             f"{'; '.join(reasons)}; its sequence is frozen there, and the mean is that of all "
             "asked hosts still",
-            f"{fetch}, and has the host go on",
+            go_on,
         )
 
 

@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import ratio_clause
 from equipoise.campaign.blocks import cost_in
 from equipoise.model.plan import Contrast, ImportSource, Plan
 from equipoise.model.quantities import counted
-from equipoise.model.record import CampaignWarning, Trial
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ImportedResult, SampleComparison
 from equipoise.stats.two_samples import ESTIMAND, SampleRatio, sample_ratio
-
-Blocks = Mapping[int, tuple[Trial, ...]]
 
 IN_BLOCKS = "in blocks"
 WORTH = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -23,11 +22,11 @@ from equipoise.model.why import Explanation, Status
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, advice, describe_advice, plural_of, variance_by_level
 from equipoise.stats.spread import KIND, SpreadChange, describe_spread, holm, spread_change
+from equipoise.stats.verdict import finite_ratio
 
 HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
 LAYOUT, TRIAL, ITERATION = "layout", "trial", "iteration"
 
-_LARGEST = math.log(sys.float_info.max)
 _TOO_FEW = "too few blocks to tell the levels apart"
 _NO_LOGARITHM = "a trial timed out, or cost nothing: there is no logarithm of that"
 
@@ -219,8 +218,8 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
         unknown,
         mean=math.exp(levels.mean),
         these=f"these {levels.components[0].units} {highest}",
-        these_ci=_ratios(levels.within_ci),
-        across_ci=_ratios(levels.across_ci),
+        these_ci=_ratios(*levels.within_ci),
+        across_ci=_ratios(*levels.across_ci),
         components=levels.components,
         advice=advised,
         advice_summary=advice_summary,
@@ -263,10 +262,8 @@ def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice,
     return advice(levels, [costs_s[name] for name in names]) if costs_s[names[-1]] > 0.0 else ()
 
 
-def _ratios(bounds: tuple[float, float]) -> Interval:
-    """Return the ratios of two logarithms; ``None`` for one beyond every number: no limit."""
-    low, high = (None if bound > _LARGEST else math.exp(bound) for bound in bounds)
-    return low, high
+def _ratios(low: float, high: float) -> Interval:
+    return finite_ratio(low), finite_ratio(high)
 
 
 LEAST_SHARE = 0.1

@@ -59,8 +59,8 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
             f"the campaigns decided by different metrics: {', '.join(sorted(metrics))}",
             hint="pool campaigns of the same study",
         )
-    read = [_read(record) for record in records]
-    boots = [f"{one.campaign.boot} {one.campaign.kernel}" for one in read]
+    campaigns, of_campaigns = zip(*map(_read, records), strict=True)
+    boots = [f"{one.boot} {one.kernel}" for one in campaigns]
     hosts = _numbered(_hosts_of(records))
     places = list(zip(hosts, _numbered(boots), strict=True))
     # Campaigns of one host share what the host does to the ratio: a host counts once.
@@ -69,23 +69,22 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     plan, metric = records[0].plan, metrics.pop()
     for contrast in plan.contrasts:
         names = _names(plan, contrast)
-        paired = [one.paired.get(names) for one in read]
-        ratios = tuple(None if pair is None else pair.ratio for pair in paired)
+        paired = [one.get(names) for one in of_campaigns]
+        ratios = tuple(None if pair is None else typical_ratio(pair.blocks) for pair in paired)
         known = [
-            (*pair.first, replicate)
+            (*effect, replicate)
             for pair, replicate in zip(paired, replicates, strict=True)
-            if pair is not None and pair.first is not None
+            if pair is not None and (effect := effect_of(pair.first)) is not None
         ]
         if known:
             logs, known_errors, known_replicates = zip(*known, strict=True)
-            effect = pool(np.array(logs), np.array(known_errors), known_replicates)
-            first = tuple(0 if pair is None else pair.first_blocks for pair in paired)
+            pooled = pool(np.array(logs), np.array(known_errors), known_replicates)
+            first = tuple(0 if pair is None else len(pair.first) for pair in paired)
             levels = pooled_by_level(records, contrast, places, first)
             common = _common([pair for pair in paired if pair is not None], records)
             comparisons.append(
-                PooledComparison(*names, metric, ratios, effect, common, first, levels)
+                PooledComparison(*names, metric, ratios, pooled, common, first, levels)
             )
-    campaigns = tuple(one.campaign for one in read)
     return PooledCampaigns(
         POOLED_SCHEMA, plan.study, campaigns, tuple(comparisons), hosts=len(set(hosts))
     )
@@ -116,19 +115,8 @@ class _Paired(Struct, frozen=True):
     """One comparison in one campaign."""
 
     blocks: PairedBlocks
-    ratio: float | None
-    first_blocks: int
+    first: PairedBlocks
     """Blocks that it would have run whatever they showed, as far as it has them."""
-    first: tuple[float, float] | None
-    """Log ratio in these blocks and its standard error; ``None`` where one is unknown."""
-
-
-class _Campaign(Struct, frozen=True):
-    """Facts that pooling needs of one campaign: much less than its result document."""
-
-    campaign: PooledCampaign
-    paired: dict[tuple[str, str], _Paired]
-    """Comparisons, by baseline and candidate."""
 
 
 def _common(paired: Sequence[_Paired], records: Sequence[RunRecord]) -> CommonRatio:
@@ -139,7 +127,8 @@ def _common(paired: Sequence[_Paired], records: Sequence[RunRecord]) -> CommonRa
     return common_ratio([pair.blocks for pair in paired])
 
 
-def _read(record: RunRecord) -> _Campaign:
+def _read(record: RunRecord) -> tuple[PooledCampaign, dict[tuple[str, str], _Paired]]:
+    """Return a campaign and its comparisons by baseline and candidate: no whole result document."""
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
     paired: dict[tuple[str, str], _Paired] = {}
@@ -148,26 +137,17 @@ def _read(record: RunRecord) -> _Campaign:
         whole = pairings_of(plan, blocks, metric)
         first = pairings_of(plan, dict(itertools.islice(blocks.items(), certain)), metric)
         for one, beginning in zip(whole, first, strict=True):
-            paired.setdefault(
-                _names(plan, one.contrast),
-                _Paired(
-                    one.pairs,
-                    typical_ratio(one.pairs),
-                    len(beginning.pairs),
-                    effect_of(beginning.pairs),
-                ),
-            )
-    return _Campaign(
-        PooledCampaign(
-            record.id,
-            iso_time(record.started_at),
-            str(record.environment.get("boot_id") or UNKNOWN_BOOT),
-            str(record.environment.get("kernel") or UNKNOWN_BOOT),
-            len(blocks),
-            None if record.host is None else record.host.name,
-        ),
-        paired,
+            pair = _Paired(one.pairs, beginning.pairs)
+            paired.setdefault(_names(plan, one.contrast), pair)
+    campaign = PooledCampaign(
+        record.id,
+        iso_time(record.started_at),
+        str(record.environment.get("boot_id") or UNKNOWN_BOOT),
+        str(record.environment.get("kernel") or UNKNOWN_BOOT),
+        len(blocks),
+        None if record.host is None else record.host.name,
     )
+    return campaign, paired
 
 
 def _certain_blocks(plan: Plan) -> int:

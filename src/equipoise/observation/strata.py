@@ -413,9 +413,8 @@ def _clustering(answers: Sequence[StratumAnswer]) -> Clustering | None:
     by = answers[0].clusters_by
     if by is None:
         return None
-    empty = frozenset[ClusterLabel]()
-    candidate = empty.union(*(answer.candidate_clusters for answer in answers))
-    baseline = empty.union(*(answer.baseline_clusters for answer in answers))
+    candidate = frozenset().union(*(answer.candidate_clusters for answer in answers))
+    baseline = frozenset().union(*(answer.baseline_clusters for answer in answers))
     return Clustering(by, len(candidate | baseline), len(candidate), len(baseline))
 
 

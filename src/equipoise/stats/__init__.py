@@ -3,8 +3,8 @@
 Verdicts, in reading order:
 
 - ``sequence``: blocks of a candidate and the baseline, and the bets on them.
-- ``verdict``: the verdict on each comparison, how many more blocks it would take, and which
-  comparisons are too slow for a gate.
+- ``verdict``: the verdict on each comparison, how many more blocks it would take, which comparisons
+  are too slow for a gate, and the smallest effect that a host can see in a given time.
 - ``ranking``: which of several conditions is the fastest.
 - ``layouts``: the verdict on layouts in general, from a campaign over some.
 - ``bisection``: which of many commits made a difference; ``bisection_segment``: one search of it;
@@ -13,7 +13,6 @@ Verdicts, in reading order:
   ``history_course``: which commits run next.
 - ``fleet``: what the campaigns of several hosts say together.
 - ``intervention``: the fraction of a gap that an intervention explains.
-- ``sensitivity``: the smallest effect that a host can see in a given time.
 - ``carry_over``: what a trial owes to the condition that ran before it.
 
 Description of a campaign:

@@ -69,6 +69,8 @@ def part_medians(values: FloatArray, parts: int) -> FloatArray:
 
 
 RESAMPLES = 1000
+LEVEL = 0.05
+"""1 minus the coverage of an interval that describes."""
 
 
 def block_length(count: int) -> int:
@@ -102,7 +104,7 @@ def circular_block_indices(count: int, resamples: int, generator: np.random.Gene
     return indices.reshape(resamples, -1)[:, :count]
 
 
-def percentile_interval(values: FloatArray, level: float) -> tuple[float, float]:
-    """Return the middle 1 - level of the resampled values."""
-    low, high = np.quantile(values, [level / 2.0, 1.0 - level / 2.0])
+def percentile_interval(values: FloatArray) -> tuple[float, float]:
+    """Return the middle 95 % of the resampled values."""
+    low, high = np.quantile(values, [LEVEL / 2.0, 1.0 - LEVEL / 2.0])
     return (float(low), float(high))

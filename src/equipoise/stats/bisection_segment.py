@@ -98,24 +98,11 @@ class SegmentState(Struct, frozen=True):
 
 
 class Segment:
-    """The search between two commits; a function of its blocks.
+    """The search between two commits, by their indices in the whole bisection.
 
-    Parameters
-    ----------
-    first, last
-        Indices of commits in the whole bisection.
-    alpha
-        Error rate of the set and of the names.
-    margin
-        Log units; a gap within ± this is no difference. 0 for none.
-    prior
-        Chances of the commits after ``first``; empty for even ones.
-    withdrawn
-        Commits of the whole bisection that do not run.
-    resolution, engine
-        As for ``PairedBlocks``.
-    limit
-        Blocks that the segment may take; ``None`` for any number.
+    A function of its blocks. A gap within ± the margin, in log units, is no difference. The prior
+    has the chances of the commits after the first, none for even ones; withdrawn are those commits
+    of the whole bisection that do not run. The segment may take ``limit`` blocks.
     """
 
     def __init__(

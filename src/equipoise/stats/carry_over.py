@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import CarryOver
-from equipoise.stats.arrays import FloatArray, IntArray, row_medians
+from equipoise.stats.arrays import LEVEL, FloatArray, IntArray, row_medians
 from equipoise.stats.verdict import margin_of
 
 LEAST_TRIALS_EACH = 6
@@ -28,7 +28,6 @@ conditions, what ran before a trial is what did not stand first in the block bef
 ROUNDS = 5
 """Conditions and trend are estimated in turns."""
 CLIP_SCALES = 5.0
-LEVEL = 0.05
 WARN_ERRORS = 3.0
 """Standard errors: a false warning in at most one of a hundred campaigns of 60 blocks."""
 

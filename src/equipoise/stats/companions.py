@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from equipoise._native import student_p_value
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ModeAssociation
-from equipoise.stats.arrays import FloatArray, IntArray, shared_ranks
+from equipoise.stats.arrays import LEVEL, FloatArray, IntArray, shared_ranks
 from equipoise.stats.spread import holm
 
 LEAST_TRIALS = 20
@@ -60,9 +60,11 @@ class Association(Struct, frozen=True):
 
 
 def strongest_association(
-    values: FloatArray, covariates: Sequence[Covariate], *, level: float = 0.05
+    values: FloatArray, covariates: Sequence[Covariate]
 ) -> Association | None:
     """Return what an amount goes with most surely; ``None`` where that can be chance.
+
+    The chance that anything is named where nothing goes with it is 5 % (Bonferroni's bound).
 
     Parameters
     ----------
@@ -70,8 +72,6 @@ def strongest_association(
         Shape (n,), in the order in which the trials ran; their ranks are used.
     covariates
         Each with n values. One that is not known everywhere, or never changes, is left out.
-    level
-        Chance that anything is named where nothing goes with it (Bonferroni's bound).
     """
     count = len(values)
     column = _standard(shared_ranks(values), 0) if count >= LEAST_FOR_AMOUNTS else None
@@ -86,20 +86,18 @@ def strongest_association(
         return None
     surest = min(likely, key=lambda one: one.p_value)
     adjusted = min(1.0, surest.p_value * len(tested))
-    return replace(surest, p_value=adjusted) if adjusted <= level else None
+    return replace(surest, p_value=adjusted) if adjusted <= LEVEL else None
 
 
-def companions(
-    modes: IntArray, covariates: Sequence[Covariate], *, level: float = 0.05
-) -> tuple[ModeAssociation, ...]:
+def companions(modes: IntArray, covariates: Sequence[Covariate]) -> tuple[ModeAssociation, ...]:
     """Return which covariates go with which mode.
 
     Parameters
     ----------
     modes
         Shape (n,): the mode of each trial, from 0, in the order in which they ran.
-    covariates, level
-        As for ``strongest_association``.
+    covariates
+        As for ``strongest_association``, and with the same chance of naming any.
 
     Returns
     -------
@@ -121,7 +119,7 @@ def companions(
     named = [
         replace(one, p_value=p_value)
         for one, p_value in zip(tested, adjusted, strict=True)
-        if p_value <= level
+        if p_value <= LEVEL
         and (one.value is None or one.correlation > 0)
         and abs(one.correlation) >= LEAST_STRENGTH
     ]

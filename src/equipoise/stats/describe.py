@@ -12,6 +12,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
 from equipoise.model.result import Drift, MetricSummary, Mode
 from equipoise.stats.arrays import (
+    LEVEL,
     RESAMPLES,
     FloatArray,
     circular_block_indices,
@@ -29,9 +30,7 @@ LEAST_TRIALS_FOR_DRIFT = 6
 BINS_FOR_DRIFT = 100
 
 
-def describe(
-    values: FloatArray, *, seed: int, level: float = 0.05, resolution: float = 0.0
-) -> MetricSummary:
+def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> MetricSummary:
     """Describe the values of one metric.
 
     The values, shape (n,), are one for each analysed trial, in the order in which they ran; finite,
@@ -60,7 +59,7 @@ def describe(
     modes = find_modes(values, resolution=resolution)
     return MetricSummary(
         median=median,
-        median_ci=median_interval(ordered, level),
+        median_ci=median_interval(ordered, LEVEL),
         mean=float(np.mean(values)),
         sd=float(np.std(values, ddof=1)) if len(values) > 1 else None,
         min=float(ordered[0]),
@@ -72,7 +71,7 @@ def describe(
         modes=tuple(
             Mode(at=at, share=share) for at, share in zip(modes.places, modes.shares, strict=True)
         ),
-        drift=drift(values, seed=seed, level=level),
+        drift=drift(values, seed=seed),
         log_evidence=modes.log_evidence,
         tail=(p95 - median) / (median - p05) if median > p05 else None,
         autocorrelation=rank_autocorrelation(values),
@@ -145,7 +144,7 @@ def _is_excluded(below: int, count: int, level: float) -> bool:
     return log_mixture >= -math.log(level)
 
 
-def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
+def drift(values: FloatArray, *, seed: int) -> Drift:
     """Return the median of the last third of the trials over that of the first, as a ratio.
 
     Its interval is a circular block bootstrap within each third; a third of more than 100 trials is
@@ -166,7 +165,7 @@ def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
     ratio = float(np.median(last) / np.median(first))
     if not first_medians.all():
         return Drift(ratio=ratio, ratio_ci=(None, None))
-    interval = percentile_interval(last_medians / first_medians, level)
+    interval = percentile_interval(last_medians / first_medians)
     return Drift(ratio, interval, _chance_of_ranks(values[:third], values[-third:]))
 
 

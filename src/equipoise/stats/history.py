@@ -127,7 +127,7 @@ class History:
         Between 0 and 1.
     min_effect
         Percent, above 0: a change between two commits counts if it is larger.
-    resolution, engine
+    engine
         As for ``PairedBlocks``.
 
     Raises
@@ -141,7 +141,6 @@ class History:
         *,
         alpha: float,
         min_effect: float,
-        resolution: Resolution = NO_RESOLUTION,
         engine: int = LATEST_ENGINE,
     ) -> None:
         check_alpha(alpha)
@@ -153,7 +152,7 @@ class History:
                 hint="add --min-effect 1",
             )
         self._alpha, self._engine = alpha, engine
-        self._resolution = resolution
+        self._resolution = NO_RESOLUTION
         self._names: tuple[str, ...] = ()
         self._selected: frozenset[int] = frozenset()
         self._first = BASELINE

@@ -50,9 +50,7 @@ def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> 
     return logarithms
 
 
-def ratio_of_means(
-    baseline: FloatArray, candidate: FloatArray, *, seed: int, level: float = 0.05
-) -> MeanRatio:
+def ratio_of_means(baseline: FloatArray, candidate: FloatArray, *, seed: int) -> MeanRatio:
     """Return the ratio of means with a circular block bootstrap interval over the blocks.
 
     The costs, shape (n,) each, are of the same n blocks, in the order in which they ran.
@@ -67,5 +65,5 @@ def ratio_of_means(
     scaled = np.column_stack([baseline / np.mean(baseline), candidate / np.mean(candidate)])
     means = circular_block_sums(scaled, RESAMPLES, seed)
     means = means[means[:, 0] > 0]
-    low, high = percentile_interval(means[:, 1] / means[:, 0], level)
+    low, high = percentile_interval(means[:, 1] / means[:, 0])
     return MeanRatio(ratio=ratio, ratio_ci=(ratio * low, ratio * high))

@@ -17,6 +17,7 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import (
+    LEVEL,
     RESAMPLES,
     FloatArray,
     circular_block_indices,
@@ -78,9 +79,7 @@ class ScalingLaw(Struct, frozen=True):
         return self.exponents[0]
 
 
-def scaling_law(
-    sizes: Sequence[float], costs: FloatArray, *, seed: int, level: float = 0.05
-) -> ScalingLaw:
+def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> ScalingLaw:
     """Fit c N^a (log N)^b to costs.
 
     Parameters
@@ -92,8 +91,6 @@ def scaling_law(
         NaN where a size was left out of a block, +inf where a trial timed out.
     seed
         Seed of the resampling of blocks.
-    level
-        1 minus the coverage of the intervals.
 
     Returns
     -------
@@ -101,7 +98,7 @@ def scaling_law(
     the log cost rises from size to size by the median of the within-block log ratios; with the
     percentile interval of circular block resamples (Politis and Romano 1992). The growth from a
     size to the next is that median with its exact binomial interval (David and Nagaraja 2003,
-    §7.1) at level over their number (Bonferroni): a law fits if it lies within all of them.
+    §7.1) at 0.05 over their number (Bonferroni): a law fits if it lies within all of them.
 
     Raises
     ------
@@ -124,13 +121,13 @@ def scaling_law(
             f"the size {worst:g} has no positive finite median",
             hint="leave the size out, or raise --timeout",
         )
-    growth = tuple(_growths(ordered, logs, level))
+    growth = tuple(_growths(ordered, logs))
     profile, resampled = _profiles(logs[None])[0], _resampled(logs, seed)
     return ScalingLaw(
         sizes=tuple(ordered.tolist()),
         medians=tuple(np.exp(medians).tolist()),
         exponents=tuple(
-            _exponent(np.log(ordered), profile, resampled, power, level) for power in LOG_POWERS
+            _exponent(np.log(ordered), profile, resampled, power) for power in LOG_POWERS
         ),
         growth=growth,
         simple=tuple(
@@ -186,7 +183,6 @@ def _exponent(
     profile: FloatArray,
     resampled: FloatArray | None,
     power: int,
-    level: float,
 ) -> Exponent:
     offsets = power * np.log(log_sizes)
     centred = log_sizes - log_sizes.mean()
@@ -196,11 +192,11 @@ def _exponent(
     residuals -= residuals.mean()
     interval: Interval = (None, None)
     if resampled is not None and len(resampled):
-        interval = percentile_interval((resampled - offsets) @ weights, level)
+        interval = percentile_interval((resampled - offsets) @ weights)
     return Exponent(power, exponent, interval, float(np.expm1(np.abs(residuals).max())))
 
 
-def _growths(sizes: FloatArray, logs: FloatArray, level: float) -> Iterator[Growth]:
+def _growths(sizes: FloatArray, logs: FloatArray) -> Iterator[Growth]:
     pairs = list(itertools.pairwise(sizes.tolist()))
     for place, (smaller, larger) in enumerate(pairs):
         both = np.isfinite(logs[:, place : place + 2]).all(axis=1)
@@ -208,7 +204,7 @@ def _growths(sizes: FloatArray, logs: FloatArray, level: float) -> Iterator[Grow
         middle, low, high = math.nan, None, None
         if len(differences):
             middle = float(np.median(differences))
-            low, high = median_interval(differences, level / len(pairs))
+            low, high = median_interval(differences, LEVEL / len(pairs))
         yield Growth(
             smaller=smaller,
             larger=larger,

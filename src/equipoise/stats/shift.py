@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import StatisticAnswer, Verdict
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import LEVEL, FloatArray
 from equipoise.stats.describe import quantile_interval
 from equipoise.stats.verdict import margin_of
 
@@ -35,8 +35,6 @@ class ShiftFunction(Struct, frozen=True):
     ratio: FloatArray
     low: FloatArray
     high: FloatArray
-    level: float
-    """1 minus the coverage of each interval, taken for itself."""
     blocks: int
 
 
@@ -46,7 +44,6 @@ def shift_function(
     *,
     seed: int,
     resamples: int = RESAMPLES,
-    level: float = 0.05,
 ) -> ShiftFunction:
     """Return deciles of the candidate over those of the baseline, with bootstrap bands.
 
@@ -81,13 +78,12 @@ def shift_function(
     # A resample in which both quantiles timed out excludes nothing: it widens both ends.
     down = np.sort(np.where(np.isnan(resampled), 0.0, resampled), axis=0)
     up = np.sort(np.where(np.isnan(resampled), np.inf, resampled), axis=0)
-    cut = int(np.floor(resamples * level / 2.0))
+    cut = int(np.floor(resamples * LEVEL / 2.0))
     return ShiftFunction(
         quantiles=np.array(DECILES),
         ratio=_ratios(baseline[None, :], candidate[None, :])[0],
         low=down[cut],
         high=up[resamples - 1 - cut],
-        level=level,
         blocks=blocks,
     )
 
@@ -162,7 +158,7 @@ def answers(
     candidate: FloatArray,
     *,
     min_effect: float,
-    level: float = 0.05,
+    level: float = LEVEL,
 ) -> tuple[StatisticAnswer, ...]:
     """Return the answer of each statistic alone: the minimum, each decile and the mean.
 

@@ -64,9 +64,7 @@ def describe_spread(log_spread: float) -> str:
     return f"×÷{math.exp(log_spread):.3g}"
 
 
-def spread_change(
-    varying: FloatArray, fixed: FloatArray, *, seed: int, level: float = 0.05
-) -> SpreadChange | None:
+def spread_change(varying: FloatArray, fixed: FloatArray, *, seed: int) -> SpreadChange | None:
     """Compare the spread of two conditions; ``None`` under ``LEAST_BLOCKS``.
 
     The costs, shape (n,) each, are of the same blocks, positive and finite.
@@ -78,7 +76,7 @@ def spread_change(
         varying=varying_spread,
         fixed=fixed_spread,
         share=None if varying_spread == 0.0 else 1.0 - (fixed_spread / varying_spread) ** 2,
-        share_ci=_share_interval(varying, fixed, seed, level),
+        share_ci=_share_interval(varying, fixed, seed),
         p_value=_p_value(varying, fixed, seed),
         blocks=len(varying),
     )
@@ -107,7 +105,7 @@ def _p_value(varying: FloatArray, fixed: FloatArray, seed: int) -> float:
     return (1 + as_low) / (1 + FLIPS)
 
 
-def _share_interval(varying: FloatArray, fixed: FloatArray, seed: int, level: float) -> Interval:
+def _share_interval(varying: FloatArray, fixed: FloatArray, seed: int) -> Interval:
     generator = np.random.default_rng(seed)
     chosen = circular_block_indices(len(varying), RESAMPLES, generator)
     ranges = [
@@ -116,5 +114,5 @@ def _share_interval(varying: FloatArray, fixed: FloatArray, seed: int, level: fl
     ]
     if not (ranges[0] > 0.0).all():
         return (None, None)
-    low, high = percentile_interval(1.0 - (ranges[1] / ranges[0]) ** 2, level)
+    low, high = percentile_interval(1.0 - (ranges[1] / ranges[0]) ** 2)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)

@@ -26,7 +26,7 @@ from equipoise._native import common_interval, student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.pooled import CommonRatio, PooledEffect
 from equipoise.model.quantities import Interval
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import LEVEL, FloatArray
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import finite_ratio
 
@@ -121,9 +121,7 @@ def _paired(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
     return float(np.mean(differences)), error, len(differences) - 1
 
 
-def pool(
-    effects: FloatArray, errors: FloatArray, boots: Sequence[str], *, level: float = 0.05
-) -> PooledEffect:
+def pool(effects: FloatArray, errors: FloatArray, boots: Sequence[str]) -> PooledEffect:
     """Pool the effects of several campaigns.
 
     Given are the log ratio of each campaign, its standard error within the campaign, and the boot
@@ -150,7 +148,7 @@ def pool(
     interval: Interval = (None, None)
     if count > 1:
         error = float(np.std(replicates, ddof=1)) / math.sqrt(count)
-        reach = student_quantile(1.0 - level / 2.0, count - 1) * error
+        reach = student_quantile(1.0 - LEVEL / 2.0, count - 1) * error
         interval = (math.exp(mean - reach), math.exp(mean + reach))
     spread = float(np.var(effects, ddof=1)) if len(effects) > 1 else 0.0
     between = max(0.0, spread - float(np.mean(errors**2)))

@@ -85,7 +85,6 @@ def page_faults_change(runs: Runs[Sampled], slower: Side) -> FaultsChange | None
     """
     if not runs.both:
         return None
-
     if any(run.total is None for run in runs.every):
         count = measured(runs.map(lambda run: run.stacks.weight()), slower)
     else:
