@@ -32,20 +32,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Result": "equipoise.api",
-    "compare": "equipoise.api",
-    "compare_code": "equipoise.api",
-    "run": "equipoise.api",
-    "show": "equipoise.api",
-    "EquipoiseError": "equipoise.model.errors",
-    "gen_match": "equipoise.tables.interface",
-    "match": "equipoise.tables.interface",
-    "match_balance": "equipoise.tables.interface",
-    "observe": "equipoise.tables.interface",
+    "EquipoiseError": "model.errors",
+    **dict.fromkeys(("Result", "compare", "compare_code", "run", "show"), "api"),
+    **dict.fromkeys(("gen_match", "match", "match_balance", "observe"), "tables.interface"),
 }
-
-_ROOMS = frozenset({"genoud"})
-"""Modules that ``import equipoise`` alone gives, as ``equipoise.genoud``."""
 
 # The rooms of numerics draw nothing: what a notebook shows of their results is made above them.
 register_provider("equipoise.report.matching_display")
@@ -53,13 +43,13 @@ register_provider("equipoise.report.matching_display")
 
 def __getattr__(name: str) -> Any:
     # Imported when used: `equipoise --help` must not wait for NumPy (design.md §6).
-    if name not in _HOMES.keys() | _ROOMS:
-        raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
     import importlib
 
-    if name in _ROOMS:
-        return importlib.import_module(f"equipoise.{name}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    if name == "genoud":
+        return importlib.import_module("equipoise.genoud")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"equipoise.{_HOMES[name]}"), name)
 
 
 def load_ipython_extension(shell: Any) -> None:

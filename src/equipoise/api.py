@@ -18,7 +18,7 @@ from equipoise.campaign.plans import compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
-from equipoise.design.limits import limits_of
+from equipoise.design.limits import fields_of, limits_of
 from equipoise.figures.save import require_figures
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
@@ -36,6 +36,13 @@ if TYPE_CHECKING:
     import altair
     import pandas
     import polars
+
+
+_FOR_COMMANDS_ALONE = (
+    *("environments", "washout", "control", "adjust", "metrics", "ignore_failure"),
+    *("layouts", "aslr"),
+)
+"""Parameters of `compare` that do not go with functions."""
 
 
 class Result(Struct, frozen=True):
@@ -222,46 +229,28 @@ def compare(
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
-    limits = limits_of(locals())
+    given = locals()
+    limits = limits_of(given)
     if setup is not None or any(map(callable, commands)):
         from equipoise.functions.conducting import FunctionsRequest, compare_functions
 
-        record = compare_functions(
-            commands,
-            setup,
-            FunctionsRequest(limits, names, ranking, ledger, allow_concurrent, progress),
-            {
-                "environments": environments,
-                "washout": washout,
-                "control": control,
-                "adjust": adjust,
-                "metrics": tuple(metrics) != (PRIMARY_METRIC,),
-                "ignore_failure": ignore_failure,
-                "layouts": layouts,
-                "aslr": aslr,
-            },
-        )
+        request = FunctionsRequest(limits, names, ranking, ledger, allow_concurrent, progress)
+        others = {name: given[name] for name in _FOR_COMMANDS_ALONE}
+        others["metrics"] = tuple(metrics) != (PRIMARY_METRIC,)
+        record = compare_functions(commands, setup, request, others)
         return _result_of(record, show_env=show_env)
-    plan, warnings = compare_plan(
-        CompareOptions(
-            commands=_checked_commands([one for one in commands if not callable(one)]),
-            names=tuple(names),
-            environments=tuple(
-                f"{which}:{key}={value}"
-                for which, variables in (environments or {}).items()
-                for key, value in variables.items()
-            ),
-            metrics=metrics,
-            washout=washout,
-            ignore_failure=ignore_failure,
-            control=control,
-            adjust=adjust,
-            ranking=ranking,
-            layouts=layouts,
-            aslr=aslr,
-            limits=limits,
-        )
-    )
+    options = fields_of(CompareOptions, given) | {
+        "commands": _checked_commands([one for one in commands if not callable(one)]),
+        "names": tuple(names),
+        "environments": tuple(
+            f"{which}:{key}={value}"
+            for which, variables in (environments or {}).items()
+            for key, value in variables.items()
+        ),
+        "setup": (),
+        "limits": limits,
+    }
+    plan, warnings = compare_plan(CompareOptions(**options))
     with _measuring(ledger, allow_concurrent=allow_concurrent) as store:
         run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
         record = store.read_run(run_id)
@@ -318,23 +307,15 @@ ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progr
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
-    limits = limits_of(locals())
+    given = locals()
+    limits = limits_of(given)
     place = Path(ledger or default_ledger())
     chosen = [
         f"{name}={','.join(map(str, levels)) if isinstance(levels, list | tuple) else levels}"
         for name, levels in (factors or {}).items()
     ]
-    prepared = prepare_study(
-        StudyOptions(
-            study=str(study),
-            quick=quick,
-            command=command,
-            factors=chosen,
-            layouts=layouts,
-            aslr=aslr,
-        ),
-        place,
-    )
+    options = fields_of(StudyOptions, given) | {"study": str(study), "factors": chosen}
+    prepared = prepare_study(StudyOptions(**options), place)
     with _measuring(place, allow_concurrent=allow_concurrent) as store:
         builds = prepared.built(place) if prepared.build_lines else {}
         plan, more = study_plan(prepared.study, prepared.grid(builds), limits, ranking=ranking)

@@ -14,9 +14,9 @@ from equipoise.campaign.blocks import BlockRead
 from equipoise.campaign.commits import (
     FIRST,
     Builds,
-    CommitSearch,
     CommitsJudge,
     Withdrawal,
+    bisection_of,
     withdrawals_of,
 )
 from equipoise.campaign.progress import ComparisonStatus
@@ -38,21 +38,27 @@ class BenchmarkSearch(Struct, frozen=True):
 
 def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
     """Return the search of each benchmark of a bisection, after its last complete block."""
-    search = _Search(record.plan, withdrawals_of(record))
-    search.replay(record)
-    return search.of_benchmarks
+    plan = record.plan
+    judge = BisectionJudge(plan, plan.stopping, withdrawals=withdrawals_of(record))
+    judge.replay(record)
+    return judge.searches
 
 
-class _Search(CommitSearch):
-    """The search for the commits that made a difference, in pairs of commits."""
+class BisectionJudge(CommitsJudge):
+    """The judge of a bisection: the search for the commits that made a difference, in pairs."""
 
-    def __init__(self, plan: Plan, withdrawals: Sequence[Withdrawal]) -> None:
-        super().__init__(plan, withdrawals)
-        judgement, terms, own_pairs = plan.judgement, plan.bisected, OwnPairs()
-        assert terms is not None, "only the plan of a bisection is searched"
+    def __init__(
+        self,
+        plan: Plan,
+        stopping: Stopping,
+        builds: Builds | None = None,
+        withdrawals: Sequence[Withdrawal] = (),
+    ) -> None:
+        super().__init__(plan, stopping, builds, withdrawals)
+        judgement, terms, own_pairs = plan.judgement, bisection_of(plan), OwnPairs()
         self._last = terms.last
         branches = [Branch(one.merge, one.commits) for one in terms.branches]
-        self.of_benchmarks = tuple(
+        self.searches = tuple(
             BenchmarkSearch(
                 benchmark,
                 BranchingBisection(
@@ -70,17 +76,18 @@ class _Search(CommitSearch):
             )
             for benchmark in plan.commit_benchmarks
         )
+        """The search of each benchmark after the blocks so far."""
         self._measured_by = tuple(
             tuple(at for at, one in enumerate(plan.commit_benchmarks) if one.process == process)
             for process in range(1 + max(one.process for one in plan.commit_benchmarks))
         )
         """Places of the benchmarks that each command measures."""
         self._commands = tuple(
-            SharedBlocks([self.of_benchmarks[place].bisection for place in places])
+            SharedBlocks([self.searches[place].bisection for place in places])
             for places in self._measured_by
         )
 
-    def add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
         for command, places in zip(self._commands, self._measured_by, strict=True):
             known = {place: blocks[place] for place in places if place in blocks}
             if known:
@@ -96,18 +103,18 @@ class _Search(CommitSearch):
         """Add a block of one command, with what is known of the benchmarks that it measures."""
         for place, block in known.items():
             if block.resolution is not None:
-                self.of_benchmarks[place].bisection.set_resolution(block.resolution)
+                self.searches[place].bisection.set_resolution(block.resolution)
         ran = next(iter(known.values())).places
         costs = [known[place].costs if place in known else None for place in places]
         taken = command.add(costs, min(ran, key=ran.__getitem__))
         for place, counts in zip(places, taken, strict=True):
             if counts:
-                self.of_benchmarks[place].blocks.append(number)
+                self.searches[place].blocks.append(number)
 
-    def withdraw(self, commit: int, benchmark: int) -> None:
-        self.of_benchmarks[benchmark].bisection.withdraw(commit)
+    def _withdraw(self, commit: int, benchmark: int) -> None:
+        self.searches[benchmark].bisection.withdraw(commit)
 
-    def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+    def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         pairs = next_pairs(self._commands, built, build_trials)
         return tuple(
             self.terms.condition_of(process, commit)
@@ -115,9 +122,9 @@ class _Search(CommitSearch):
             for commit in pair
         )
 
-    def statuses(self) -> tuple[ComparisonStatus, ...]:
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the gap of each benchmark until it is confirmed, then how many are left."""
-        return tuple(map(self._status, self.of_benchmarks))
+        return tuple(map(self._status, self.searches))
 
     def _status(self, search: BenchmarkSearch) -> ComparisonStatus:
         bisection, benchmark = search.bisection, search.benchmark
@@ -150,25 +157,3 @@ class _Search(CommitSearch):
         if not benchmark.name or BENCHMARK in condition.levels:
             return condition.name
         return f"{benchmark.name}: {condition.name}"
-
-
-class BisectionJudge(CommitsJudge):
-    """The judge of a bisection: what the searches ask next, until nothing is left to ask.
-
-    Parameters
-    ----------
-    withdrawals
-        Commits that earlier segments left out.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        stopping: Stopping,
-        builds: Builds,
-        withdrawals: Sequence[Withdrawal] = (),
-    ) -> None:
-        search = _Search(plan, withdrawals)
-        super().__init__(search, builds)
-        self.searches = search.of_benchmarks
-        """The search of each benchmark after the blocks so far."""

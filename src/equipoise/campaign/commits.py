@@ -19,10 +19,17 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_in, read_block
-from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
 from equipoise.measure.untimed import stderr_suffix
-from equipoise.model.plan import REVISION, CommitBenchmark, CommitsPlan, Plan
+from equipoise.model.plan import (
+    REVISION,
+    BisectPlan,
+    CommitBenchmark,
+    CommitsPlan,
+    HistoryPlan,
+    Plan,
+    Stopping,
+)
 from equipoise.model.quantities import joined
 from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
 from equipoise.stats.verdict import earliest_block
@@ -65,6 +72,18 @@ def commits_of(plan: Plan) -> CommitsPlan:
     """Return the commits that are the conditions of a plan."""
     assert plan.over_commits is not None, "only a bisection or a history runs commits"
     return plan.over_commits
+
+
+def bisection_of(plan: Plan) -> BisectPlan:
+    """Return the terms of a bisection."""
+    assert plan.bisected is not None, "only a bisection has a search and culprits"
+    return plan.bisected
+
+
+def history_of(plan: Plan) -> HistoryPlan:
+    """Return the terms of a campaign of a history."""
+    assert plan.history is not None, "only a campaign of a history belongs to a series"
+    return plan.history
 
 
 def indispensable(plan: Plan) -> tuple[int, ...]:
@@ -113,21 +132,35 @@ def _not_measured(plan: Plan, trial: Trial) -> tuple[int, ...]:
     )
 
 
-class CommitSearch(ABC):
-    """What a campaign asks about its commits: a function of its blocks and of those left out.
+class CommitsJudge(Judge, ABC):
+    """The judge of a campaign over commits: what it asks next, until nothing is left to ask.
+
+    All of it is a function of the recorded blocks and of the commits that are left out.
 
     Parameters
     ----------
+    stopping
+        Unused: a search ends by itself, or by what the segment limits.
+    builds
+        ``None`` where a campaign is only read back.
     withdrawals
         Commits that earlier segments left out.
     """
 
-    def __init__(self, plan: Plan, withdrawals: Sequence[Withdrawal]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        stopping: Stopping,
+        builds: Builds | None = None,
+        withdrawals: Sequence[Withdrawal] = (),
+    ) -> None:
         self.plan = plan
         self.terms = commits_of(plan)
         self.left_out: set[tuple[int, int]] = set()
         """Commits that are left out, each with a benchmark of which it is."""
+        self._builds = builds
         self._waiting = list(withdrawals)
+        self._trial_s: list[float] = []
 
     def replay(self, record: RunRecord) -> None:
         """Add the complete blocks of the recorded campaign, and leave out what it left out."""
@@ -135,11 +168,12 @@ class CommitSearch(ABC):
         for number, block in complete_blocks(record.draws, record.trials).items():
             self.add(block)
             latest = number
-        self.withdraw_before(latest + 1)
+        self._withdraw_before(latest + 1)
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block; of a command that failed in it, nothing (bisect.md §11)."""
-        self.withdraw_before(block[0].block)
+        self._withdraw_before(block[0].block)
+        self._trial_s += [t.accounting.wall_s for t in block if t.accounting.wall_s is not None]
         reads: dict[int, BlockRead] = {}
         for place, benchmark in enumerate(self.plan.commit_benchmarks):
             trials = tuple(
@@ -152,7 +186,7 @@ class CommitSearch(ABC):
             if trials and not failed:
                 reads[place] = self._read(trials, benchmark)
         if reads:
-            self.add_costs(block[0].block, reads)
+            self._add_costs(block[0].block, reads)
 
     def _read(self, trials: tuple[Trial, ...], benchmark: CommitBenchmark) -> BlockRead:
         """Return the costs and places of commits, where a block has those of conditions."""
@@ -164,7 +198,7 @@ class CommitSearch(ABC):
             places={commit_of(one): place for one, place in read.places.items()},
         )
 
-    def withdraw_before(self, block: int) -> None:
+    def _withdraw_before(self, block: int) -> None:
         """Leave out the commits that a block, and all after it, did without."""
         while self._waiting and self._waiting[0].block <= block:
             one = self._waiting.pop(0)
@@ -173,58 +207,7 @@ class CommitSearch(ABC):
     def leave_out(self, commit: int, benchmark: int) -> None:
         """Leave a commit out of all later blocks of a benchmark."""
         self.left_out.add((commit, benchmark))
-        self.withdraw(commit, benchmark)
-
-    @abstractmethod
-    def add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
-        """Add the costs of commits in one block, for each benchmark that it measured."""
-
-    @abstractmethod
-    def withdraw(self, commit: int, benchmark: int) -> None:
-        """Ask nothing more about a commit that is left out of a benchmark."""
-
-    @abstractmethod
-    def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        """Return the conditions that the next block runs; none if nothing is left to ask.
-
-        Parameters
-        ----------
-        built
-            Commits that can be run without a build.
-        build_trials
-            Seconds of a build over those of a trial, as measured.
-        """
-
-    @abstractmethod
-    def statuses(self) -> tuple[ComparisonStatus, ...]:
-        """Return how far the search of each benchmark is."""
-
-
-class CommitsJudge(Judge):
-    """The judge of a campaign over commits: what its search asks next, until nothing is left."""
-
-    def __init__(self, search: CommitSearch, builds: Builds) -> None:
-        self._search = search
-        self._builds = builds
-        self._trial_s: list[float] = []
-
-    def add(self, block: tuple[Trial, ...]) -> None:
-        """Add one complete block."""
-        self._search.add(block)
-        self._trial_s += [t.accounting.wall_s for t in block if t.accounting.wall_s is not None]
-
-    def withdraw(self, commit: int, benchmarks: Collection[int]) -> None:
-        """Leave a commit out of all later blocks of some benchmarks."""
-        for benchmark in benchmarks:
-            self._search.leave_out(commit, benchmark)
-
-    def is_left_out(self, commit: int, benchmark: int) -> bool:
-        """Return whether a commit takes part in no block of a benchmark."""
-        return (commit, benchmark) in self._search.left_out
-
-    def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return how far the search of each benchmark is."""
-        return self._search.statuses()
+        self._withdraw(commit, benchmark)
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return ``verdict`` once nothing is left to ask."""
@@ -236,23 +219,42 @@ class CommitsJudge(Judge):
         The choice depends on earlier blocks, and on times of builds and trials that exchanging two
         commits would not change. So each coin of the block stays fair given the past.
         """
-        self._search.withdraw_before(block)
+        self._withdraw_before(block)
         return self._next_block()
 
     def tolerates(self, trial: Trial) -> bool:
         """Return whether the search goes on without the commit of a failed trial."""
-        plan = self._search.plan
-        return commits_of(plan).commit_of(trial.condition) not in indispensable(plan)
+        return self.terms.commit_of(trial.condition) not in indispensable(self.plan)
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a difference can be confirmed."""
-        return earliest_block(self._search.plan.judgement.alpha, 1)
+        return earliest_block(self.plan.judgement.alpha, 1)
 
     def _next_block(self) -> tuple[int, ...]:
+        assert self._builds is not None, "a campaign that is read back asks nothing"
         trial_s = statistics.median(self._trial_s) if self._trial_s else 0.0
-        build_s = self._builds.seconds()
-        trials = build_s / trial_s if trial_s > 0.0 else 0.0
-        return self._search.next_block(self._builds.built(), trials)
+        trials = self._builds.seconds() / trial_s if trial_s > 0.0 else 0.0
+        return self._ask(self._builds.built(), trials)
+
+    @abstractmethod
+    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+        """Add the costs of commits in one block, for each benchmark that it measured."""
+
+    @abstractmethod
+    def _withdraw(self, commit: int, benchmark: int) -> None:
+        """Ask nothing more about a commit that is left out of a benchmark."""
+
+    @abstractmethod
+    def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+        """Return the conditions that the next block runs; none if nothing is left to ask.
+
+        Parameters
+        ----------
+        built
+            Commits that can be run without a build.
+        build_trials
+            Seconds of a build over those of a trial, as measured.
+        """
 
 
 class CommitsSegment(SegmentInProgress, kw_only=True):
@@ -320,7 +322,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         for trial in trials:
             commit = terms.commit_of(trial.condition)
             lacking = _not_measured(self.plan, trial)
-            places = tuple(one for one in lacking if not self.judge.is_left_out(commit, one))
+            places = tuple(one for one in lacking if (commit, one) not in self.judge.left_out)
             if not places:
                 continue
             any_new = True
@@ -340,4 +342,5 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         summary = _WITHDRAWN.format(name, block) + reason
         hint = f"to see why, run it by hand after: git checkout {name}"
         self.store.record_notice(self.run_id, CampaignWarning(code, summary, hint))
-        self.judge.withdraw(commit, benchmarks)
+        for benchmark in benchmarks:
+            self.judge.leave_out(commit, benchmark)

@@ -13,14 +13,14 @@ from equipoise.campaign.blocks import BlockRead
 from equipoise.campaign.commits import (
     FIRST,
     Builds,
-    CommitSearch,
     CommitsJudge,
     Withdrawal,
+    history_of,
     withdrawals_of,
 )
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.limits import CampaignLimits
-from equipoise.model.plan import HistoryPlan, Plan, Stopping, short_name
+from equipoise.model.plan import Plan, Stopping, short_name
 from equipoise.model.quantities import counted, joined
 from equipoise.model.record import RunRecord
 from equipoise.stats.history import History
@@ -28,7 +28,7 @@ from equipoise.stats.history import History
 
 def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
     """Return the campaigns of a history until a recorded one, in the order in which they began."""
-    assert tuple(one.id for one in record.earlier) == _terms(record.plan).earlier, (
+    assert tuple(one.id for one in record.earlier) == history_of(record.plan).earlier, (
         "a campaign of a history is read with the earlier ones of its series"
     )
     return (*record.earlier, record)
@@ -44,7 +44,8 @@ def read_history(records: Sequence[RunRecord]) -> History:
     """
     history = _history_of(records[0].plan)
     for record in records:
-        _Course(record.plan, withdrawals_of(record), history).replay(record)
+        plan, withdrawals = record.plan, withdrawals_of(record)
+        HistoryJudge(plan, plan.stopping, None, (), withdrawals, history).replay(record)
     return history
 
 
@@ -67,33 +68,28 @@ class HistoryJudge(CommitsJudge):
     ----------
     earlier
         Earlier campaigns of the series, in the order in which they began.
-    withdrawals
-        Commits that earlier segments of this campaign left out.
+    history
+        The history after their blocks, where it is known already.
     """
 
     def __init__(
         self,
         plan: Plan,
         stopping: Stopping,
-        builds: Builds,
+        builds: Builds | None = None,
         earlier: Sequence[RunRecord] = (),
         withdrawals: Sequence[Withdrawal] = (),
+        history: History | None = None,
     ) -> None:
-        self.history = read_history(earlier) if earlier else _history_of(plan)
+        super().__init__(plan, stopping, builds, withdrawals)
+        if history is None:
+            history = read_history(earlier) if earlier else _history_of(plan)
+        self.history = history
         """The history after the blocks so far."""
-        super().__init__(_Course(plan, withdrawals, self.history), builds)
-
-
-class _Course(CommitSearch):
-    """One campaign of a history."""
-
-    def __init__(self, plan: Plan, withdrawals: Sequence[Withdrawal], history: History) -> None:
-        super().__init__(plan, withdrawals)
-        terms = _terms(plan)
         self._next: tuple[object, tuple[int, ...]] = (None, ())
         self._changed = 0
         self._blocks = 0
-        self._history = history
+        terms = history_of(plan)
         history.begin_campaign(
             [commit.hash for commit in terms.commits],
             terms.selected,
@@ -101,28 +97,28 @@ class _Course(CommitSearch):
             only_new=terms.only_new,
         )
 
-    def add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
         block = blocks[0]
         self._changed += 1
         self._blocks += 1
         if block.resolution is not None:
-            self._history.set_resolution(block.resolution)
-        self._history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
+            self.history.set_resolution(block.resolution)
+        self.history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
 
-    def withdraw(self, commit: int, benchmark: int) -> None:
+    def _withdraw(self, commit: int, benchmark: int) -> None:
         self._changed += 1
-        self._history.withdraw(commit)
+        self.history.withdraw(commit)
 
-    def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+    def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         # Whether anything is left to ask, and what it is, are two questions in a row.
         question = (self._changed, frozenset(built), build_trials)
         if self._next[0] != question:
-            self._next = (question, self._history.next_block(built, build_trials))
+            self._next = (question, self.history.next_block(built, build_trials))
         return self._next[1]
 
-    def statuses(self) -> tuple[ComparisonStatus, ...]:
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return how many commits the curve has, and which changes are certain."""
-        measured, changes = self._history.progress()
+        measured, changes = self.history.progress()
         names = self.plan.conditions
         course = f"{counted(measured, 'commit')} measured"
         if changes:
@@ -144,8 +140,3 @@ class _Course(CommitSearch):
 def _history_of(plan: Plan) -> History:
     judgement = plan.judgement
     return History(alpha=judgement.alpha, min_effect=judgement.min_effect, engine=judgement.engine)
-
-
-def _terms(plan: Plan) -> HistoryPlan:
-    assert plan.history is not None, "only a campaign of a history belongs to a series"
-    return plan.history

@@ -113,9 +113,6 @@ class BlockForecast(Struct, frozen=True):
     low_s: float
     """Never below the time that has passed."""
     high_s: float
-    trials: int
-    """Number of trials that the forecast is based on."""
-    conditions: int
 
 
 def forecast_block(seconds: Sequence[float], conditions: int) -> BlockForecast | None:
@@ -138,11 +135,5 @@ def forecast_block(seconds: Sequence[float], conditions: int) -> BlockForecast |
         return None
     block_s = conditions * float(np.mean(seconds))
     spread = float(np.std(seconds, ddof=1)) if count > 1 else 0.0
-    error = conditions * spread * math.sqrt((1.0 - count / conditions) / count)
-    return BlockForecast(
-        block_s,
-        max(sum(seconds), block_s - _REACH * error),
-        block_s + _REACH * error,
-        count,
-        conditions,
-    )
+    reach = _REACH * conditions * spread * math.sqrt((1.0 - count / conditions) / count)
+    return BlockForecast(block_s, max(sum(seconds), block_s - reach), block_s + reach)

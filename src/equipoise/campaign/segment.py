@@ -210,25 +210,20 @@ class SegmentInProgress(Struct):
         """Record the first warning of its kind about a condition; later ones differ in details."""
         condition = report.trial.condition
         name = self.plan.conditions[condition].name
-        warnings: list[CampaignWarning] = []
-        if report.left_behind:
-            warnings.append(
-                CampaignWarning(
-                    "left_processes",
-                    f"{name} left processes behind; they were ended before the next trial",
-                    "let it wait for its children, or start servers in --setup",
-                )
-            )
-        if report.metrics_problem is not None:
-            warnings.append(
-                CampaignWarning(
-                    "own_metrics",
-                    f"{name}: {report.metrics_problem}",
-                    'append lines such as {"metric": "latency_s", "value": 0.0012} '
-                    "to the file that EQUIPOISE_METRICS names",
-                )
-            )
-        for warning in warnings:
+        left_processes = CampaignWarning(
+            "left_processes",
+            f"{name} left processes behind; they were ended before the next trial",
+            "let it wait for its children, or start servers in --setup",
+        )
+        own_metrics = CampaignWarning(
+            "own_metrics",
+            f"{name}: {report.metrics_problem}",
+            'append lines such as {"metric": "latency_s", "value": 0.0012} '
+            "to the file that EQUIPOISE_METRICS names",
+        )
+        due = [left_processes] if report.left_behind else []
+        due += [] if report.metrics_problem is None else [own_metrics]
+        for warning in due:
             if (warning.code, condition) not in self._warned:
                 self._warned.add((warning.code, condition))
                 self.store.record_notice(self.run_id, warning)
@@ -251,12 +246,7 @@ def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     what = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
     if NO_ROOM in what:
         raise ConditionFailed(what, hint="make room in that folder, or set TMPDIR to one with room")
+    hint = "correct the command, or count failed trials like others with --ignore-failure"
     if plan.functions is not None:
-        raise ConditionFailed(
-            what + stderr_suffix(trial.error_tail),
-            hint="correct the function, or give setup=, which makes what it works on anew",
-        )
-    raise ConditionFailed(
-        what + stderr_suffix(trial.error_tail),
-        hint="correct the command, or count failed trials like others with --ignore-failure",
-    )
+        hint = "correct the function, or give setup=, which makes what it works on anew"
+    raise ConditionFailed(what + stderr_suffix(trial.error_tail), hint=hint)

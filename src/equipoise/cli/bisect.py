@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
 from equipoise.campaign.bisection import BisectionJudge, read_searches
-from equipoise.campaign.commits import CommitsSegment, commits_of, withdrawals_of
+from equipoise.campaign.commits import CommitsSegment, bisection_of, withdrawals_of
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
 from equipoise.cli.conducting import measuring, show_result
@@ -28,7 +28,7 @@ from equipoise.ledger import Ledger
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import LAYOUT, LayoutSpread
-from equipoise.model.record import DIFF, INTERRUPTED, CampaignWarning, Observation, RunRecord
+from equipoise.model.record import DIFF, INTERRUPTED, Observation, RunRecord
 from equipoise.revisions.benchmarks import Benchmark, words_naming
 from equipoise.revisions.bisect import BisectRequest, bisect_plan
 from equipoise.revisions.build_cache import open_cache
@@ -95,7 +95,8 @@ def command(**arguments: Any) -> int:
             spread = _layout_spread(ledger, request.repository)
             plan, warnings = bisect_plan(request, builds, scratch, spread)
             if arguments["bad"] is None:
-                warnings = (*warnings, *_warnings(request.repository))
+                left = warnings_of_working_tree(request.repository, "no commit", "the program")
+                warnings = (*warnings, *left)
             run_id = conduct.start(
                 plan,
                 ledger,
@@ -126,14 +127,13 @@ def resume_bisection(
     ConditionFailed
         One of the two ends no longer builds or runs.
     """
-    terms = record.plan.bisected
-    assert terms is not None, "only a bisection has a search"
+    terms = bisection_of(record.plan)
     is_searched = not any(one.bisection.is_open for one in read_searches(record))
     if is_searched and (terms.why is None or _is_explained(record, ledger)):
         return record.id
     with revisions.kept_builds(record) as builds:
         if not is_searched:
-            builds.make_needed(needed_of(commits_of(record.plan)))
+            builds.make_needed(needed_of(terms))
             conduct.resume(
                 record.id,
                 limits,
@@ -175,8 +175,7 @@ def _explain(
     from equipoise.why.campaigns import judge_of, latest_experiment
     from equipoise.why.gap import largest_gap
 
-    terms, gap = record.plan.bisected, largest_gap(record)
-    assert terms is not None, "only a bisection has culprits"
+    terms, gap = bisection_of(record.plan), largest_gap(record)
     experiment = None
     if gap is not None and gap.is_called:
         _prepare(record, gap, builds, ledger)
@@ -193,8 +192,7 @@ def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
     from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
     from equipoise.why.gap import largest_gap
 
-    terms, gap = record.plan.bisected, largest_gap(record)
-    assert terms is not None, "only a bisection has culprits"
+    terms, gap = bisection_of(record.plan), largest_gap(record)
     if gap is None or not gap.is_called:
         return True
     if missing_runs(record, gap, EvidenceRequest()):
@@ -212,8 +210,7 @@ def _was_stopped(record: RunRecord) -> bool:
 
 def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
     """Build both commits of a gap unless they are built, and record what changed between them."""
-    terms, culprit = record.plan.bisected, gap.contrast.candidate
-    assert terms is not None, "only a bisection has culprits"
+    terms, culprit = bisection_of(record.plan), gap.contrast.candidate
     parent, commit = map(terms.commit_of, gap.pair)
     for reason in builds.make((parent, commit)).values():
         raise ConditionFailed(reason, hint="bisect anew: its build was removed")
@@ -296,7 +293,3 @@ def _command_line(request: BisectRequest) -> Iterator[str]:
     if request.why is not None:
         yield from ("--why",) if request.why == "test" else ("--why", "--no-test")
     yield from words_naming(request.benchmarks)
-
-
-def _warnings(repository: Repository) -> tuple[CampaignWarning, ...]:
-    return tuple(warnings_of_working_tree(repository, "no commit", "the program"))

@@ -89,11 +89,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 )
 @options.patient_option
 @options.judging_options()
-@options.ledger_option
-@options.durable_option
-@options.hyperfine_exports
-@options.report_option
-@options.show_env_option
+@options.campaign_files
 @options.why_option
 @options.fleet_options
 @options.host_options

@@ -12,7 +12,7 @@ from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import say_who_measures
-from equipoise.cli.output_options import write_json
+from equipoise.cli.output_options import OutputOptions, write_json
 from equipoise.cli.streams import say
 from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
@@ -39,30 +39,31 @@ def command(**arguments: Any) -> int:
     be proven is named. 'disturbs' slows trials down now; 'weakens' adds noise; 'lacks' is what this
     host does not offer.
     """
-    return _certify(arguments) if arguments["certifying"] else _examine(arguments)
+    output = OutputOptions(**options.fields_of(OutputOptions, arguments))
+    return _certify(output) if arguments["certifying"] else _examine(output)
 
 
-def _examine(arguments: dict[str, Any]) -> int:
+def _examine(output: OutputOptions) -> int:
     clearance = clear_leftovers()
     for removed in clearance.cleared:
         say(removed.describe())
     for leftover in (*clearance.leftovers, *unproven_folders()):
         say(leftover.describe(), leftover.hint)
     examination = disturbances.examine(disturbances.observe_host())
-    write_json(arguments["json_file"], lambda: host.examination_json(examination, snapshot()))
-    if _has_screen(arguments):
-        print_document(host.examination_document(examination), color=arguments["color"])
+    write_json(output.json_file, lambda: host.examination_json(examination, snapshot()))
+    if output.has_screen:
+        print_document(host.examination_document(examination), color=output.color)
         parts = host.extent_parts(examination)
-        print_parts(parts, color=arguments["color"], stderr=True)
+        print_parts(parts, color=output.color, stderr=True)
     return 0
 
 
-def _certify(arguments: dict[str, Any]) -> int:
+def _certify(output: OutputOptions) -> int:
     with (
-        conduct.measurement_lock(say_who_measures, allow_concurrent=arguments["allow_concurrent"]),
-        open_for_writing(arguments["ledger"], durable=False, host=arguments["host"]) as ledger,
+        conduct.measurement_lock(say_who_measures, allow_concurrent=output.allow_concurrent),
+        open_for_writing(output.ledger, durable=False, host=output.host) as ledger,
     ):
-        show_progress = not arguments["quiet"] and sys.stderr.isatty()
+        show_progress = not output.quiet and sys.stderr.isatty()
         on_campaign = _print_campaign if show_progress else lambda ended, total: None
         try:
             certificate = certify(CertifyOptions(), ledger, on_campaign, now=time.time)
@@ -70,14 +71,10 @@ def _certify(arguments: dict[str, Any]) -> int:
             say("interrupted; no certificate was made")
             return EXIT_INTERRUPTED
         ledger.record_certificate(certificate)
-    write_json(arguments["json_file"], lambda: host.certificate_json(certificate))
-    if _has_screen(arguments):
-        print_document(host.certificate_document(certificate), color=arguments["color"])
+    write_json(output.json_file, lambda: host.certificate_json(certificate))
+    if output.has_screen:
+        print_document(host.certificate_document(certificate), color=output.color)
     return 0
-
-
-def _has_screen(arguments: dict[str, Any]) -> bool:
-    return arguments["json_file"] != "-" and not arguments["quiet"]
 
 
 def _print_campaign(ended: int, total: int) -> None:

@@ -29,7 +29,6 @@ from equipoise.cluster.coordinator import (
     HOST_TIMEOUT_S,
     FleetListener,
     FleetProgress,
-    HostLine,
     HostState,
 )
 from equipoise.cluster.fleet import FleetOptions, FleetOutcome, OpenTransport
@@ -255,24 +254,19 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
         lines.sort(key=lambda line: _STATES_IN_ORDER.index(line.state))
     fitting = lines if len(lines) <= rows else lines[: max(rows - 1, 0)]
     for line in fitting:
+        remark = line.stopped_because if line.state == "ended" else line.problem
         table.add_row(
             Text(visible(line.host)),
             Text(line.state, style=STYLES.get(line.state, "")),
             Text(str(line.blocks)),
             Text(waiting_time(line.running_s)),
-            Text(visible(_remark(line)), style="dim"),
+            Text(visible(remark or ""), style="dim"),
         )
     hidden = lines[len(fitting) :]
     if hidden:
         ended = sum(line.state == "ended" for line in hidden)
         table.add_row(Text(f"and {len(hidden)} more, {ended} of them ended", style="dim"))
     return table
-
-
-def _remark(line: HostLine) -> str:
-    if line.state == "ended":
-        return line.stopped_because or ""
-    return line.problem or ""
 
 
 class TroubleLines(FleetListener):

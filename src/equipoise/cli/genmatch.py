@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli import matching, options
 from equipoise.cli.command_line import Remembering
-from equipoise.cli.options import access_of, cluster_option
 
 if TYPE_CHECKING:
     from equipoise.matching.gen_match import GenMatchResult
@@ -82,7 +80,7 @@ _EFFECT = (
     help="All p-values, the smallest first; or the smallest only.",
 )
 @matching.ks_options(0)
-@cluster_option("Evaluate on the workers", "--scheduler")
+@options.cluster_option("Evaluate on the workers", "--scheduler")
 @matching.matched_option
 @matching.output_options("Draw the balance before, along the search and after")
 def command(**arguments: Any) -> int:
@@ -129,16 +127,13 @@ def command(**arguments: Any) -> int:
     return 0
 
 
-@contextmanager
-def _executor(arguments: dict[str, Any]) -> Iterator[Any]:
-    access = access_of(arguments)
+def _executor(arguments: dict[str, Any]) -> AbstractContextManager[Any]:
+    access = options.access_of(arguments)
     if access is None:
-        yield None
-        return
+        return nullcontext()
     from equipoise.cluster.connection import cluster_client
 
-    with cluster_client(access) as client:
-        yield client
+    return cluster_client(access)
 
 
 def _document(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import click
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
-from equipoise.campaign.commits import CommitsSegment, withdrawals_of
+from equipoise.campaign.commits import CommitsSegment, history_of, withdrawals_of
 from equipoise.campaign.history import (
     HistoryJudge,
     check_judgement,
@@ -34,7 +34,7 @@ from equipoise.files.state import HOST_VARIABLE, host_name
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.scratch import scratch_folder
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import EXIT_DONE, UnusableInput
 from equipoise.model.history import SeriesResult
 from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Revision
 from equipoise.model.record import RunRecord
@@ -56,17 +56,7 @@ from equipoise.revisions.history import (
     tagged,
 )
 
-_ASKS_TO_MEASURE = (
-    "words",
-    "kind",
-    "benches",
-    "suite",
-    "first",
-    "every",
-    "tags",
-    "since",
-    "only_new",
-)
+_TO_MEASURE = ("words", "kind", "benches", "suite", "first", "every", "tags", "since", "only_new")
 """Options without which ``--import`` measures nothing."""
 EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 
@@ -139,7 +129,7 @@ def command(**arguments: Any) -> int:
             command=arguments["words"],
             build=arguments["build"],
         )
-    if imported is not None and not any(map(arguments.get, _ASKS_TO_MEASURE)):
+    if imported is not None and not any(map(arguments.get, _TO_MEASURE)):
         return show_imported(imported, output)
     requests = tuple(_of_each_benchmark(_request(arguments, output), arguments, output))
     first, *_ = requests
@@ -155,10 +145,13 @@ def command(**arguments: Any) -> int:
                 results.append(result if imported is None else _beside(result, imported))
     if len(requests) == 1:
         return show_result(results[0], output)
-    return max(
-        _show_one(number, request, result, output)
-        for number, (request, result) in enumerate(zip(requests, results, strict=True), start=1)
-    )
+    status = EXIT_DONE
+    for number, (request, result) in enumerate(zip(requests, results, strict=True), start=1):
+        if output.has_screen:
+            title = Paragraph(f"{number}. {request.benchmarks[0].name}")
+            print_parts([title], color=output.color)
+        status = max(status, show_result(result, numbered(output, number)))
+    return status
 
 
 def _measure(
@@ -170,9 +163,9 @@ def _measure(
 ) -> str:
     """Run the next campaign of a history, unless nothing is left to ask; return its id."""
     plan, warnings = history_plan(request, builds, scratch)
-    assert plan.history is not None, "the plan of a history has its terms"
-    with conduct.series_lock(plan.history.series, ledger):
-        earlier = ledger.read_campaigns(ledger.of_series(plan.history.series))
+    series = history_of(plan).series
+    with conduct.series_lock(series, ledger):
+        earlier = ledger.read_campaigns(ledger.of_series(series))
         if earlier:
             engine = earlier[0].plan.judgement.engine
             plan = following(plan, [one.id for one in earlier], engine)
@@ -191,16 +184,6 @@ def _measure(
         )
 
 
-def _show_one(
-    number: int, request: HistoryRequest, result: CampaignResult, output: OutputOptions
-) -> int:
-    """Show the history of one of several benchmarks, and write its files; return the status."""
-    if output.has_screen:
-        (benchmark,) = request.benchmarks
-        print_parts([Paragraph(f"{number}. {benchmark.name}")], color=output.color)
-    return show_result(result, numbered(output, number))
-
-
 def resume_history(
     record: RunRecord, limits: CampaignLimits, ledger: Ledger, listener: ProgressListener
 ) -> str:
@@ -214,8 +197,7 @@ def resume_history(
     ConditionFailed
         The baseline no longer builds or runs.
     """
-    terms = record.plan.history
-    assert terms is not None, "only a campaign of a history is part of a series"
+    terms = history_of(record.plan)
     with conduct.series_lock(terms.series, ledger):
         latest = ledger.of_series(terms.series)[-1]
         if latest != record.id:

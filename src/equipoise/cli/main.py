@@ -88,22 +88,9 @@ class LazyCommands(click.Group):
                 )
 
 
-def _print_version(context: click.Context, _: click.Parameter, requested: bool) -> None:
-    if requested and not context.resilient_parsing:
-        from importlib.metadata import version
-
-        click.echo(f"equipoise {version('equipoise')}")
-        context.exit()
-
-
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Print the version and exit.",
+@click.version_option(
+    package_name="equipoise", message="equipoise %(version)s", help="Print the version and exit."
 )
 def cli() -> None:
     """Tell whether one thing is really faster than another, by how much, and why.

@@ -101,7 +101,7 @@ table_options = options.options_of(
         help="Treatment and covariates at once: 'treat ~ age + I(age**2) + age:educ'.",
     ),
     click.option("--weights", metavar="COLUMN", help="How much each row counts before matching."),
-    options.missing_option,
+    options.missing_option(default="refuse", show_default=True),
 )
 """FILE and the options that name its columns."""
 outcome_option = click.option(

@@ -128,12 +128,8 @@ def _clusters(
     help="Differences that are allowed between the environments of a ledger's campaigns.",
 )
 @options.flag("--leave-others-out", help="Leave out the rows of other versions.")
-@click.option(
-    "--missing",
-    type=click.Choice(["refuse", "drop", "indicator"]),
-    show_default="refuse; without --covariates, leave the column out, with a warning",
-    help="What to do where a value is missing: refuse the table, leave out the row, or keep it "
-    "with a covariate that says so.",
+@options.missing_option(
+    show_default="refuse; without --covariates, leave the column out, with a warning"
 )
 @click.option(
     "--unit",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,14 +20,8 @@ from equipoise.model.record import CampaignWarning, RunRecord, Trial
 from equipoise.tables.reading import ENDINGS, is_parquet, read_file
 
 ACCOUNTED = (
-    "wall_s",
-    "user_s",
-    "sys_s",
-    "max_rss_bytes",
-    "minor_faults",
-    "major_faults",
-    "voluntary_switches",
-    "involuntary_switches",
+    *("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults"),
+    *("voluntary_switches", "involuntary_switches"),
 )
 """What the launcher measures of each trial."""
 PREFIX = "environment_"
@@ -207,5 +200,5 @@ def _day(seconds: float) -> str | None:
 def _column(values: list[Any]) -> NDArray[Any]:
     """Return numbers, with NaN for missing ones, or else texts."""
     if all(value is None or isinstance(value, int | float) for value in values):
-        return np.array([math.nan if value is None else float(value) for value in values])
+        return np.array(values, dtype=np.float64)
     return np.array(values, dtype=object)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
 
 from equipoise.cluster.address import FORMS, read_address
 from equipoise.design.limits import RANGES, NumberRange
+from equipoise.design.limits import fields_of as fields_of
 from equipoise.design.limits import limits_of as limits_of
 from equipoise.files.state import HOST_VARIABLE
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
@@ -34,11 +34,6 @@ def options_of(*options: Option) -> Option:
         return function
 
     return decorate
-
-
-def fields_of(kind: type[Struct], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a class among the arguments of a command."""
-    return {name: arguments[name] for name in kind.__struct_fields__ if name in arguments}
 
 
 def option_named(name: str) -> str:
@@ -104,14 +99,17 @@ def names_in(
     return names
 
 
-missing_option = click.option(
-    "--missing",
-    type=click.Choice(["refuse", "drop", "indicator"]),
-    default="refuse",
-    show_default=True,
-    help="What to do where a value is missing: refuse the table, leave out the row, or keep it "
-    "with a covariate that says so.",
-)
+def missing_option(**settings: Any) -> Option:
+    """Return ``--missing``; ``settings`` hold its default, or how the help shows it."""
+    return click.option(
+        "--missing",
+        type=click.Choice(["refuse", "drop", "indicator"]),
+        help="What to do where a value is missing: refuse the table, leave out the row, or keep it "
+        "with a covariate that says so.",
+        **settings,
+    )
+
+
 ledger_option = file_option(
     "--ledger",
     default=default_ledger,
@@ -337,6 +335,10 @@ hyperfine_exports = options_of(
         for form in EXPORT_FORMS
     )
 )
+campaign_files = options_of(
+    ledger_option, durable_option, hyperfine_exports, report_option, show_env_option
+)
+"""The options on what a campaign leaves in files."""
 ranking_option = click.option(
     "--ranking",
     type=click.Choice(["on", "off"]),

@@ -164,8 +164,6 @@ def write_output(document: Document, to_json: Callable[[], bytes], output: Outpu
 
 def _with_this_moment(document: Document) -> Document:
     """Return a document that is computed now, with the time and the machine."""
-    from msgspec.structs import replace
-
     from equipoise.measure.environment import snapshot
     from equipoise.report.builders.origin import machine_of, minute_of
 

@@ -27,7 +27,6 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.campaign.progress import (
-    BlockForecast,
     CampaignProgress,
     ComparisonStatus,
     ProgressListener,
@@ -297,24 +296,21 @@ class StudyForecast:
         if self.first_block_is_over:
             block_s = self.first_block_s
             return f"{of} conditions, {waiting_time(block_s)} a block: {self._then(block_s)}"
-        forecast = self._block_forecast()
+        forecast = forecast_block(self._seconds, self._conditions)
         if forecast is None or self._was_given or self.first_block_s < WORTH_SAYING_S:
             return None
         self._was_given = True
         return (
-            f"after {forecast.trials} of {forecast.conditions} trials: a block takes about "
+            f"after {len(self._seconds)} of {of} trials: a block takes about "
             f"{waiting_time(forecast.block_s)} ({waiting_time(forecast.low_s)} to "
             f"{waiting_time(forecast.high_s)}); {self._then(forecast.block_s)}"
         )
 
     def so_far(self) -> str:
         """Return how far the first block is."""
-        forecast = self._block_forecast()
+        forecast = forecast_block(self._seconds, self._conditions)
         total = "" if forecast is None else f", about {waiting_time(forecast.block_s)} in all"
         return f"first trials: {len(self._seconds)} of {self._conditions}{total}"
-
-    def _block_forecast(self) -> BlockForecast | None:
-        return forecast_block(self._seconds, self._conditions)
 
     def _then(self, block_s: float) -> str:
         # The last block begins before the budget is spent.

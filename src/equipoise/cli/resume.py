@@ -20,11 +20,7 @@ from equipoise.why.campaigns import judge_of
 @click.argument("run")
 @options.stopping_options(*["the campaign's"] * 4)
 @options.patient_option
-@options.ledger_option
-@options.durable_option
-@options.hyperfine_exports
-@options.report_option
-@options.show_env_option
+@options.campaign_files
 @options.cluster_option("Of a fleet, if its cluster moved: measure on every host")
 @options.host_timeout_option
 @options.host_options

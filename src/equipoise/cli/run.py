@@ -51,11 +51,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
 )
 @options.patient_option
 @options.judging_options(of_study=True)
-@options.ledger_option
-@options.durable_option
-@options.hyperfine_exports
-@options.report_option
-@options.show_env_option
+@options.campaign_files
 @options.why_option
 @options.fleet_options
 @click.option(

@@ -128,7 +128,10 @@ def command(**arguments: Any) -> int:
     evidence = _evidence_request(arguments)
     pictures = pictures_of(arguments)
     with open_for_reading(output.ledger) as ledger:
-        record = _explained(ledger.read_run(arguments["run"]), ledger)
+        record = ledger.read_run(arguments["run"])
+        if record.plan.explains is not None:
+            # ``last`` may name the campaign that tested the gap.
+            record = ledger.read_run(record.plan.explains.run)
         names = (recorded_name(record, arguments[side]) for side in ("baseline", "candidate"))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
@@ -206,12 +209,6 @@ def say_that_none_is_drawn(pictures: Pictures) -> None:
     """Name the files that are not written, because there is nothing to explain."""
     for path in pictures:
         say(f"{path} is not written")
-
-
-def _explained(record: RunRecord, ledger: Ledger) -> RunRecord:
-    """Return the campaign whose gap it is: ``last`` may name the one that tested it."""
-    explains = record.plan.explains
-    return record if explains is None else ledger.read_run(explains.run)
 
 
 def _observed(

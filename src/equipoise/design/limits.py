@@ -176,10 +176,17 @@ class CampaignLimits(Struct, frozen=True):
         return replace(judgement, primary_metric=first, other_metrics=tuple(others))
 
 
+def fields_of(kind: type[Struct], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a class among the arguments of a function or the options of a command.
+
+    The others keep their defaults.
+    """
+    return {name: arguments[name] for name in kind.__struct_fields__ if name in arguments}
+
+
 def limits_of(arguments: Mapping[str, Any]) -> CampaignLimits:
     """Return the limits among the arguments of a function, or the options of a command."""
-    names = CampaignLimits.__struct_fields__
-    return CampaignLimits(**{name: arguments.get(name) for name in names})
+    return CampaignLimits(**fields_of(CampaignLimits, arguments))
 
 
 T = TypeVar("T", bound=Struct)

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.campaign.commits import bisection_of
 from equipoise.model.bisection import CommitDiff, DiffHunk, ExplainedCulprit
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import DIFF, RunRecord
@@ -91,8 +92,7 @@ def _with_explained(
     """Return the document with an explained culprit in the first search that named it."""
     if document.bisect is not None:
         return replace(document, bisect=replace(document.bisect, explained=explained))
-    terms = plan.bisected
-    assert terms is not None, "only a bisection has searches"
+    terms = bisection_of(plan)
     process, searches = terms.process_of(contrast.candidate), list(document.bisects)
     for place, benchmark in enumerate(plan.commit_benchmarks):
         search = searches[place]
@@ -181,8 +181,7 @@ def _explained_culprit(
     ``causes`` are those of its gap, the largest first; ``experiment`` is the campaign that tested
     them, if there is one.
     """
-    terms = record.plan.bisected
-    assert terms is not None, "only a bisection has culprits"
+    terms = bisection_of(record.plan)
     functions = tuple(dict.fromkeys((*_functions(causes), *_longer_functions(difference))))
     diff = _diff_of(record, contrast.candidate)
     found = [] if diff is None else list(_hunks_of(diff.patch, functions))
