@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.values import is_of_primitives
-from equipoise.model.result import ResultDocument
+from equipoise.model.plan import ImportSource
+from equipoise.model.result import ImportedResult, ResultDocument
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.units import metric_formatter
 from tests.documents import document_of as compared
@@ -85,6 +86,12 @@ def test_a_reference_result_is_shown_with_its_caveats(
 def test_a_comparison_is_not_taken_for_primitives() -> None:
     assert is_of_primitives(result())
     assert not is_of_primitives(compared(blocks=8))
+
+
+def test_imported_trials_are_not_taken_for_primitives_where_a_metric_has_their_name() -> None:
+    source = ImportSource("csv", "wrk", ("wrk.csv",), "one after the other")
+    trials = ImportedResult(source, "latency_s", comparisons=(), summary="Nothing was compared.")
+    assert not is_of_primitives(replace(result(), imported=trials))
 
 
 def test_the_page_shows_rows_by_what_they_report() -> None:

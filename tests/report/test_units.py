@@ -13,7 +13,6 @@ from equipoise.report.units import (
     in_one_unit,
     interval_text,
     percent_change,
-    ratio_interval,
     seconds_left,
     significant,
     with_coverage,
@@ -56,9 +55,9 @@ def test_a_ratio_reads_as_a_change_until_it_doubles(ratio: float, words: str) ->
 def test_ratios_that_are_read_together_have_one_unit() -> None:
     assert in_one_unit(1.5, 2.3) == ("×1.50", "×2.30")
     assert in_one_unit(0.5, None, 1.9) == ("-50.0 %", "unlimited", "+90.0 %")
-    assert interval_text((1.5, 2.3)) == ratio_interval((1.5, 2.3)) == "×1.50 to ×2.30"
-    assert ratio_interval((1.02, None)) == "+2.00 % to unlimited"
-    assert ratio_interval((None, None)) == "still unlimited"
+    assert interval_text((1.5, 2.3)) == "×1.50 to ×2.30"
+    assert interval_text((1.02, None), "still unlimited") == "+2.00 % to unlimited"
+    assert interval_text((None, None), "still unlimited") == "still unlimited"
 
 
 def test_an_estimate_has_the_unit_of_its_interval() -> None:

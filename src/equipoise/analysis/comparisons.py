@@ -116,7 +116,7 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     alone = replace(plan, control=None, chosen_contrasts=contrasts)
     pairings = pairings_of(alone, blocks, plan.judgement.primary_metric)
     # It checks the tool, in the layouts that were drawn.
-    return _in_these_layouts(alone, pairings, withheld=0)[0]
+    return _in_these_layouts(alone, pairings, [one.pairs for one in pairings])[0]
 
 
 def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
@@ -166,17 +166,16 @@ def judge_pairings(
     """
     if not pairings:
         return ()
-    drawn = _in_these_layouts(plan, pairings, withheld=withheld)
-    if not judges_across_layouts(plan):
-        return drawn
-    return _across_layouts(plan, pairings, drawn, withheld)
+    nothing = (PairedBlocks() for _ in range(withheld))
+    pairs = [*(pairing.pairs for pairing in pairings), *nothing]
+    drawn = _in_these_layouts(plan, pairings, pairs)
+    return _across_layouts(plan, pairings, pairs, drawn) if judges_across_layouts(plan) else drawn
 
 
 def _in_these_layouts(
-    plan: Plan, pairings: Sequence[Pairing], *, withheld: int
+    plan: Plan, pairings: Sequence[Pairing], pairs: Sequence[PairedBlocks]
 ) -> tuple[Comparison, ...]:
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    pairs = [*(pairing.pairs for pairing in pairings), *(PairedBlocks() for _ in range(withheld))]
     judged = judge(pairs, min_effect=effect, alpha=alpha)
     to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
     return tuple(
@@ -189,23 +188,19 @@ def _in_these_layouts(
 
 
 def _across_layouts(
-    plan: Plan, pairings: Sequence[Pairing], drawn: Sequence[Comparison], withheld: int
+    plan: Plan,
+    pairings: Sequence[Pairing],
+    pairs: Sequence[PairedBlocks],
+    drawn: Sequence[Comparison],
 ) -> tuple[Comparison, ...]:
     """Return the comparisons with the verdict on layouts in general, the one on these below it."""
-    nothing = [PairedBlocks() for _ in range(withheld)]
-    pairs = [*(pairing.pairs for pairing in pairings), *nothing]
     layouts: list[list[int]] = [[] for _ in pairs]
     for places, pairing in zip(layouts, pairings, strict=False):
         numbers = pairing.costs.numbers[pairing.costs.both(pairing.contrast)].tolist()
         places += [layout_of_block(plan, "measured", number) for number in numbers]
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    judged = judge_across_layouts(
-        pairs,
-        layouts,
-        count=len(plan.layouts),
-        min_effect=effect,
-        alpha=alpha,
-    )
+    count = len(plan.layouts)
+    judged = judge_across_layouts(pairs, layouts, count=count, min_effect=effect, alpha=alpha)
     return tuple(
         _with_these_layouts(
             _comparison(plan, pairing, one, None, alpha / len(pairs)), these, one.lost_analyses

@@ -244,7 +244,10 @@ def _comparison(
     )
     names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
     sentence = verdict_sentence(comparison, *names, more_is_better=more_is_better)
-    return replace(comparison, summary=_over_hosts(sentence, fleet))
+    count, name = len(fleet.hosts), fleet.hosts[0].name
+    whose = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
+    over_hosts = f"On {name}" if count == 1 else f"Over the {count} {whose}"
+    return replace(comparison, summary=f"{over_hosts}: {sentence}")
 
 
 def _scope_over(plan: Plan, fleet: FleetPlan) -> str:
@@ -305,14 +308,6 @@ def _of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[Campaign
         code = HOST_FAILED if warning.code == FAILURE else warning.code
         summary = f"{names_of(names)}: {warning.summary}"
         yield CampaignWarning(code, summary, warning.hint)
-
-
-def _over_hosts(sentence: str, fleet: FleetPlan) -> str:
-    count, name = len(fleet.hosts), fleet.hosts[0].name
-    if count == 1:
-        return f"On {name}: {sentence}"
-    whose = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
-    return f"Over the {count} {whose}: {sentence}"
 
 
 def _state(member: RunRecord | None, blocks: Blocks) -> HostState:

@@ -51,14 +51,9 @@ def compare_with_reference(
     """Compare every row that is in either result.
 
     A row is a condition on the primary metric of the result; of `equipoise os`, on the metric of
-    its probe. Conditions of the two are the same by name, or else by their command.
-
-    Parameters
-    ----------
-    min_effect
-        Percent up to which a change counts as none.
-    alpha
-        The false-discovery rate among the rows that are called changed.
+    its probe. Conditions of the two are the same by name, or else by their command. A change up to
+    ``min_effect`` percent counts as none; alpha is the false-discovery rate among the rows that are
+    called changed.
 
     Raises
     ------

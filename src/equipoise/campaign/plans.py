@@ -97,8 +97,11 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     if not options.what_varies:
         over = over_layouts(plan, options.layouts, options.aslr)
         plan, warnings = _ranked(over, options.ranking)
-        if options.adjust:
-            _check_adjustable(plan)
+        if options.adjust and plan.not_adjustable_because is not None:
+            raise UnusableInput(
+                f"--adjust (adjust=True) does not fit: {plan.not_adjustable_because}",
+                hint="leave out --adjust, or compare two commands alone",
+            )
         return plan, (*warnings, *_of_setup(options))
     conflicts = {
         "examines one command, --adjust compares two": options.adjust,
@@ -109,16 +112,6 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         if value:
             raise UnusableInput(f"--what-varies {conflict}", hint="leave out one of the two")
     return _hold_sources_of_chance(plan)
-
-
-def _check_adjustable(plan: Plan) -> None:
-    """Raise `UnusableInput` with the reason where a plan must not be adjusted."""
-    reason = plan.not_adjustable_because
-    if reason is not None:
-        raise UnusableInput(
-            f"--adjust (adjust=True) does not fit: {reason}",
-            hint="leave out --adjust, or compare two commands alone",
-        )
 
 
 def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:

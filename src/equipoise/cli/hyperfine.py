@@ -155,10 +155,7 @@ def in_our_names(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[st
 def _stopping(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numbers of runs and seconds."""
     pairs = (
-        ("runs", "min_runs"),
-        ("runs", "max_runs"),
-        ("runs", "blocks"),
-        ("runs", "min_blocks"),
+        *(("runs", other) for other in ("min_runs", "max_runs", "blocks", "min_blocks")),
         ("min_runs", "min_blocks"),
         ("max_runs", "blocks"),
         ("min_benchmarking_time", "min_seconds"),

@@ -28,6 +28,7 @@ from equipoise.figures.building import (
     top_legend,
 )
 from equipoise.figures.quantity import extent, metric_name, rounded
+from equipoise.figures.series import COLOR, SUSPICION
 from equipoise.figures.theme import color_of
 from equipoise.model.history import HistoryResult, HistoryRevision, ImportedSeries
 from equipoise.model.metrics import is_time
@@ -42,7 +43,7 @@ HOW_TO_READ = (
 )
 _MANY = 80
 """Number of commits from which on bars and marks are small."""
-_CURVE, _CHANGE, _SERIES = 0, 1, 2
+_CURVE, _CHANGE = 0, 1
 """Places in the palette."""
 _UP, _DOWN = 3, 5
 """Places among the shapes."""
@@ -115,12 +116,10 @@ def history(result: HistoryResult) -> alt.LayerChart:
         ),
         layer(
             suspicions,
-            point(90, shape="diamond", color=color_of(_SERIES), filled=False, strokeWidth=2),
+            point(90, shape="diamond", color=COLOR, filled=False, strokeWidth=2),
             x=x,
             y=alt.value(HEIGHT - _SUSPICIONS_AT),
-            tooltip=tooltips(
-                ("what:N", "suspicion"), ("summary:N",), ("confirm:N", "to confirm it")
-            ),
+            tooltip=SUSPICION,
         ),
         *names(
             marks,

@@ -8,7 +8,7 @@ the ``forms`` of a part, never by a renderer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -113,10 +113,26 @@ def headed(rows: Iterable[Mapping[str, Cell]]) -> tuple[tuple[Column, ...], tupl
 _KINDS: Mapping[str, Kind] = {"name": "name", "number": "number", "words": "words"}
 
 
-class Table(Struct, frozen=True):
+class AnyPart(Struct, frozen=True, kw_only=True):
+    """What every part of a document has."""
+
+    forms: Forms = EVERYWHERE
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind of part, for the page's template."""
+        return type(self).__name__.lower()
+
+
+class PagePart(AnyPart, frozen=True, kw_only=True):
+    """A part that only a page shows, unless it says otherwise."""
+
+    forms: Forms = PAGE
+
+
+class Table(AnyPart, frozen=True):
     """Rows under headings; a row of one cell is a heading for the rows below it."""
 
-    kind: ClassVar[str] = "table"
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     title: str = ""
@@ -125,7 +141,6 @@ class Table(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     most_rows: int | None = None
     """Number of rows that a terminal shows."""
-    forms: Forms = EVERYWHERE
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -133,33 +148,27 @@ class Table(Struct, frozen=True):
         return tuple(column.heading for column in self.columns)
 
 
-class Paragraph(Struct, frozen=True):
+class Paragraph(AnyPart, frozen=True):
     """One sentence or a few."""
 
-    kind: ClassVar[str] = "paragraph"
     text: str
     style: str = ""
-    forms: Forms = EVERYWHERE
 
 
-class Bullets(Struct, frozen=True):
+class Bullets(AnyPart, frozen=True):
     """List of sentences."""
 
-    kind: ClassVar[str] = "bullets"
     items: tuple[str, ...]
     style: str = ""
     most_items: int | None = None
     """Number of items that a terminal shows."""
-    forms: Forms = EVERYWHERE
 
 
-class Facts(Struct, frozen=True):
+class Facts(AnyPart, frozen=True):
     """Names and their values."""
 
-    kind: ClassVar[str] = "facts"
     pairs: tuple[tuple[str | Name, str | tuple[str, ...]], ...]
     """A value of several texts has a line for each."""
-    forms: Forms = EVERYWHERE
 
     def texts(self, joint: str) -> Iterator[tuple[str, str]]:
         """Yield the names and values as plain text, with the lines of a value joined."""
@@ -167,34 +176,28 @@ class Facts(Struct, frozen=True):
             yield text_of(name), value if isinstance(value, str) else joint.join(value)
 
 
-class Command(Struct, frozen=True):
+class Command(AnyPart, frozen=True):
     """Command line to copy."""
 
-    kind: ClassVar[str] = "command"
     line: str
     purpose: str
     """What the line does, as the sentence before it; ends in a colon."""
-    forms: Forms = EVERYWHERE
 
 
-class Listing(Struct, frozen=True):
+class Listing(AnyPart, frozen=True):
     """Lines of a file or of a patch, as they are."""
 
-    kind: ClassVar[str] = "listing"
     lines: tuple[str, ...]
-    forms: Forms = EVERYWHERE
 
 
-class Warnings(Struct, frozen=True):
+class Warnings(AnyPart, frozen=True):
     """Warnings, each with its hint."""
 
-    kind: ClassVar[str] = "warnings"
     warnings: tuple[CampaignWarning | Disturbance, ...]
     badge: str = "warning"
     """Word before each warning on a terminal; also the name of its style."""
     most_alike: int = ALIKE_SHOWN
     """Number of warnings of one code that the terminal and text forms show."""
-    forms: Forms = EVERYWHERE
 
     @property
     def first_of_each_code(self) -> tuple[CampaignWarning | Disturbance, ...]:
@@ -210,23 +213,19 @@ class Warnings(Struct, frozen=True):
         return len(self.warnings) - len(self.first_of_each_code)
 
 
-class Figures(Struct, frozen=True):
+class Figures(PagePart, frozen=True):
     """Charts that are drawn when a renderer asks for them."""
 
-    kind: ClassVar[str] = "figures"
     draw: Callable[[], Iterable[Figure]]
     title: str = "Figures"
     not_on_paper: frozenset[str] = frozenset()
     """Kinds of figures that paper leaves out; the page has them."""
-    forms: Forms = PAGE
 
 
-class FlameGraph(Struct, frozen=True):
+class FlameGraph(PagePart, frozen=True):
     """Flame graph of both conditions as SVG."""
 
-    kind: ClassVar[str] = "flame_graph"
     svg: bytes
-    forms: Forms = PAGE
 
 
 class Strip(Struct, frozen=True):
@@ -269,18 +268,15 @@ class Claim(Struct, frozen=True):
     facts: tuple[tuple[str, str], ...] = ()
 
 
-class Claims(Struct, frozen=True):
+class Claims(PagePart, frozen=True):
     """Claims that are too many for the first screen."""
 
-    kind: ClassVar[str] = "claims"
     claims: tuple[Claim, ...]
-    forms: Forms = PAGE
 
 
-class Answer(Struct, frozen=True):
+class Answer(AnyPart, frozen=True):
     """What a reader sees first."""
 
-    kind: ClassVar[str] = "answer"
     title: str
     """Sentence above the claims; empty where the first claim is the answer itself."""
     lines: tuple[str, ...] = ()
@@ -289,20 +285,17 @@ class Answer(Struct, frozen=True):
     """A name and its value each, for a page."""
     warnings: int = 0
     """Number of warnings, for a link to them."""
-    forms: Forms = EVERYWHERE
 
 
-class Section(Struct, frozen=True):
+class Section(AnyPart, frozen=True):
     """Parts under a heading."""
 
-    kind: ClassVar[str] = "section"
     title: str
     parts: tuple[Part, ...]
     folded: bool = False
     """Whether a page shows the parts only when the reader opens them."""
     on_paper: bool = True
     """Whether the section is printed."""
-    forms: Forms = EVERYWHERE
 
 
 Part = (

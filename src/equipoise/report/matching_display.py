@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.figures.save import require_figures
 from equipoise.matching.balance import Balance, Groups
 from equipoise.matching.distributions import quantiles
 from equipoise.matching.gen_match import GenMatchResult
@@ -58,7 +59,7 @@ def balance_html(balance: Balance) -> str:
 
 def love_chart(balance: Balance) -> LayerChart:
     """Draw the standardized differences of every variable, before and after."""
-    _require_figures()
+    require_figures()
     from equipoise.figures.balance import love_plot
 
     return love_plot(
@@ -71,7 +72,7 @@ def love_chart(balance: Balance) -> LayerChart:
 def qq_chart(balance: Balance, variable: str) -> LayerChart:
     """Draw the quantiles of the treated against those of the controls, before and after."""
     column = balance.column(variable)
-    _require_figures()
+    require_figures()
     from equipoise.figures.balance import qq_plot
 
     before, after = balance.groups_before, balance.groups_after
@@ -90,7 +91,7 @@ def qq_chart(balance: Balance, variable: str) -> LayerChart:
 def density_chart(balance: Balance, variable: str) -> LayerChart | None:
     """Draw how a variable is distributed in both groups; ``None`` if one has too few rows."""
     column = balance.column(variable)
-    _require_figures()
+    require_figures()
     from equipoise.figures.balance import Weighted, group_density
 
     def split(groups: Groups) -> tuple[Weighted, Weighted]:
@@ -105,7 +106,7 @@ def density_chart(balance: Balance, variable: str) -> LayerChart | None:
 
 def shares_chart(balance: Balance) -> LayerChart | None:
     """Draw the variables with two values, as shares of both groups; ``None`` without any."""
-    _require_figures()
+    require_figures()
     from equipoise.figures.balance import Share, shares
 
     rows = []
@@ -129,7 +130,7 @@ def shares_chart(balance: Balance) -> LayerChart | None:
 
 def search_course_chart(result: GenMatchResult) -> LayerChart:
     """Draw each covariate's difference before matching, along the search and after it."""
-    _require_figures()
+    require_figures()
     from equipoise.figures.search import search_balance
 
     along: list[tuple[int, list[float]]] = []
@@ -150,7 +151,7 @@ def search_course_chart(result: GenMatchResult) -> LayerChart:
 
 def search_history_chart(result: GenMatchResult) -> LayerChart:
     """Draw the first criterion's best and median over the generations."""
-    _require_figures()
+    require_figures()
     from equipoise.figures.search import search_values
 
     return search_values(
@@ -160,16 +161,10 @@ def search_history_chart(result: GenMatchResult) -> LayerChart:
 
 def genoud_history_chart(result: GenoudResult) -> LayerChart:
     """Draw the best value and the median over the generations."""
-    _require_figures()
+    require_figures()
     from equipoise.figures.search import search_values
 
     return search_values(_history_rows(result.history), peak=result.peak_generation)
-
-
-def _require_figures() -> None:
-    from equipoise.figures.save import require_figures
-
-    require_figures()
 
 
 def _history_rows(history: tuple[Generation, ...]) -> list[dict[str, Any]]:

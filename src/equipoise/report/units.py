@@ -125,11 +125,6 @@ def spread_text(summary: MetricSummary) -> str:
     return f"±{significant(half, 2)} %"
 
 
-def ratio_interval(interval: Interval) -> str:
-    """Return an interval of ratios, both ends in one unit; an open end is unlimited."""
-    return interval_text(interval, "still unlimited")
-
-
 def capitalized(sentence: str) -> str:
     """Return a sentence with a capital letter first."""
     return sentence[:1].upper() + sentence[1:]

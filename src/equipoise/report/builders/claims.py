@@ -68,10 +68,10 @@ from equipoise.report.units import (
     duration,
     estimate_and_interval,
     in_one_unit,
+    interval_text,
     metric_formatter,
     percent_change,
     percentage,
-    ratio_interval,
     significant,
     with_coverage,
 )
@@ -218,7 +218,7 @@ def strip_of(
         name_high=more if place(0.0) < 100.0 - _ROOM_FOR_A_WORD else "",
         description=(
             "The interval of the ratio on a line on which the middle mark is no difference: "
-            f"{ratio_interval(ratio_ci)}."
+            f"{interval_text(ratio_ci, 'still unlimited')}."
         ),
     )
 

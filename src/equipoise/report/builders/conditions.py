@@ -40,9 +40,9 @@ from equipoise.report.units import (
     capitalized,
     change_text,
     estimate_and_interval,
+    interval_text,
     metric_formatter,
     metric_value,
-    ratio_interval,
     spread_text,
     with_coverage,
 )
@@ -197,7 +197,8 @@ def equivalence_text(comparison: Comparison) -> str:
     if not decided or level is None or interval == comparison.ratio_ci:
         return ""
     shared = comparison.alpha * level / comparison.level
-    return with_coverage(ratio_interval(interval), level, shared, "equivalence interval")
+    text = interval_text(interval, "still unlimited")
+    return with_coverage(text, level, shared, "equivalence interval")
 
 
 def _intervals(comparison: Comparison, ratio_ci: str) -> str:
@@ -207,18 +208,15 @@ def _intervals(comparison: Comparison, ratio_ci: str) -> str:
 
 def others_table(document: ResultDocument, others: Sequence[Comparison]) -> Table:
     """Build the table of comparisons on other metrics."""
-    rows: list[Mapping[str, Cell]] = []
-    for one in others:
-        change, interval = _effect_cells(shown_comparison(document, one))
-        rows.append(
-            {
-                "other metrics": one.metric,
-                "candidate": one.candidate,
-                "change:number": change,
-                "interval": interval,
-                "verdict": shown_verdict(document, one),
-            }
-        )
+    rows = (
+        {
+            "other metrics": one.metric,
+            "candidate": one.candidate,
+            **_effect_cells(shown_comparison(document, one)),
+            "verdict": shown_verdict(document, one),
+        }
+        for one in others
+    )
     return Table(*headed(rows), label="Other metrics", most_rows=MOST_OTHERS)
 
 
@@ -345,17 +343,17 @@ def _verdict_cells(
     if comparison is None:
         return (Styled("baseline" if is_baseline else UNKNOWN, "dim"), "", "")
     return (
-        *_effect_cells(shown_comparison(document, comparison)),
+        *_effect_cells(shown_comparison(document, comparison)).values(),
         Styled(shown_verdict(document, comparison), comparison.verdict),
     )
 
 
-def _effect_cells(comparison: Comparison) -> tuple[str, str]:
+def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
     """Return the estimate of a comparison and its intervals."""
     change, interval = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=UNKNOWN, unlimited="open"
     )
-    return change, _intervals(comparison, interval)
+    return {"change:number": change, "interval": _intervals(comparison, interval)}
 
 
 def _description(condition: ConditionResult, metric: str) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from equipoise.matching.units import power_of_two
 from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.quantities import amount
 from equipoise.model.record import CampaignWarning
-from equipoise.report.builders.origin import origin_of_match
 from equipoise.report.document import (
     PAGE,
     SCREEN,
@@ -30,6 +29,7 @@ from equipoise.report.document import (
     Facts,
     Figures,
     NumberRow,
+    Origin,
     Part,
     Section,
     Table,
@@ -245,14 +245,16 @@ def _document(
             *_balance_numbers(balance),
             *_weight_numbers(search),
         ),
-        origin=origin_of_match(
-            question.treatment,
-            question.outcome,
-            question.source,
-            question.command,
-            searches=search is not None,
-        ),
+        origin=Origin(f"{_asked(question, search)} From {question.source}", question.command),
     )
+
+
+def _asked(question: MatchQuestion, search: GenMatchResult | None) -> str:
+    if question.outcome is not None:
+        return f"What is the effect of {question.treatment} on {question.outcome}?"
+    if search is not None:
+        return f"Which weights match the groups of {question.treatment} best?"
+    return f"How alike are the groups of {question.treatment}?"
 
 
 def balance_table(balance: Balance) -> Table:

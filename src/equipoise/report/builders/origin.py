@@ -40,19 +40,6 @@ def _hosts_of(document: ResultDocument) -> str:
     return f"{sum(host.blocks > 0 for host in fleet.hosts)} of {len(fleet.hosts)} asked hosts"
 
 
-def origin_of_match(
-    treatment: str, outcome: str | None, source: str, command: str, *, searches: bool
-) -> Origin:
-    """Return where a match comes from; its time and its machine are those of the command."""
-    if outcome is not None:
-        question = f"What is the effect of {treatment} on {outcome}?"
-    elif searches:
-        question = f"Which weights match the groups of {treatment} best?"
-    else:
-        question = f"How alike are the groups of {treatment}?"
-    return Origin(f"{question} From {source}", command)
-
-
 def machine_of(environment: Mapping[str, Any]) -> str:
     """Return a host in a few words: its processor, how many CPUs, and its system."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -102,7 +102,7 @@ class FigureView(Struct, frozen=True):
 class DrawnFigures(Struct, frozen=True):
     """Figures of one part with their anchors."""
 
-    kind: str
+    kind: ClassVar[str] = "figures"
     title: str
     figures: tuple[FigureView, ...]
 
@@ -110,7 +110,7 @@ class DrawnFigures(Struct, frozen=True):
 class FlameGraphView(Struct, frozen=True):
     """Flame graph as an address that holds it; ``None`` if it is too large for a page."""
 
-    kind: str
+    kind: ClassVar[str] = "flame_graph"
     anchor: str
     address: str | None
 
@@ -163,11 +163,11 @@ def _drawn(
                     for figure in part.draw()
                 )
                 if views:
-                    yield DrawnFigures(part.kind, part.title, views)
+                    yield DrawnFigures(part.title, views)
             case FlameGraph():
                 small = len(part.svg) <= LARGEST_FLAME_GRAPH
                 address = f"data:image/svg+xml;base64,{base64.b64encode(part.svg).decode()}"
-                yield FlameGraphView(part.kind, f"{anchor}-flames", address if small else None)
+                yield FlameGraphView(f"{anchor}-flames", address if small else None)
             case _:
                 yield part
 
