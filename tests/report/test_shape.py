@@ -9,8 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign as result_of
-from equipoise.model.result import MetricSummary, Mode, ModeAssociation, State
-from equipoise.report.builders.shape import iteration_sentences, modes_sentence, states_sentence
+from equipoise.model.result import MetricSummary, Mode, ModeAssociation, State, StatisticAnswer
+from equipoise.report.builders.shape import (
+    iteration_sentences,
+    modes_sentence,
+    shape_section,
+    states_sentence,
+)
+from equipoise.report.document import Section, Table
 from tests.documents import document_of
 from tests.iterated import FloatArray, record_of, restless, short, steady
 from tests.report.forms import print_result
@@ -60,6 +66,21 @@ def test_only_the_strongest_companion_of_each_mode_is_named() -> None:
     sentence = modes_sentence("wall_s", summary(*TWO, companions=(strong, weak)))
     assert sentence is not None
     assert "load" not in sentence
+
+
+def test_statistics_of_a_metric_of_which_more_is_better_are_shown_as_its_values() -> None:
+    document = document_of()
+    (comparison,) = document.comparisons
+    answers = (StatisticAnswer("minimum", 1.25, "slower"), StatisticAnswer("p50", 0.5, "faster"))
+    served = replace(comparison, metric="served", answers=answers)
+    shape = shape_section(replace(document, more_is_better=("served",)), (served,))
+    (statistics,) = (part for part in shape.parts if isinstance(part, Section))
+    (table,) = (part for part in statistics.parts if isinstance(part, Table))
+    assert [(change, said) for _, change, said in table.rows] == [
+        ("-20.0 %", "less"),
+        ("×2.00", "more"),
+    ]
+    assert "the minimum is its highest value" in table.notes[1]
 
 
 def test_three_modes_are_named_by_their_values() -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.theme import color_of
 from equipoise.figures.values import is_of_primitives, probe_metric
+from equipoise.model.metrics import verdict_word
 from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
 from equipoise.model.quantities import Interval, names_of
 from equipoise.model.result import (
@@ -24,6 +25,7 @@ from equipoise.model.result import (
     SteadyComparison,
     VarianceByLevel,
 )
+from equipoise.report.builders.conditions import shown_comparison
 from equipoise.report.document import (
     ALIKE_SHOWN,
     MOST_CLAIMS,
@@ -100,7 +102,7 @@ def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Se
             parts.append(Paragraph(f"{comparison.disagreement}."))
         # Of many comparisons the tables would fill pages.
         on_paper = len(primary) <= MOST_CLAIMS
-        parts.append(replace(_statistics(comparison), on_paper=on_paper))
+        parts.append(replace(_statistics(document, comparison), on_paper=on_paper))
     return Section("Shape", tuple(parts), forms=PAGE)
 
 
@@ -294,21 +296,26 @@ def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> 
     yield from iteration_sentences(condition)
 
 
-def _statistics(comparison: Comparison) -> Section:
+def _statistics(document: ResultDocument, comparison: Comparison) -> Section:
     """Return what each statistic alone would have said of one comparison."""
     pair = f"{comparison.candidate} against {comparison.baseline}"
     title = f"What each statistic alone would have said: {pair}"
+    metric = comparison.metric
+    more_is_better = metric in document.more_is_better
     rows = tuple(
         (
             STATISTICS.get(answer.statistic, f"{answer.statistic.removeprefix('p')} %"),
             change_text(answer.ratio, UNKNOWN),
-            answer.says,
+            verdict_word(answer.says, metric, more_is_better=more_is_better),
         )
-        for answer in comparison.answers
+        for answer in shown_comparison(document, comparison).answers
     )
     columns = (Column("Statistic", "name"), Column("Change", "number"), Column("Would have said"))
-    note = "Each answer ignores chance; the verdict rests on none of them."
-    return Section(title, (Table(columns, rows, label=title, notes=(note,)),), folded=True)
+    notes = ["Each answer ignores chance; the verdict rests on none of them."]
+    if more_is_better:
+        notes.append(f"The statistics are those of 1/{metric}: the minimum is its highest value.")
+    table = Table(columns, rows, label=title, notes=tuple(notes))
+    return Section(title, (table,), folded=True)
 
 
 def _not_flat(document: ResultDocument) -> Iterator[str]:
