@@ -59,7 +59,7 @@ def fill(path: Path, campaigns: int, blocks: int) -> None:
                 seed=campaign,
             )
             run_id = ledger.begin_run(plan, {}, 1.7e9 + campaign)
-            sitting = ledger.begin_segment(run_id, {}, 1.7e9 + campaign)
+            segment = ledger.begin_segment(run_id, {}, 1.7e9 + campaign)
             for block in range(1, blocks + 1):
                 draw = draw_block(plan, "measured", block)
                 ledger.record_draw(run_id, draw)
@@ -87,7 +87,7 @@ def fill(path: Path, campaigns: int, blocks: int) -> None:
                             covariates={"load_1_minute": 0.5},
                         ),
                     )
-            ledger.end_segment(run_id, sitting, 1.7e9 + blocks, "block limit")
+            ledger.end_segment(run_id, segment, 1.7e9 + blocks, "block limit")
 
 
 def print_time(title: str, arguments: list[str]) -> None:

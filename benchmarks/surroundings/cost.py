@@ -49,7 +49,7 @@ def main() -> None:
     print(f"{verdict} the limit of {1e3 * LIMIT_S:g} ms a trial")
     started = time.perf_counter()
     snapshot()
-    print(f"a snapshot, once a sitting: {1e3 * (time.perf_counter() - started):.1f} ms")
+    print(f"a snapshot, once a segment: {1e3 * (time.perf_counter() - started):.1f} ms")
 
 
 def _line(costs: list[float]) -> str:

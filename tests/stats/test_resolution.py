@@ -171,3 +171,13 @@ def test_a_resolution_that_is_told_is_coarser_than_what_a_few_digits_show() -> N
 
     assert misses_of_the_truth(0.01) <= at_most(40, ALPHA)
     assert misses_of_the_truth(None) > at_most(40, ALPHA)
+
+
+def test_the_tolerance_is_set_beside_the_tenth_of_all_values_so_far_however_they_come() -> None:
+    generator = np.random.default_rng(5)
+    values = generator.integers(1, 400, 1_000) / 8.0
+    past = PastValues(Resolution(0.125))
+    for count, (cost, other) in enumerate(values.reshape(-1, 2), start=1):
+        past.add([cost], [other])
+        low = sorted(values[: 2 * count])[int(0.1 * (2 * count - 1))]
+        assert past.tolerance() == min(1.5 * 0.125 / low, 1e6)

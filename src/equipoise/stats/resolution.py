@@ -9,10 +9,10 @@ of the value. Relative steps are the same for both, so the values are what toler
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from heapq import heappop, heappush, heappushpop
 
 import numpy as np
 from msgspec import Struct
@@ -70,7 +70,7 @@ class PastValues:
 
     def __init__(self, resolution: Resolution) -> None:
         self._resolution = resolution
-        self._values: list[float] = []
+        self._quantile = _LowQuantile()
         self._by_condition: tuple[set[float], set[float]] = (set(), set())
         self._decimal = math.inf
         self._ticks_possible = True
@@ -80,7 +80,7 @@ class PastValues:
         for seen, costs in zip(self._by_condition, (baseline, candidate), strict=True):
             for value in map(self._value, map(float, costs)):
                 if 0 < value < math.inf:
-                    bisect.insort(self._values, value)
+                    self._quantile.add(value)
                     if self._resolution.quantum is None:
                         seen.add(value)
                         self._decimal = min(self._decimal, _decimal_unit(value))
@@ -100,7 +100,7 @@ class PastValues:
     @property
     def is_empty(self) -> bool:
         """Whether there is no value yet."""
-        return not self._values
+        return not len(self._quantile)
 
     @property
     def are_inverse(self) -> bool:
@@ -117,18 +117,17 @@ class PastValues:
         """Resolution in the unit of the metric."""
         if self._resolution.quantum is not None:
             return self._resolution.quantum
-        return max(self._decimal, self._tick()) if self._values else 0.0
+        return 0.0 if self.is_empty else max(self._decimal, self._tick())
 
     def tolerance(self) -> float:
         """Return 1.5 quanta in log units, beside the 10 % quantile of the values so far.
 
         There must be a value.
         """
-        low = self._values[int(LOW_QUANTILE * (len(self._values) - 1))]
-        return min(TIE_QUANTA * self.quantum / low, LARGEST_TOLERANCE)
+        return min(TIE_QUANTA * self.quantum / self._quantile.value, LARGEST_TOLERANCE)
 
     def _tick(self) -> float:
-        if not self._ticks_possible or len(self._values) < VALUES_FOR_TICKS:
+        if not self._ticks_possible or len(self._quantile) < VALUES_FOR_TICKS:
             return 0.0
         by_condition = [np.diff(sorted(seen)) for seen in self._by_condition]
         if not all(len(gaps) for gaps in by_condition):
@@ -137,6 +136,30 @@ class PastValues:
         ticks = gaps / gaps.min()
         self._ticks_possible = bool(np.all(np.abs(ticks - np.rint(ticks)) <= _TICK_ERROR))
         return float(gaps.min()) if self._ticks_possible else 0.0
+
+
+class _LowQuantile:
+    """The 10 % quantile of the values so far: a heap of those up to it, and one of the rest."""
+
+    def __init__(self) -> None:
+        self._low: list[float] = []
+        """Negated, so that its first is the quantile."""
+        self._high: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self._low) + len(self._high)
+
+    @property
+    def value(self) -> float:
+        """Order statistic of rank floor((n - 1) / 10), from 0; there must be a value."""
+        return -self._low[0]
+
+    def add(self, value: float) -> None:
+        """Take one more value in."""
+        heappush(self._high, -heappushpop(self._low, -value))
+        # The rank grows by 1 at most.
+        if len(self._low) <= int(LOW_QUANTILE * (len(self) - 1)):
+            heappush(self._low, -heappop(self._high))
 
 
 def _decimal_unit(value: float) -> float:
