@@ -115,7 +115,7 @@ class _AnswerWriter:
         unknown = mean.bounds.unknown_because
         if unknown is None and ratio is None:
             unknown = "a host has no finite ratio"
-        answer = _not_known(unknown)
+        answer = _unknown_sentence(unknown)
         if unknown is None:
             whose = names_of(hosts)
             if self.one_host is not None:
@@ -155,7 +155,7 @@ class _AnswerWriter:
         question = "Which host is otherwise than the others?"
         reasons = [one.bounds.unknown_because or one.others.unknown_because for one in hosts]
         if reasons[0] is not None and None not in reasons:
-            return _unknown(FleetDifferences, question, reasons[0])
+            return _unknown_answer(FleetDifferences, question, reasons[0])
         differences = tuple(map(_difference, hosts, self.names))
         named = "; ".join(
             f"{one.host}: {self.change(one.ratio)} against the mean of the others "
@@ -173,7 +173,7 @@ class _AnswerWriter:
         chance, hosts = prediction.chance, counted(len(self.names), "host")
         if not chance:
             too_few = f"{hosts}: too few to say anything of another one"
-            return _unknown(FleetInterval, question, prediction.unknown_because or too_few)
+            return _unknown_answer(FleetInterval, question, prediction.unknown_because or too_few)
         percent = f"{math.floor(1000.0 * chance + 1e-9) / 10.0:g} %"
         ends = self.ends(prediction.ratio_ci, "and")
         return FleetInterval(
@@ -185,12 +185,12 @@ class _AnswerWriter:
         )
 
 
-def _not_known(because: str | None) -> str:
+def _unknown_sentence(because: str | None) -> str:
     return f"Not known: {because}."
 
 
-def _unknown(kind: type[_Answer], question: str, because: str) -> _Answer:
-    return kind(question=question, answer=_not_known(because), unknown_because=because)
+def _unknown_answer(kind: type[_Answer], question: str, because: str) -> _Answer:
+    return kind(question=question, answer=_unknown_sentence(because), unknown_because=because)
 
 
 def _difference(one: HostAnswer, name: str) -> HostDifference:
@@ -206,7 +206,7 @@ def _difference(one: HostAnswer, name: str) -> HostDifference:
 def _variances(variance: HostVariance) -> FleetVariances:
     question = "How far do hosts differ?"
     if variance.unknown_because is not None:
-        return _unknown(FleetVariances, question, variance.unknown_because)
+        return _unknown_answer(FleetVariances, question, variance.unknown_because)
     between, within = variance.components
     spread, within_spread = (
         f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, one.variance))), 2)} %"

@@ -63,7 +63,7 @@ def shape_of(
         modes = find_modes(values, resolution=resolution).of(values)
         covariates = observed_covariates(trials)
         if plan.imported is None:
-            covariates = [*_observed(trials), *_drawn(plan, trials, draws)]
+            covariates = [*_observed(trials), *_covariates_of_design(plan, trials, draws)]
         summary = replace(summary, companions=companions(modes, covariates))
     if metric != plan.judgement.primary_metric:
         return summary
@@ -82,7 +82,9 @@ def _observed(trials: Sequence[Trial]) -> Iterator[Covariate]:
         yield Covariate(name, column, named=name in NAMED, drawn=False)
 
 
-def _drawn(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> Iterator[Covariate]:
+def _covariates_of_design(
+    plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
+) -> Iterator[Covariate]:
     positions = _column([trial.position for trial in trials])
     yield Covariate(POSITION, positions, named=True, drawn=True)
     yield _time(trials)

@@ -142,7 +142,9 @@ def command(**arguments: Any) -> int:
             for request in requests:
                 run_id = _measure(request, builds, scratch, ledger, listener)
                 result = analyse(run_id, ledger, output)
-                results.append(result if imported is None else _beside(result, imported))
+                results.append(
+                    result if imported is None else _with_imported_series(result, imported)
+                )
     if len(requests) == 1:
         return show_result(results[0], output)
     status = EXIT_DONE
@@ -383,7 +385,7 @@ def show_imported(result: SeriesResult, output: OutputOptions) -> int:
     return 0
 
 
-def _beside(result: CampaignResult, imported: SeriesResult) -> CampaignResult:
+def _with_imported_series(result: CampaignResult, imported: SeriesResult) -> CampaignResult:
     """Return the result of a history with series of other tools beside its curve."""
     history = result.document.history
     assert history is not None, "only a history has series of other tools beside it"

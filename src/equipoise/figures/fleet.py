@@ -61,7 +61,7 @@ def hosts(comparison: Comparison) -> alt.LayerChart | None:
     known = [one for one in comparison.hosts if one.ratio]
     if len(known) < 2 or comparison.fleet is None:
         return None
-    drawn = _drawn(known)
+    drawn = _shown_hosts(known)
     rows = list(_rows(comparison, drawn))
     # One more host has no ratio: an end of its stretch says where that is.
     at = [(one.ratio or next(filter(None, one.ends), None), one.ends) for one in rows]
@@ -95,7 +95,7 @@ def hosts(comparison: Comparison) -> alt.LayerChart | None:
     )
 
 
-def _drawn(known: Sequence[HostEffect]) -> list[HostEffect]:
+def _shown_hosts(known: Sequence[HostEffect]) -> list[HostEffect]:
     """Return at most ``MOST_HOSTS`` hosts, evenly by the ranks of their ratios, in their order."""
     if len(known) <= MOST_HOSTS:
         return list(known)

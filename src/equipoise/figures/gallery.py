@@ -82,11 +82,11 @@ def gallery(
     if is_of_primitives(document):
         for metric in PRIMITIVE_METRICS:
             rows = primitives.primitives(document, metric)
-            yield from _drawn(f"primitives_{metric}", primitives.HOW_TO_READ, rows)
+            yield from _figure(f"primitives_{metric}", primitives.HOW_TO_READ, rows)
         return
     chart = distributions(document, every_trial=every_trial)
     yield Figure("distributions", READ_DISTRIBUTIONS, chart)
-    yield from _drawn("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
+    yield from _figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
     primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
     for comparison in primary:
@@ -100,19 +100,19 @@ def gallery(
             numbers = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
             chart = ratios.shift(document, comparison, numbers)
             yield Figure("shift", ratios.HOW_TO_READ_SHIFT, chart)
-    yield from _drawn("other_ratios", ratios.HOW_TO_READ_METRICS, ratios.other_ratios(document))
+    yield from _figure("other_ratios", ratios.HOW_TO_READ_METRICS, ratios.other_ratios(document))
     by_level = variance_by_level.variance_by_level(document)
-    yield from _drawn("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
+    yield from _figure("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
     yield Figure("time_course", READ_TIME_COURSE, time_course(document, every_trial=every_trial))
     yield from iteration_figures(document)
     for factor in numeric_factors(document, metric):
         chart = scaling.size_scaling(document, factor)
         yield Figure("size_scaling", scaling.HOW_TO_READ_SCALING, chart)
         normalised = scaling.size_normalised(document, factor)
-        yield from _drawn("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
+        yield from _figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
 
 
-def _drawn(name: str, how_to_read: str, chart: alt.LayerChart | None) -> Iterator[Figure]:
+def _figure(name: str, how_to_read: str, chart: alt.LayerChart | None) -> Iterator[Figure]:
     """Yield a figure unless its chart has nothing to show."""
     if chart is not None:
         yield Figure(name, how_to_read, chart)
@@ -131,10 +131,10 @@ def fleet_figures(document: ResultDocument) -> Iterator[Figure]:
     from equipoise.figures import ratios
     from equipoise.figures.fleet import HOW_TO_READ, hosts
 
-    yield from _drawn("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
+    yield from _figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     for comparison in document.comparisons:
         if comparison.metric == document.primary_metric:
-            yield from _drawn("hosts", HOW_TO_READ, hosts(comparison))
+            yield from _figure("hosts", HOW_TO_READ, hosts(comparison))
 
 
 def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDocument, Sequences]:
@@ -167,4 +167,4 @@ def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
         for metric, shape in condition.iterations.items():
             chart = iterations.iterations(document, condition, metric) if shape.kind else None
             name = _NO_WORD.sub("_", f"iterations {condition.name} {metric}").strip("_")
-            yield from _drawn(name[:_MAX_NAME], iterations.HOW_TO_READ, chart)
+            yield from _figure(name[:_MAX_NAME], iterations.HOW_TO_READ, chart)

@@ -21,8 +21,8 @@ from equipoise.helpers.equipoise_metrics import VARIABLE, report
 PERCENTILES = (50, 95, 99)
 _LAST_LINES = 3
 PASSWORD_OPTION = "--password-file="
-"""Option of both helpers, for a command line and an environment can be read by others. In a study:
-``--password-file={password_file}``."""
+"""Option of both helpers: others can read a command line and an environment, but not this file. In
+a study: ``--password-file={password_file}``."""
 _LONGEST_PASSWORD_BYTES = 1024
 _PLAIN_PASSWORD = re.compile(r"[A-Za-z0-9_-]{1,512}")
 """Passwords that need no quotes in any configuration file."""

@@ -415,7 +415,7 @@ append_notices = _append_with_place("notice", NOTICE_COLUMNS)
 append_observations = _append_with_place("observation", OBSERVATION_COLUMNS)
 
 
-class _List(NamedTuple):
+class _RunList(NamedTuple):
     what: str
     read: Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]
     """Return rows of a run, by the number of the run, the first row and the number of rows."""
@@ -423,11 +423,11 @@ class _List(NamedTuple):
 
 
 _LISTS = (
-    _List("segment", _reader(_SELECT_EVENTS), append_events),
-    _List("draw", _reader(SELECT_DRAWS), append_draws),
-    _List("trial", _read_trials, append_trials),
-    _List("warning", _reader(SELECT_NOTICES), append_notices),
-    _List("observation", _reader(SELECT_OBSERVATIONS), append_observations),
+    _RunList("segment", _reader(_SELECT_EVENTS), append_events),
+    _RunList("draw", _reader(SELECT_DRAWS), append_draws),
+    _RunList("trial", _read_trials, append_trials),
+    _RunList("warning", _reader(SELECT_NOTICES), append_notices),
+    _RunList("observation", _reader(SELECT_OBSERVATIONS), append_observations),
 )
 """The lists of a run, in the order of a cursor."""
 

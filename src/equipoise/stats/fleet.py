@@ -638,7 +638,7 @@ class Rounds:
     def _stretch(self, roster: Roster) -> _Stretch:
         if roster not in self._stretches:
             parts = [slice(start, start + roster.rounds) for start in roster.starts]
-            corrected = [self._corrected[place] for place in roster.places]
+            corrected = [self._without_slots[place] for place in roster.places]
             blocks = [self._hosts[place].blocks for place in roster.places]
             self._stretches[roster] = _Stretch(
                 np.array([one[part] for one, part in zip(corrected, parts, strict=True)]),
@@ -648,7 +648,7 @@ class Rounds:
         return self._stretches[roster]
 
     @cached_property
-    def _corrected(self) -> list[FloatArray]:
+    def _without_slots(self) -> list[FloatArray]:
         return [_without_slot(host.blocks, self._engine) for host in self._hosts]
 
 

@@ -138,7 +138,7 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
     return tuple(
         Gap(
             contrast,
-            comparison if culprit is None else _as_named(comparison, culprit, metric),
+            comparison if culprit is None else _as_search_judged(comparison, culprit, metric),
             _trials(contrast, blocks),
             judged_by=metric,
         )
@@ -172,7 +172,7 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contras
                 yield Contrast(parent, commit, REVISION), culprit, benchmark.metric
 
 
-def _as_named(comparison: Comparison, culprit: Culprit, metric: str) -> Comparison:
+def _as_search_judged(comparison: Comparison, culprit: Culprit, metric: str) -> Comparison:
     """Return the comparison of a culprit's wall times as the search judged them, if it did.
 
     The search chose this pair, and looked at it until the culprit was certain: its interval holds.

@@ -41,7 +41,7 @@ def page(documents: Sequence[Document]) -> str:
         (
             f"run-{number}",
             document,
-            tuple(_drawn(parts_in(document.parts, "page"), f"run-{number}", charts)),
+            tuple(_with_charts(parts_in(document.parts, "page"), f"run-{number}", charts)),
         )
         for number, document in enumerate(documents, start=1)
     ]
@@ -148,14 +148,14 @@ def _column(values: list[Any]) -> Any:
     return {"levels": list(levels), "codes": codes}
 
 
-def _drawn(
+def _with_charts(
     parts: Iterable[Part], anchor: str, charts: list[Chart]
 ) -> Iterator[Part | DrawnFigures | FlameGraphView]:
     """Draw the figures among the parts; their charts are added to ``charts``."""
     for part in parts:
         match part:
             case Section():
-                within: Any = tuple(_drawn(part.parts, anchor, charts))
+                within: Any = tuple(_with_charts(part.parts, anchor, charts))
                 yield replace(part, parts=within)
             case Figures():
                 views = tuple(

@@ -204,7 +204,7 @@ def _print_table(console: Console, table: Table) -> None:
     rows = table.rows[:most]
     has_histogram = any(isinstance(cell, Histogram) for row in rows for cell in row)
     for layout in _LAYOUTS if has_histogram else _LAYOUTS[:1]:
-        drawn = _drawn(columns, rows, layout)
+        drawn = _rich_table(columns, rows, layout)
         unbounded = console.options.update(max_width=_UNBOUNDED)
         if console.measure(drawn, options=unbounded).maximum <= console.width:
             break
@@ -214,7 +214,9 @@ def _print_table(console: Console, table: Table) -> None:
         console.print(Text(visible(note), style="dim"))
 
 
-def _drawn(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], layout: _Layout) -> RichTable:
+def _rich_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], layout: _Layout
+) -> RichTable:
     table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         table.add_column(

@@ -251,7 +251,7 @@ def most_more(difference: Difference, names: Iterable[str]) -> str | None:
 
 
 def largest(changes: Mapping[Key, Change]) -> Key | None:
-    """Return what the slower condition has most more of."""
+    """Return the key with the largest surplus in the slower condition; ``None`` without one."""
     more = [key for key, change in changes.items() if change.extra > 0]
     return max(more, key=lambda key: changes[key].extra, default=None)
 

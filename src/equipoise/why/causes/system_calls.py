@@ -98,7 +98,7 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
 def _file_with_most(
     difference: Difference, change_of: Callable[[FileChange], Change], *, on_disk: bool = True
 ) -> str | None:
-    """Return the named file on a disk, or the pipe or socket, that has most more of a change."""
+    """Return the named file on a disk, or pipe or socket, with the largest surplus of a change."""
     changes = {
         name: change_of(file)
         for name, file in difference.files.items()

@@ -82,7 +82,9 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
             if one.unchanged is not None and test.outcome != "confirmed":
                 unchanged = one.unchanged
             elif one.account is not None and test.outcome == "refuted":
-                unchanged = unchanged_account(one.account, planned, blocks.values(), _slower(gap))
+                unchanged = unchanged_account(
+                    one.account, planned, blocks.values(), _slower_side(gap)
+                )
         if unchanged is None:
             return test
         return replace(test, outcome=NOT_REACHABLE, unchanged=unchanged, unknown_because=None)
@@ -177,11 +179,11 @@ def _advice(planned: PlannedIntervention, plan: Plan, gap: Comparison | None) ->
     """Return the line with which the slower condition keeps the change."""
     if planned.advice is None:
         return None
-    slower = plan.conditions[BASELINE if _slower(gap) == "baseline" else CANDIDATE]
+    slower = plan.conditions[BASELINE if _slower_side(gap) == "baseline" else CANDIDATE]
     return planned.advice.replace("{command}", shlex.join(slower.command))
 
 
-def _slower(gap: Comparison | None) -> Side:
+def _slower_side(gap: Comparison | None) -> Side:
     is_baseline = gap is not None and gap.ratio is not None and gap.ratio < 1.0
     return "baseline" if is_baseline else "candidate"
 

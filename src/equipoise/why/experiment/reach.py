@@ -62,7 +62,7 @@ ACCOUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = Mappi
         "block_reads": (lambda one: one.block_reads, "blocks were read from the disk"),
     }
 )
-"""Accounts of each trial by name, with the beginning of the sentence that one was as before."""
+"""Accounts of each trial, by name, each with the beginning of the sentence "… as before"."""
 
 _ACCOUNT_OF = {
     "page_faults": "page_faults",

@@ -88,7 +88,7 @@ def findings(document: ResultDocument) -> Findings:
         return Findings()
     tables = (_as_published(measured, table) for table in TABLES)
     paragraphs = (
-        *(_beside(measured, table) for table in TABLES),
+        *(_against_quickest(measured, table) for table in TABLES),
         _systems(),
         _placement(measured),
         _thread(measured),
@@ -199,7 +199,7 @@ def _over_quickest(measured: StudyData, table: Table) -> dict[str, float]:
     }
 
 
-def _beside(measured: StudyData, table: Table) -> str:
+def _against_quickest(measured: StudyData, table: Table) -> str:
     """Return how this host compares with the quickest of the four, column by column."""
     ratios = _over_quickest(measured, table)
     if not ratios:
