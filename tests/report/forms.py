@@ -8,7 +8,13 @@ from pathlib import Path
 from equipoise.model.record import RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport, campaign_document, campaign_documents
+from equipoise.report.document import Answer, Document
 from equipoise.report.renderers import csv, html, latex, markdown, terminal
+
+
+def answer_of(document: Document) -> Answer:
+    """Return the answer of a document."""
+    return next(part for part in document.parts if isinstance(part, Answer))
 
 
 def page(reports: Sequence[CampaignReport]) -> str:

@@ -16,7 +16,6 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport, campaign_document
-from equipoise.report.document import answer_of
 from equipoise.report.json_document import encode, read_document
 from tests.bisections import (
     BAD,
@@ -29,7 +28,7 @@ from tests.bisections import (
     merge_result,
     name_of,
 )
-from tests.report.forms import page, print_result, to_csv, to_markdown
+from tests.report.forms import answer_of, page, print_result, to_csv, to_markdown
 from tests.schema import validated
 
 LEFT = (3, 4, 9)

@@ -35,8 +35,8 @@ from equipoise.report.document import (
     Section,
     Table,
     Warnings,
-    answer_of,
 )
+from tests.report.forms import answer_of
 
 QUESTION = MatchQuestion(
     "people.csv", "t", "y", ("Each by its nearest.",), "equipoise match people.csv"

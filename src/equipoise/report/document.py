@@ -362,11 +362,6 @@ def figures_of(document: Document) -> Iterator[Figure]:
             yield from part.draw()
 
 
-def answer_of(document: Document) -> Answer:
-    """Return the answer of a document."""
-    return next(part for part in document.parts if isinstance(part, Answer))
-
-
 def fields_of(part: object, *names: str) -> NumberRow:
     """Return fields of a part of a result as numbers; what it does not have is unknown."""
     return {name: getattr(part, name, None) for name in names}
