@@ -34,13 +34,16 @@ class Running:
     def children(self, count: int) -> list[psutil.Process]:
         """Its other sides, once there are so many and each is held on one CPU.
 
-        The cleaner of its files has a session of its own and is none of them.
+        The cleaner of its files is none of them: it takes a session of its own before it first
+        sleeps, so a child that was not seen asleep may still be the cleaner.
         """
         parent = psutil.Process(self.process.pid)
         session = os.getsid(self.process.pid)
+        seen_asleep: set[psutil.Process] = set()
 
         def held() -> list[psutil.Process]:
-            found = [child for child in parent.children() if session_of(child) == session]
+            seen_asleep.update(child for child in parent.children() if is_asleep(child))
+            found = [child for child in seen_asleep if session_of(child) == session]
             alone = all(len(child.cpu_affinity()) == 1 for child in found)
             return found if len(found) == count and alone else []
 
@@ -64,6 +67,14 @@ class Running:
     def has_ended(self) -> bool:
         """Whether it and all that it started are gone."""
         return not self.alive()
+
+
+def is_asleep(process: psutil.Process) -> bool:
+    """Whether it waits for something; not if it has ended."""
+    try:
+        return bool(process.status() == psutil.STATUS_SLEEPING)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def session_of(process: psutil.Process) -> int | None:
