@@ -31,7 +31,7 @@ def command(**arguments: Any) -> int:
     table = matching.read_match_table(arguments)
     pairing = matching.pairing_of(arguments)
     result = None if arguments["unmatched"] else matching.run_match(table, pairing, arguments)
-    from equipoise.cli.progress import work_bar
+    from equipoise.cli.progress_bars import work_bar
     from equipoise.tables.results import balance_of, table_document
 
     with work_bar("testing", quiet=output.quiet, color=output.color) as progress:

@@ -95,7 +95,7 @@ def command(**arguments: Any) -> int:
     output = matching.output_of(arguments)
     table, pairing = matching.read_match_table(arguments), matching.pairing_of(arguments)
     criterion = "smallest p" if arguments["fitness"] == "pvals" else arguments["fitness"]
-    from equipoise.cli.progress import search_bar
+    from equipoise.cli.progress_bars import search_bar
 
     bar = search_bar(criterion, quiet=output.quiet, color=output.color)
     with _executor(arguments) as executor, bar as progress:

@@ -197,7 +197,7 @@ def run_match(
     table: MatchTable, pairing: Pairing, arguments: Mapping[str, Any], **more: Any
 ) -> MatchResult:
     """Match as the options say, with a bar; ``more`` goes to ``match`` as it is."""
-    from equipoise.cli.progress import work_bar
+    from equipoise.cli.progress_bars import work_bar
     from equipoise.tables.matching import run_match
 
     with work_bar("matching", quiet=arguments["quiet"], color=arguments["color"]) as progress:
