@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from equipoise.design.command_line import shell_line
+from equipoise.design.command_line import bisect_line
 from equipoise.model.history import ImportedSeries, SeriesResult, Suspicion, shown_commit
+from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import MOST_NAMES, counted, significant
 from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
 
@@ -62,25 +63,16 @@ def _suspicion(
     return Suspicion(
         after=after,
         until=until,
-        first=change.first,
-        place=change.place,
-        last=change.last,
-        before=change.before,
-        ratio=change.ratio,
-        confirm=shell_line(_confirming(series.metric, after, until, command, build)),
+        **asdict(change),
+        confirm=bisect_line(
+            after,
+            until,
+            command or (COMMAND,),
+            build=build,
+            metric=_METRICS.get(series.metric, PRIMARY_METRIC),
+        ),
         summary=f"{series.benchmark}: {size} at about {at}, {where}.",
     )
-
-
-def _confirming(
-    metric: str, after: str, until: str, command: Sequence[str], build: str | None
-) -> Iterator[str]:
-    yield from ("equipoise", "bisect", "--good", after, "--bad", until)
-    if build is not None:
-        yield from ("--build", build)
-    if metric in _METRICS:
-        yield from ("--metrics", _METRICS[metric])
-    yield from ("--", *(command or (COMMAND,)))
 
 
 def _summary_of(series: ImportedSeries, suspicions: Sequence[Suspicion]) -> str:
