@@ -15,7 +15,7 @@ from equipoise.analysis.comparisons import Blocks, is_more_better
 from equipoise.analysis.wording import change_clause, signed_percent
 from equipoise.campaign.bisection import BenchmarkSearch, read_searches
 from equipoise.campaign.blocks import cost_in, seconds_of_segments
-from equipoise.campaign.commits import withdrawals_of
+from equipoise.campaign.commits import bisection_of, withdrawals_of
 from equipoise.model.bisection import (
     BisectBlock,
     BisectBranch,
@@ -163,8 +163,7 @@ class _Recorded(Struct, frozen=True):
     @property
     def terms(self) -> BisectPlan:
         """The commits that are searched."""
-        assert self.record.plan.bisected is not None, "only a bisection searches commits"
-        return self.record.plan.bisected
+        return bisection_of(self.record.plan)
 
     @property
     def commits(self) -> tuple[Commit, ...]:

@@ -24,7 +24,7 @@ from equipoise.model.plan import BENCHMARK, CommitBenchmark, Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import RunRecord
 from equipoise.stats.bisection import Bisection, OwnPairs
-from equipoise.stats.bisection_branches import Branch, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.stats.bisection_branches import BranchingBisection, SharedBlocks, next_pairs
 
 
 class BenchmarkSearch(Struct, frozen=True):
@@ -57,7 +57,6 @@ class BisectionJudge(CommitsJudge):
         super().__init__(plan, stopping, builds, withdrawals)
         judgement, terms, own_pairs = plan.judgement, bisection_of(plan), OwnPairs()
         self._last = terms.last
-        branches = [Branch(one.merge, one.commits) for one in terms.branches]
         self.searches = tuple(
             BenchmarkSearch(
                 benchmark,
@@ -70,7 +69,7 @@ class BisectionJudge(CommitsJudge):
                         engine=judgement.engine,
                         own_pairs=own_pairs,
                     ),
-                    branches,
+                    terms.branches,
                 ),
                 [],
             )

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from equipoise.model.plan import MergedBranch
 from equipoise.stats.bisection import (
     Bisection,
     BisectionState,
@@ -25,15 +26,6 @@ from equipoise.stats.bisection import (
 )
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
-
-
-class Branch(Struct, frozen=True):
-    """The commits of a branch, by index in the whole bisection."""
-
-    merge: int
-    """The merge that brought it in."""
-    commits: tuple[int, ...]
-    """From the commit where it began to the merge's other parent; two or more."""
 
 
 class LineState(Struct, frozen=True):
@@ -59,7 +51,7 @@ class BranchingBisection:
     be named, on the line and on branches.
     """
 
-    def __init__(self, line: Bisection, branches: Sequence[Branch] = ()) -> None:
+    def __init__(self, line: Bisection, branches: Sequence[MergedBranch] = ()) -> None:
         self._branches = tuple(branches)
         self._withdrawn: set[int] = set()
         self._blocks = 0
