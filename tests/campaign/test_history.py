@@ -93,7 +93,7 @@ def test_the_next_campaign_goes_on_where_the_series_was(tmp_path: Path) -> None:
     assert [one.id for one in series] == [first.id, second.id, third.id]
     assert changes(series) == [(2, 3, True), (8, 9, True)]
     after = read_history(series).state()
-    ranks = [one.rank for one in after.pairs]
+    ranks = [one.pair for one in after.pairs]
     assert ranks == list(range(1, len(ranks) + 1)) and len(ranks) > len(before.pairs)
     assert after.pairs[: len(before.pairs)] == before.pairs
     # What is known already is not asked again.

@@ -14,14 +14,13 @@ from equipoise.analysis.comparisons import is_more_better
 from equipoise.analysis.reference import environment_differences
 from equipoise.analysis.wording import change_clause
 from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
-from equipoise.campaign.commits import withdrawals_of
+from equipoise.campaign.commits import history_of, withdrawals_of
 from equipoise.campaign.history import read_history, series_of
 from equipoise.design.command_line import bisect_line
 from equipoise.model.history import (
     HistoryCampaign,
     HistoryChange,
     HistoryEra,
-    HistoryPair,
     HistoryResult,
     HistoryRevision,
     RevisionStatus,
@@ -30,7 +29,7 @@ from equipoise.model.metrics import is_time
 from equipoise.model.plan import BENCHMARK_SUFFIX, Commit, HistoryPlan, short_name
 from equipoise.model.quantities import counted, iso_time, joined
 from equipoise.model.record import RunRecord
-from equipoise.stats.history import Change, HistoryState
+from equipoise.stats.history import Change, HistoryState, RevisionPoint
 
 _MOST_DIFFERENCES = 6
 """Number of facts of the environment that an era names."""
@@ -68,21 +67,7 @@ def history_result(record: RunRecord) -> HistoryResult | None:
         latest=terms.latest,
         revisions=tuple(_revisions(terms, state)),
         changes=changes,
-        pairs=tuple(
-            HistoryPair(
-                pair=one.rank,
-                after=one.after,
-                until=one.until,
-                status=one.status,
-                ratio=one.ratio,
-                ratio_ci=one.ratio_ci,
-                level=one.level,
-                e_value=one.e_value,
-                blocks=one.blocks,
-                era=one.era,
-            )
-            for one in state.pairs
-        ),
+        pairs=state.pairs,
         eras=tuple(_eras(series, numbers)),
         campaigns=campaigns,
         commits=len(terms.commits) - 1,
@@ -103,11 +88,11 @@ def history_result(record: RunRecord) -> HistoryResult | None:
 def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
     points = {one.name: one for one in state.revisions}
     for place, commit in enumerate(terms.commits):
-        point = points.get(commit.hash)
-        status: RevisionStatus = "waiting" if point is None else "measured"
+        point = points.get(commit.hash, RevisionPoint(commit.hash))
+        status: RevisionStatus = "measured" if commit.hash in points else "waiting"
         if commit.hash in state.withdrawn:
             status = "not built"
-        elif point is None and place not in terms.selected:
+        elif status == "waiting" and place not in terms.selected:
             continue
         yield HistoryRevision(
             commit=commit.hash,
@@ -116,11 +101,11 @@ def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevis
             date=commit.date,
             place=place,
             status=status,
-            ratio=None if point is None else point.ratio,
-            ratio_ci=(None, None) if point is None else point.ratio_ci,
-            level=None if point is None else point.level,
-            blocks=0 if point is None else point.blocks,
-            era=None if point is None else point.era,
+            ratio=point.ratio,
+            ratio_ci=point.ratio_ci,
+            level=point.level,
+            blocks=point.blocks,
+            era=point.era,
         )
 
 
@@ -144,8 +129,8 @@ def _change(
         ratio_ci=pair.ratio_ci,
         level=pair.level,
         e_value=pair.e_value,
-        threshold=pair.threshold,
-        pair=pair.rank,
+        threshold=change.threshold,
+        pair=pair.pair,
         confirmed=confirmed,
         blocks=pair.blocks,
         summary="",
@@ -159,7 +144,7 @@ def _campaign_with(
 ) -> tuple[RunRecord, tuple[Commit, ...]]:
     """Return the latest campaign that has both commits, and its commits from one to the other."""
     for record in reversed(series):
-        commits = _terms(record).commits
+        commits = history_of(record.plan).commits
         names = [commit.hash for commit in commits]
         if after in names and until in names:
             return record, commits[names.index(after) + 1 : names.index(until) + 1]
@@ -167,7 +152,8 @@ def _campaign_with(
 
 
 def _line_that_confirms(record: RunRecord, after: str, until: str) -> str:
-    terms, words = _terms(record), shlex.split(_terms(record).again)
+    terms = history_of(record.plan)
+    words = shlex.split(terms.again)
     metric = record.plan.judgement.primary_metric
     return bisect_line(
         after,
@@ -194,14 +180,14 @@ def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int)
         trials=sum(map(len, blocks)),
         builds=len(ran | {one.commit for one in withdrawals_of(record)}),
         seconds=seconds_of_segments(record),
-        until=_terms(record).commits[-1].hash,
+        until=history_of(record.plan).commits[-1].hash,
     )
 
 
 def _era_numbers(series: Sequence[RunRecord]) -> list[int]:
     """Return the number of the era of each campaign, from 1 in the order in which they began."""
     numbers: dict[str, int] = {}
-    return [numbers.setdefault(_terms(one).era, len(numbers) + 1) for one in series]
+    return [numbers.setdefault(history_of(one.plan).era, len(numbers) + 1) for one in series]
 
 
 def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[HistoryEra]:
@@ -223,11 +209,6 @@ def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
         yield f"{len(found) - _MOST_DIFFERENCES} more facts"
     if not found:
         yield _UNKNOWN_DIFFERENCE
-
-
-def _terms(record: RunRecord) -> HistoryPlan:
-    assert record.plan.history is not None, "each campaign of a series has its terms"
-    return record.plan.history
 
 
 def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool = False) -> str:
