@@ -141,8 +141,7 @@ def test_a_killed_campaign_loses_nothing_and_goes_on(tmp_path: Path, moment: int
     with pytest.raises(Killed):
         night(stage, plan_of_history(8, [first]))
     before = stage.ledger.read_run()
-    withdrawn = withdrawals_of(before)
-    judge = partial(HistoryJudge, builds=stage.builds, earlier=[first], withdrawals=withdrawn)
+    judge = partial(HistoryJudge, builds=stage.builds, earlier=[first])
     after = stage.resume(judge_of=judge)
     assert after.id == before.id
     assert after.trials[: len(before.trials)] == before.trials

@@ -15,9 +15,7 @@ from equipoise.campaign.commits import (
     FIRST,
     Builds,
     CommitsJudge,
-    Withdrawal,
     bisection_of,
-    withdrawals_of,
 )
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.model.plan import BENCHMARK, CommitBenchmark, Plan, Stopping
@@ -39,7 +37,7 @@ class BenchmarkSearch(Struct, frozen=True):
 def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
     """Return the search of each benchmark of a bisection, after its last complete block."""
     plan = record.plan
-    judge = BisectionJudge(plan, plan.stopping, withdrawals=withdrawals_of(record))
+    judge = BisectionJudge(plan, plan.stopping)
     judge.replay(record)
     return judge.searches
 
@@ -47,14 +45,8 @@ def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
 class BisectionJudge(CommitsJudge):
     """The judge of a bisection: the search for the commits that made a difference, in pairs."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        stopping: Stopping,
-        builds: Builds | None = None,
-        withdrawals: Sequence[Withdrawal] = (),
-    ) -> None:
-        super().__init__(plan, stopping, builds, withdrawals)
+    def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
+        super().__init__(plan, stopping, builds)
         judgement, terms, own_pairs = plan.judgement, bisection_of(plan), OwnPairs()
         self._last = terms.last
         self.searches = tuple(

@@ -143,27 +143,25 @@ class CommitsJudge(Judge, ABC):
         Unused: a search ends by itself, or by what the segment limits.
     builds
         ``None`` where a campaign is only read back.
-    withdrawals
-        Commits that earlier segments left out.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        stopping: Stopping,
-        builds: Builds | None = None,
-        withdrawals: Sequence[Withdrawal] = (),
-    ) -> None:
+    def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         self.plan = plan
         self.terms = commits_of(plan)
         self.left_out: set[tuple[int, int]] = set()
         """Commits that are left out, each with a benchmark of which it is."""
         self._builds = builds
-        self._waiting = list(withdrawals)
+        self._waiting: list[Withdrawal] = []
+        """What earlier segments left out, and the blocks added so far did not."""
         self._trial_s: list[float] = []
+
+    def recall(self, record: RunRecord) -> None:
+        """Read which commits a recorded campaign left out."""
+        self._waiting = list(withdrawals_of(record))
 
     def replay(self, record: RunRecord) -> None:
         """Add the complete blocks of the recorded campaign, and leave out what it left out."""
+        self.recall(record)
         latest = 0
         for number, block in complete_blocks(record.draws, record.trials).items():
             self.add(block)

@@ -184,6 +184,7 @@ def resume(
             )
         stopping = limits.stopping(plan.stopping)
         judge = judge_of(plan, stopping)
+        judge.recall(record)
         for trial in record.trials:
             # To continue would drop the block in which one condition failed (rule 1).
             check_for_failure(plan, trial, judge)

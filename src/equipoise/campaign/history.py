@@ -14,9 +14,7 @@ from equipoise.campaign.commits import (
     FIRST,
     Builds,
     CommitsJudge,
-    Withdrawal,
     history_of,
-    withdrawals_of,
 )
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.limits import CampaignLimits
@@ -44,8 +42,7 @@ def read_history(records: Sequence[RunRecord]) -> History:
     """
     history = _history_of(records[0].plan)
     for record in records:
-        plan, withdrawals = record.plan, withdrawals_of(record)
-        HistoryJudge(plan, plan.stopping, None, (), withdrawals, history).replay(record)
+        HistoryJudge(record.plan, record.plan.stopping, history=history).replay(record)
     return history
 
 
@@ -78,10 +75,9 @@ class HistoryJudge(CommitsJudge):
         stopping: Stopping,
         builds: Builds | None = None,
         earlier: Sequence[RunRecord] = (),
-        withdrawals: Sequence[Withdrawal] = (),
         history: History | None = None,
     ) -> None:
-        super().__init__(plan, stopping, builds, withdrawals)
+        super().__init__(plan, stopping, builds)
         if history is None:
             history = read_history(earlier) if earlier else _history_of(plan)
         self.history = history

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
 from equipoise.campaign.bisection import BisectionJudge, read_searches
-from equipoise.campaign.commits import CommitsSegment, bisection_of, withdrawals_of
+from equipoise.campaign.commits import CommitsSegment, bisection_of
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
 from equipoise.cli.conducting import measuring, show_result
@@ -139,7 +139,7 @@ def resume_bisection(
                 limits,
                 ledger,
                 listener,
-                judge_of=partial(BisectionJudge, builds=builds, withdrawals=withdrawals_of(record)),
+                judge_of=partial(BisectionJudge, builds=builds),
                 segment_of=partial(CommitsSegment, builds=builds),
             )
         if terms.why is not None:

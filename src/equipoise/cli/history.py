@@ -14,7 +14,7 @@ import click
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
-from equipoise.campaign.commits import CommitsSegment, history_of, withdrawals_of
+from equipoise.campaign.commits import CommitsSegment, history_of
 from equipoise.campaign.history import (
     HistoryJudge,
     check_judgement,
@@ -217,12 +217,7 @@ def resume_history(
                 limits,
                 ledger,
                 listener,
-                judge_of=partial(
-                    HistoryJudge,
-                    builds=builds,
-                    earlier=series[:-1],
-                    withdrawals=withdrawals_of(record),
-                ),
+                judge_of=partial(HistoryJudge, builds=builds, earlier=series[:-1]),
                 segment_of=partial(CommitsSegment, builds=builds),
             )
 
