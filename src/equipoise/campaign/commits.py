@@ -86,11 +86,6 @@ def history_of(plan: Plan) -> HistoryPlan:
     return plan.history
 
 
-def indispensable(plan: Plan) -> tuple[int, ...]:
-    """Return the commits whose failure ends the campaign: both ends of a bisection, a baseline."""
-    return (FIRST,) if plan.bisected is None else (FIRST, plan.bisected.last)
-
-
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     """Return what was left out, in the order of the blocks before which it was."""
     plan, terms = record.plan, commits_of(record.plan)
@@ -121,7 +116,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
 def _not_measured(plan: Plan, trial: Trial) -> tuple[int, ...]:
     """Return the benchmarks that a trial of a dispensable commit should measure and does not."""
     terms = commits_of(plan)
-    if terms.commit_of(trial.condition) in indispensable(plan):
+    if terms.commit_of(trial.condition) in terms.indispensable:
         # A failure there ends the campaign.
         return ()
     return tuple(
@@ -222,7 +217,7 @@ class CommitsJudge(Judge, ABC):
 
     def tolerates(self, trial: Trial) -> bool:
         """Return whether the search goes on without the commit of a failed trial."""
-        return self.terms.commit_of(trial.condition) not in indispensable(self.plan)
+        return self.terms.commit_of(trial.condition) not in self.terms.indispensable
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a difference can be confirmed."""
