@@ -23,7 +23,7 @@ from equipoise.cli.conducting import measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import read_result
 from equipoise.design.command_line import shell_line
-from equipoise.design.limits import CampaignLimits, check_number
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import ConditionFailed, UnusableInput
@@ -231,6 +231,8 @@ def _request(arguments: dict[str, Any]) -> BisectRequest:
     repository = fields["repository"]
     good = revision_named(repository, arguments["good"], "--good")
     bad = revisions.revision_of(repository, arguments["bad"], "--bad")
+    if arguments["layouts"] is None:
+        _check_that_no_layout_is_named(fields["benchmarks"])
     between = commits_between(repository, good, bad)
     likely = tuple(arguments["likely"])
     limits = fields.pop("limits")
@@ -240,7 +242,7 @@ def _request(arguments: dict[str, Any]) -> BisectRequest:
         bad=bad,
         commits=between,
         merged=merged_commits(repository, between),
-        layouts=_layouts(arguments["layouts"], fields["benchmarks"]),
+        layouts=arguments["layouts"],
         why=("test" if arguments["test"] else "observe") if arguments["why"] else None,
         likely=likely,
         prior=weights_by_path(repository, between, likely) if likely else (),
@@ -262,22 +264,13 @@ def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | Non
     return None
 
 
-def _layouts(count: float | None, benchmarks: Sequence[Benchmark]) -> int | None:
-    """Return the number of layouts.
-
-    Raises
-    ------
-    UnusableInput
-        The command names layouts, and there are none.
-    """
+def _check_that_no_layout_is_named(benchmarks: Sequence[Benchmark]) -> None:
     words = [word for benchmark in benchmarks for word in benchmark.command]
-    if count is None and any(LAYOUT in word for word in words):
+    if any(LAYOUT in word for word in words):
         raise UnusableInput(
             f"{LAYOUT} in the command is the number of a layout, and there are none",
             hint="add --layouts 12; --build has to link as many",
         )
-    check_number("layouts", count)
-    return None if count is None else int(count)
 
 
 def _command_line(request: BisectRequest) -> Iterator[str]:

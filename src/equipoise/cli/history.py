@@ -31,7 +31,9 @@ from equipoise.cli.streams import say
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import HOST_VARIABLE, host_name
+from equipoise.interop.reading import read_within_bounds
 from equipoise.interop.series import SERIES_FORMATS
+from equipoise.interop.series.reading import read_series
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, UnusableInput
@@ -351,9 +353,6 @@ def read_imported(
         A file cannot be read, or holds no values over commits.
     """
     from equipoise.analysis.series import series_result
-    from equipoise.interop.reading import read_within_bounds
-    from equipoise.interop.series import SERIES_FORMATS
-    from equipoise.interop.series.reading import read_series
 
     names = [name for file in files for name in _named(file)]
     sources = [read_within_bounds(name, Path(name)) for name in names]
