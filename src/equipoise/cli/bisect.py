@@ -30,13 +30,13 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import LAYOUT, LayoutSpread
 from equipoise.model.record import DIFF, INTERRUPTED, Observation, RunRecord
 from equipoise.revisions.benchmarks import Benchmark, words_naming
-from equipoise.revisions.bisect import BisectRequest, bisect_plan
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
     revision_named,
     warnings_of_working_tree,
 )
 from equipoise.revisions.commit_builds import CommitBuilds, needed_of, repository_of
+from equipoise.revisions.commit_plans import BisectRequest, bisect_plan
 from equipoise.revisions.commits import (
     commits_between,
     diff_between,
@@ -91,7 +91,7 @@ def command(**arguments: Any) -> int:
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
             builds = CommitBuilds(cache, request.every_commit)
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
-            builds.make_needed(request.ends)
+            builds.make_needed(request.needed)
             spread = _layout_spread(ledger, request.repository)
             plan, warnings = bisect_plan(request, builds, scratch, spread)
             if arguments["bad"] is None:

@@ -45,18 +45,17 @@ from equipoise.report.renderers.terminal import print_parts
 from equipoise.revisions.benchmarks import words_naming
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import revision_named
-from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds, baseline_of, needed_of
-from equipoise.revisions.commits import MEASURED, commits_between
-from equipoise.revisions.git import Repository
-from equipoise.revisions.history import (
-    HistoryRequest,
+from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds, needed_of
+from equipoise.revisions.commit_plans import HistoryRequest, following, history_plan
+from equipoise.revisions.commits import (
+    MEASURED,
+    commits_between,
     every_nth,
-    following,
-    history_plan,
     last_before,
     later_than,
     tagged,
 )
+from equipoise.revisions.git import Repository
 
 _TO_MEASURE = ("words", "kind", "benches", "suite", "first", "every", "tags", "since", "only_new")
 """Options without which ``--import`` measures nothing."""
@@ -140,7 +139,7 @@ def command(**arguments: Any) -> int:
         with open_cache(first.repository, first.build, first.tool, scratch) as cache:
             builds = CommitBuilds(cache, first.commits)
             listener.building((f"baseline {first.baseline.label}",))
-            builds.make_needed((baseline_of(first.baseline),))
+            builds.make_needed(first.needed)
             for request in requests:
                 run_id = _measure(request, builds, scratch, ledger, listener)
                 result = analyse(run_id, ledger, output)
