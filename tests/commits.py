@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from equipoise.campaign.bisection import BisectionJudge
-from equipoise.campaign.commits import CommitsSegment
+from equipoise.campaign.commits import BisectionJudge, CommitsSegment
 from equipoise.campaign.conduct import JudgeFactory, resume, start
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import Runner

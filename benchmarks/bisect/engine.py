@@ -12,8 +12,8 @@ from msgspec import Struct
 from benchmarks.bisect.cells import PROFILE_BLOCKS, PROFILE_COUNT, PROFILE_SD, Cell, Profile
 from benchmarks.bisect.noise import series
 from equipoise.model.plan import MergedBranch
-from equipoise.stats.bisection import Bisection, OwnPairs
-from equipoise.stats.bisection_branches import BranchingBisection, SharedBlocks, next_pairs
+from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.stats.bisection_segment import OwnPairs
 from tests.stats.bisected import one_step, search, steps
 from tests.stats.simulated import FloatArray, Noise
 

@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.campaign.commits import NOT_BUILT, withdrawals_of
-from equipoise.campaign.history import HistoryJudge, read_history, series_of
+from equipoise.campaign.commits import (
+    NOT_BUILT,
+    HistoryJudge,
+    read_history,
+    series_of,
+    withdrawals_of,
+)
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import HISTORY_STUDY, HistoryPlan, Measure, Plan, Revision, Stopping
 from equipoise.model.record import RunRecord

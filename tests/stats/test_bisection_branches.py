@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from equipoise.model.plan import MergedBranch
-from equipoise.stats.bisection import Bisection, OwnPairs
-from equipoise.stats.bisection_branches import BranchingBisection, LineState
+from equipoise.stats.bisection import Bisection, BranchingBisection, LineState
+from equipoise.stats.bisection_segment import OwnPairs
 from tests.stats.bisected import search
 from tests.stats.simulated import white
 

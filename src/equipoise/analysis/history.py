@@ -14,8 +14,7 @@ from equipoise.analysis.comparisons import is_more_better
 from equipoise.analysis.reference import environment_differences
 from equipoise.analysis.wording import change_clause
 from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
-from equipoise.campaign.commits import history_of, withdrawals_of
-from equipoise.campaign.history import read_history, series_of
+from equipoise.campaign.commits import history_of, read_history, series_of, withdrawals_of
 from equipoise.design.command_line import bisect_line
 from equipoise.model.history import (
     HistoryCampaign,

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
-from equipoise.campaign.bisection import BisectionJudge, read_searches
-from equipoise.campaign.commits import CommitsSegment, bisection_of
+from equipoise.campaign.commits import BisectionJudge, CommitsSegment, bisection_of, read_searches
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
 from equipoise.cli.conducting import measuring, show_result

@@ -14,10 +14,11 @@ import click
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
-from equipoise.campaign.commits import CommitsSegment, history_of
-from equipoise.campaign.history import (
+from equipoise.campaign.commits import (
+    CommitsSegment,
     HistoryJudge,
     check_judgement,
+    history_of,
     read_history,
     series_of,
 )
