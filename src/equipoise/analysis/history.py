@@ -1,13 +1,18 @@
-"""What a history found: the recorded blocks of all its campaigns, read back, and its sentences."""
+"""What changed over commits: the answer of a history, and suspicions of imported series.
+
+A history is its recorded blocks of all campaigns, read back. A suspicion comes with the line that
+confirms it side by side.
+"""
 
 from __future__ import annotations
 
 import itertools
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec.structs import replace
+import numpy as np
+from msgspec.structs import asdict, replace
 
 from equipoise.analysis.bisection import commit_phrase
 from equipoise.analysis.comparisons import is_more_better
@@ -22,12 +27,17 @@ from equipoise.model.history import (
     HistoryEra,
     HistoryResult,
     HistoryRevision,
+    ImportedSeries,
     RevisionStatus,
+    SeriesResult,
+    Suspicion,
+    shown_commit,
 )
 from equipoise.model.metrics import is_time
-from equipoise.model.plan import BENCHMARK_SUFFIX, Commit, HistoryPlan, short_name
-from equipoise.model.quantities import counted, iso_time, joined
+from equipoise.model.plan import BENCHMARK_SUFFIX, PRIMARY_METRIC, Commit, HistoryPlan, short_name
+from equipoise.model.quantities import MOST_NAMES, counted, iso_time, joined, significant
 from equipoise.model.record import RunRecord
+from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
 from equipoise.stats.history import Change, HistoryState, RevisionPoint
 
 _MOST_DIFFERENCES = 6
@@ -245,3 +255,91 @@ def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> 
     )
     kinds = joined(f"{count} {word}" for word, count in counts.most_common())
     return f"{len(changes)} changes in {since}: {kinds}."
+
+
+COMMAND = "COMMAND"
+"""Stands for the command in a line, where nobody named it."""
+_BIG_FACTOR = 2.0
+"""From here on a ratio reads better as "times" than as a percentage."""
+_METRICS = {"peakmemory": "max_rss_bytes"}
+"""Metrics of other tools under the name that `bisect --metrics` knows."""
+
+
+def series_result(
+    series: Iterable[ImportedSeries],
+    *,
+    min_effect: float,
+    again: str,
+    command: Sequence[str] = (),
+    build: str | None = None,
+) -> SeriesResult:
+    """Return series with their suspicions, those that have any first.
+
+    Two levels differ by ``min_effect`` percent at least. ``again`` is the shell line that imports
+    the series again; the command and the build line are those of the lines that confirm.
+    """
+    suspected = [_with_suspicions(one, min_effect, command, build) for one in series]
+    suspected.sort(key=lambda one: not one.suspicions)
+    return SeriesResult(
+        series=tuple(suspected),
+        min_effect=min_effect,
+        summary=_summary(suspected),
+        again=again,
+    )
+
+
+def _with_suspicions(
+    series: ImportedSeries, min_effect: float, command: Sequence[str], build: str | None
+) -> ImportedSeries:
+    changes = level_changes(np.array([point.value for point in series.points]), min_effect)
+    suspicions = tuple(_suspicion(series, change, command, build) for change in changes)
+    return replace(series, suspicions=suspicions, summary=_summary_of(series, suspicions))
+
+
+def _suspicion(
+    series: ImportedSeries, change: LevelChange, command: Sequence[str], build: str | None
+) -> Suspicion:
+    after, until = series.points[change.first].commit, series.points[change.last].commit
+    at = shown_commit(series.points[change.place].commit)
+    ratio = change.ratio
+    size = f"×{significant(ratio)}" if ratio >= _BIG_FACTOR else f"{100.0 * (ratio - 1.0):+.1f} %"
+    where = f"between {shown_commit(after)} and {shown_commit(until)}"
+    return Suspicion(
+        after=after,
+        until=until,
+        **asdict(change),
+        confirm=bisect_line(
+            after,
+            until,
+            command or (COMMAND,),
+            build=build,
+            metric=_METRICS.get(series.metric, PRIMARY_METRIC),
+        ),
+        summary=f"{series.benchmark}: {size} at about {at}, {where}.",
+    )
+
+
+def _summary_of(series: ImportedSeries, suspicions: Sequence[Suspicion]) -> str:
+    count = len(series.points)
+    if count < LEAST_VALUES:
+        return (
+            f"{series.benchmark}: {counted(count, 'commit')}, fewer than the {LEAST_VALUES} that a "
+            "change of level needs."
+        )
+    found = counted(len(suspicions), "suspicion") if suspicions else "no suspicion"
+    return f"{series.benchmark}: {found} over {count} commits."
+
+
+def _summary(series: Sequence[ImportedSeries]) -> str:
+    """Return in one sentence where the level of a series may have changed."""
+    suspected = [one.benchmark for one in series if one.suspicions]
+    of_all = counted(len(series), "imported benchmark")
+    if not suspected:
+        return f"No suspicion in {of_all}: no level changed clearly."
+    count = sum(len(one.suspicions) for one in series)
+    names = list(dict.fromkeys(suspected))
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    named = f"{', '.join(names[:MOST_NAMES])}{more}"
+    return (
+        f"{counted(count, 'suspicion')} in {of_all} ({named}): the program or the machine changed."
+    )

@@ -352,7 +352,7 @@ def read_imported(
     UnusableInput
         A file cannot be read, or holds no values over commits.
     """
-    from equipoise.analysis.series import series_result
+    from equipoise.analysis.history import series_result
 
     names = [name for file in files for name in _named(file)]
     sources = [read_within_bounds(name, Path(name)) for name in names]
@@ -372,7 +372,7 @@ def read_imported(
 
 def show_imported(result: SeriesResult, output: OutputOptions) -> int:
     """Write imported series to each place, and print them."""
-    from equipoise.report.builders.series import series_document
+    from equipoise.report.builders.history import series_document
     from equipoise.report.json_document import encode
 
     write_output(series_document(result), lambda: encode(result) + b"\n", output)
