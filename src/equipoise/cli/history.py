@@ -42,6 +42,7 @@ from equipoise.model.history import SeriesResult
 from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Revision
 from equipoise.model.record import RunRecord
 from equipoise.report.document import Paragraph
+from equipoise.report.json_document import encode
 from equipoise.report.renderers.terminal import print_parts
 from equipoise.revisions.benchmarks import words_naming
 from equipoise.revisions.build_cache import open_cache
@@ -373,7 +374,6 @@ def read_imported(
 def show_imported(result: SeriesResult, output: OutputOptions) -> int:
     """Write imported series to each place, and print them."""
     from equipoise.report.builders.history import series_document
-    from equipoise.report.json_document import encode
 
     write_output(series_document(result), lambda: encode(result) + b"\n", output)
     return 0

@@ -92,7 +92,7 @@ _STATUS = {
 def answer(document: ResultDocument, result: HistoryResult) -> Answer:
     """Build what a reader sees first: the changes, and where the latest commit stands."""
     result = _of_values(document, result)
-    claims = tuple(_claim(result, one) for one in result.changes)
+    claims = tuple(_claim(document, result, one) for one in result.changes)
     title, lines = result.summary, tuple(_latest(result))
     if len(claims) > MOST_TOLD:
         lines = (f"The latest change: {claims[-1].text}", *lines)
@@ -108,7 +108,7 @@ def parts(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
     """Build what stands below the answer: changes, curve, campaigns, and how to go on."""
     result = _of_values(document, result)
     if result.changes:
-        yield from _changes(result)
+        yield from _changes(document, result)
     yield from _curve(result)
     yield Section("Campaigns of this history", tuple(_campaigns(result)), forms=WRITTEN)
     facts = tuple(_facts(result))
@@ -164,7 +164,15 @@ def _latest(result: HistoryResult) -> Iterator[str]:
     yield f"{name} against {result.baseline.label}: {estimate} ({level}{interval}; {blocks})."
 
 
-def _claim(result: HistoryResult, change: HistoryChange) -> Claim:
+def _tone(document: ResultDocument, result: HistoryResult, change: HistoryChange) -> str:
+    """Return the verdict whose colour a change has, with a ratio of values."""
+    if change.ratio is None:
+        return "slower"
+    is_better = (change.ratio > 1.0) is (result.metric in document.more_is_better)
+    return "faster" if is_better else "slower"
+
+
+def _claim(document: ResultDocument, result: HistoryResult, change: HistoryChange) -> Claim:
     estimate, ends = estimate_and_interval(change.ratio, change.ratio_ci)
     after, until = short_name(change.after), short_name(change.until)
     when = ", ".join(filter(None, (change.author, change.date[:10])))
@@ -178,7 +186,7 @@ def _claim(result: HistoryResult, change: HistoryChange) -> Claim:
         certainty = [f"{change.subject} ({when})", *certainty]
     return Claim(
         badge="change" if change.confirmed else "range",
-        tone="slower" if change.ratio is None or change.ratio > 1.0 else "faster",
+        tone=_tone(document, result, change),
         text=change.summary,
         subject=f"{metric_name(result.metric)} of {until} against {after}",
         estimate=estimate,
@@ -198,8 +206,8 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
         yield "It is a merge: the change may come from any commit of its branch."
 
 
-def _changes(result: HistoryResult) -> Iterator[Part]:
-    rows = headed(map(_change_row, result.changes))
+def _changes(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
+    rows = headed(_change_row(one, _tone(document, result, one)) for one in result.changes)
     table = Table(*rows, label="Changes, the oldest first", most_rows=MOST_ROWS)
     below: list[Part] = [Bullets(tuple(_promises(result)), "dim")]
     ranges = [one for one in result.changes if one.confirm]
@@ -214,7 +222,7 @@ def _changes(result: HistoryResult) -> Iterator[Part]:
     yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=SCREEN)
 
 
-def _change_row(one: HistoryChange) -> Mapping[str, Cell]:
+def _change_row(one: HistoryChange, tone: str) -> Mapping[str, Cell]:
     estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci, unknown=UNKNOWN)
     which = "confirmed"
     if not one.confirmed:
@@ -226,7 +234,7 @@ def _change_row(one: HistoryChange) -> Mapping[str, Cell]:
         "subject:name": one.subject if one.confirmed else "",
         "author": one.author if one.confirmed else "",
         "date": one.date[:10],
-        "change:number": Styled(estimate, "slower" if (one.ratio or 1.0) > 1.0 else "faster"),
+        "change:number": Styled(estimate, tone),
         "interval": interval,
         "e-value:number": significant(one.e_value),
         "blocks:number": str(one.blocks),
