@@ -76,7 +76,7 @@ def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Pat
     order = order_for(plan_for(blocks=4))
     assert begun(order).state in ("waiting", "running", "ended")
     end = status_at_end(order)
-    assert end == Status("ended", 4, 8, end.running_s, "block limit")
+    assert end == Status("ended", 4, end.running_s, "block limit")
     assert end.running_s > 0.0
     record = recorded(host)
     assert record.plan.membership is not None
@@ -172,7 +172,7 @@ def test_a_campaign_that_is_halted_before_it_measures_never_starts(host: Path) -
         assert "another campaign runs on this host" in hint
         halted(waiting)
         end = status_at_end(waiting)
-    assert (end.state, end.stopped_because, end.trials) == ("ended", "interrupted", 0)
+    assert (end.state, end.stopped_because, end.blocks) == ("ended", "interrupted", 0)
     assert followed(waiting).slice == b""
 
 
@@ -310,7 +310,7 @@ def test_folders_of_ended_campaigns_are_bounded(
     for number, state in enumerate(states):
         folder = CampaignFolder(fleets / str(number))
         folder.path.mkdir()
-        folder.write_progress(Progress(1, state))
+        folder.write_progress(Progress(state, session=1))
         os.utime(folder.path / "state", (number, number))
     folders.remove_old_campaigns(fleets)
     assert sorted(path.name for path in fleets.iterdir()) == ["1", "2", "3", "4", "5"]
@@ -332,7 +332,7 @@ def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
     for number in range(2):
         folder = CampaignFolder(fleets / str(number))
         folder.path.mkdir()
-        folder.write_progress(Progress(1, "ended"))
+        folder.write_progress(Progress("ended", session=1))
         os.utime(folder.path / "state", (number, number))
     monkeypatch.setattr(CampaignFolder, moment, removed_meanwhile)
     folders.remove_old_campaigns(fleets)

@@ -41,28 +41,13 @@ _WORD_ENDS = re.compile(r"[\s;&|<>()='\"`]+")
 _MOST_NAMED = 3
 
 
-class RefusedHost(Struct, frozen=True):
-    """A host that is left out."""
-
-    host: HostReference
-    what: str
-    """Sentence that names the host and what differs."""
-    hint: str
-
-
-class ComparableHost(Struct, frozen=True):
-    """A host whose campaign may be compared with those of the others."""
-
-    introduction: Introduction
-    shipped: tuple[File, ...] = ()
-    """Files to ship to it before its campaign begins: the ``shipped`` of its order."""
-
-
 class HostComparison(Struct, frozen=True):
-    """Hosts that may be compared, and those that may not."""
+    """Hosts whose campaigns may be compared with one another, and those that are left out."""
 
-    comparable: tuple[ComparableHost, ...]
-    refused: tuple[RefusedHost, ...]
+    comparable: dict[HostReference, tuple[File, ...]]
+    """Each with the files to ship to it before its campaign: the ``shipped`` of its order."""
+    refused: tuple[UnusableInput, ...]
+    """For each other host, its name with what differs."""
 
 
 async def prepared_hosts(
@@ -90,7 +75,8 @@ async def prepared_hosts(
     if not comparison.comparable:
         first = comparison.refused[0]
         raise UnusableInput(f"no host can be compared: {first.what}", hint=first.hint)
-    await asyncio.gather(*(_ship(folder, one, transport, roster) for one in comparison.comparable))
+    receivers = comparison.comparable.items()
+    await asyncio.gather(*(_ship(folder, *receiver, transport, roster) for receiver in receivers))
     return comparison
 
 
@@ -98,7 +84,7 @@ async def _inventory(
     files: tuple[File, ...], introduction: Introduction, transport: Transport, roster: Roster
 ) -> Inventory | None:
     worker = roster.worker_of(introduction.host.identity)
-    if worker is None or _version_refusal(introduction) is not None:
+    if worker is None or introduction.equipoise != version("equipoise"):
         return None
     try:
         request = Inventory(files)
@@ -108,10 +94,9 @@ async def _inventory(
 
 
 async def _ship(
-    folder: str, receiver: ComparableHost, transport: Transport, roster: Roster
+    folder: str, host: HostReference, files: Sequence[File], transport: Transport, roster: Roster
 ) -> None:
-    host = receiver.introduction.host
-    for file in receiver.shipped:
+    for file in files:
         shipment = shipment_of(file, folder)
         worker = roster.worker_of(host.identity)
         try:
@@ -138,41 +123,30 @@ def compare_hosts(
     ``files`` are those of the plan as the coordinator has them (`files_of`). Introductions and
     inventories are in one order; that of a host of another version is not needed.
     """
-    comparable: list[ComparableHost] = []
-    refused: list[RefusedHost] = []
+    comparable: dict[HostReference, tuple[File, ...]] = {}
+    refused: list[UnusableInput] = []
     for introduction, answer in zip(introductions, inventories, strict=True):
-        verdict = _judge(files, introduction, answer, ship=ship)
-        if isinstance(verdict, RefusedHost):
-            refused.append(verdict)
-        else:
-            comparable.append(verdict)
-    return HostComparison(tuple(comparable), tuple(refused))
+        try:
+            comparable[introduction.host] = _files_to_ship(files, introduction, answer, ship=ship)
+        except UnusableInput as refusal:
+            refused.append(refusal)
+    return HostComparison(comparable, tuple(refused))
 
 
-def _version_refusal(introduction: Introduction) -> RefusedHost | None:
-    """Return why a host with another version of Equipoise is left out; ``None`` if it has ours."""
-    own, name = version("equipoise"), introduction.host.name
-    if introduction.equipoise == own:
-        return None
-    return RefusedHost(
-        introduction.host,
-        f"{name} has Equipoise {introduction.equipoise}, this machine has {own}",
-        f"install Equipoise {own} on {name}",
-    )
-
-
-def _judge(
+def _files_to_ship(
     files: Sequence[File], introduction: Introduction, answer: Inventory | None, *, ship: bool
-) -> ComparableHost | RefusedHost:
-    of_version = _version_refusal(introduction)
-    if of_version is not None:
-        return of_version
-    host = introduction.host
+) -> tuple[File, ...]:
+    """Return what is to be shipped to a host; raise `UnusableInput` if it cannot be compared."""
+    own, name = version("equipoise"), introduction.host.name
+    if introduction.equipoise != own:
+        raise UnusableInput(
+            f"{name} has Equipoise {introduction.equipoise}, this machine has {own}",
+            hint=f"install Equipoise {own} on {name}",
+        )
     if answer is None or [file.path for file in answer.files] != [file.path for file in files]:
-        return RefusedHost(
-            host,
-            f"{host.name} did not say which files it has",
-            "install the same version of Equipoise on every host",
+        raise UnusableInput(
+            f"{name} did not say which files it has",
+            hint="install the same version of Equipoise on every host",
         )
     complaints = {
         file.path: complaint
@@ -180,19 +154,18 @@ def _judge(
         if (complaint := _complaint(file, there)) is not None
     }
     if not complaints:
-        return ComparableHost(introduction)
+        return ()
     fixed = [path for path in complaints if not inside(path)]
     if ship and not fixed:
         # The campaign gets a folder of its own, in which every file of its folder has to lie.
-        return ComparableHost(introduction, tuple(file for file in files if inside(file.path)))
+        return tuple(file for file in files if inside(file.path))
     named = fixed if ship else list(complaints)
-    folder = introduction.folder
-    hint = f"install the same on {host.name}"
+    hint = f"install the same on {name}"
     if not fixed:
-        hint = f"add --ship, or copy the same into {folder} on {host.name}"
+        hint = f"add --ship, or copy the same into {introduction.folder} on {name}"
     elif ship:
         hint += ": only files in the working folder are shipped"
-    return RefusedHost(host, f"{host.name}: {_listed(named, complaints)}", hint)
+    raise UnusableInput(f"{name}: {_listed(named, complaints)}", hint=hint)
 
 
 def _listed(paths: Sequence[str], complaints: Mapping[str, str]) -> str:

@@ -24,6 +24,7 @@ from equipoise.cluster.coordinator import (
     HOST_TIMEOUT_S,
     Coordinator,
     FleetListener,
+    FleetProgress,
     HostCampaign,
     HostLine,
 )
@@ -75,30 +76,13 @@ class FleetOptions(Struct, frozen=True):
     """Seconds that a host may give no answer before the campaign ends without it."""
 
 
-class FleetOutcome(Struct, frozen=True):
-    """How a fleet's campaign has ended, for now."""
-
-    run_id: str
-    lines: tuple[HostLine, ...]
-
-    @property
-    def missing(self) -> tuple[HostLine, ...]:
-        """The hosts that gave no answer."""
-        return tuple(line for line in self.lines if line.state == "missing")
-
-    @property
-    def failed(self) -> tuple[HostLine, ...]:
-        """The hosts whose campaign failed."""
-        return tuple(line for line in self.lines if line.state == "failed")
-
-
 OpenTransport = AbstractAsyncContextManager[Transport]
 
 
-def run_to_end(work: Coroutine[Any, Any, FleetOutcome]) -> FleetOutcome:
+def run_to_end(work: Coroutine[Any, Any, FleetProgress]) -> FleetProgress:
     """Run `start` or `resume` in the main thread; SIGTERM interrupts it as Ctrl-C does."""
 
-    async def interruptible() -> FleetOutcome:
+    async def interruptible() -> FleetProgress:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
@@ -126,7 +110,7 @@ async def start(
     listener: FleetListener,
     *,
     warnings: Sequence[CampaignWarning] = (),
-) -> FleetOutcome:
+) -> FleetProgress:
     """Begin a fleet's campaign on every host of a cluster, and follow it to its end.
 
     The plan is that of every host, but for its coin and its folder. ``warnings`` are those that are
@@ -159,9 +143,9 @@ async def start(
                 ledger.record_notice(run_id, warning)
             campaigns = _host_campaigns(whole, ledger.identity_of(run_id), FIRST_SEGMENT, options)
             coordinator = Coordinator(
-                campaigns, transport, roster, ledger, listener, options.host_timeout_s
+                run_id, campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, run_id, FIRST_SEGMENT)
+            return await _follow(coordinator, FIRST_SEGMENT)
 
 
 async def resume(
@@ -171,7 +155,7 @@ async def resume(
     opening: OpenTransport,
     ledger: Ledger,
     listener: FleetListener,
-) -> FleetOutcome:
+) -> FleetProgress:
     """Fetch what the hosts of a fleet have recorded since, and have those go on that can.
 
     A host that has reached its own end goes on only under new limits.
@@ -194,9 +178,9 @@ async def resume(
             fleet = ledger.identity_of(run_id)
             campaigns = _host_campaigns(plan, fleet, session, options, new_limits)
             coordinator = Coordinator(
-                campaigns, transport, roster, ledger, listener, options.host_timeout_s
+                run_id, campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, run_id, session)
+            return await _follow(coordinator, session)
 
 
 @asynccontextmanager
@@ -246,10 +230,10 @@ def _terms(
 
     The hosts that may be compared measure, each once, or once for each of its workers.
     """
-    shipped = {one.introduction.host.identity: one.shipped for one in comparison.comparable}
-    if not options.campaign_for_each_worker:
-        introductions = [one.introduction for one in comparison.comparable]
-    hosts = [one.host for one in introductions if one.host.identity in shipped]
+    shipped = {host.identity: files for host, files in comparison.comparable.items()}
+    hosts = list(comparison.comparable)
+    if options.campaign_for_each_worker:
+        hosts = [one.host for one in introductions if one.host.identity in shipped]
     hosts.sort(key=lambda host: (host.name, host.identity))
     return FleetPlan(
         hosts=tuple(hosts),
@@ -264,7 +248,7 @@ def _terms(
 
 def _left_out(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
     for one in comparison.refused:
-        yield CampaignWarning(HOST_LEFT_OUT, f"a host was left out: {one.what}", one.hint)
+        yield CampaignWarning(HOST_LEFT_OUT, f"a host was left out: {one.what}", one.hint or "")
     for worker, why in roster.silent.items():
         yield CampaignWarning(
             HOST_LEFT_OUT,
@@ -299,7 +283,7 @@ def _host_campaigns(
                 durable=options.durable,
             ),
             host,
-            name,
+            HostLine(name),
             may_go_on=session > FIRST_SEGMENT,
         )
         for place, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
@@ -334,28 +318,28 @@ def member_identity(fleet: str, place: int) -> str:
     return digest_of_text(f"equipoise run of a host: {fleet} {place}").hex()
 
 
-async def _follow(coordinator: Coordinator, run_id: str, session: int) -> FleetOutcome:
+async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:
     """Follow the hosts and record why that ended."""
-    coordinator.listener.fleet_started(run_id, coordinator.progress())
+    coordinator.listener.fleet_started(coordinator.progress())
     reason = INTERRUPTED
     try:
         await coordinator.run()
-        outcome = FleetOutcome(run_id, coordinator.progress().lines)
+        outcome = coordinator.progress()
         reason = _stop_reason(outcome)
         return outcome
     except asyncio.CancelledError:
-        raise Interrupted(run_id) from None
+        raise Interrupted(coordinator.run_id) from None
     finally:
         coordinator.listener.fleet_ended()
-        coordinator.ledger.end_segment(run_id, session, time.time(), reason)
+        coordinator.ledger.end_segment(coordinator.run_id, session, time.time(), reason)
 
 
-def _stop_reason(outcome: FleetOutcome) -> str:
+def _stop_reason(outcome: FleetProgress) -> str:
     if outcome.missing:
         return A_HOST_IS_MISSING
     if len(outcome.failed) == len(outcome.lines):
         return FAILED
-    reasons = dict.fromkeys(line.stopped_because or FAILED for line in outcome.lines)
+    reasons = dict.fromkeys(line.status.stopped_because or FAILED for line in outcome.lines)
     return " and ".join(reasons)
 
 

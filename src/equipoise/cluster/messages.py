@@ -102,7 +102,6 @@ class Status(Struct, frozen=True):
     state: State
     blocks: int = 0
     """Complete blocks, as of the latest one."""
-    trials: int = 0
     running_s: float = 0.0
     """Seconds that the process has run, by the host's own clock that never jumps."""
     stopped_because: str | None = None
