@@ -127,7 +127,7 @@ def follow(hosts: int, budget_s: float) -> Course:
             HostCampaign(_order(place), HostReference(name, name), HostLine(name), may_go_on=False)
             for place, name in enumerate(await transport.workers())
         ]
-        await Coordinator("run", places, transport, roster, _Store(), FleetListener()).run()
+        await Coordinator("run", places, roster, _Store(), FleetListener()).run()
         keeping.cancel()
 
     started = time.process_time()

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from equipoise.cluster import tasks
 from equipoise.cluster.messages import Follow, Followed, Halt, Order, Status
-from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import NoAnswer, Transport, ask
+from equipoise.cluster.roster import NotConnected, Roster
+from equipoise.cluster.transport import NoAnswer
 from equipoise.ledger import Ledger
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.fleet import HostReference
@@ -184,7 +184,6 @@ class Coordinator:
 
     run_id: str
     campaigns: Sequence[HostCampaign]
-    transport: Transport
     roster: Roster
     ledger: Ledger
     listener: FleetListener
@@ -236,32 +235,28 @@ class Coordinator:
 
     async def _step(self, campaign: HostCampaign) -> float:
         """Ask a host once; return the seconds until it is asked again."""
-        worker = self.roster.worker_of(campaign.host.identity)
-        if worker is None:
-            campaign.kept_silent(self.roster.trouble or "no worker of it is connected")
+        host = campaign.host.identity
+        try:
+            if not campaign.must_order:
+                return await self._pull(campaign)
+            status = await self.roster.ask(host, tasks.begin, campaign.order, Status, TASK_S)
+            campaign.must_order = False
+            campaign.answered(status, self._now())
+        except NotConnected as absence:
+            campaign.kept_silent(str(absence))
             await self.roster.news(LONGEST_PAUSE_S)
             return 0.0
-        try:
-            if campaign.must_order:
-                status = await ask(
-                    self.transport, worker, tasks.begin, campaign.order, Status, TASK_S
-                )
-                campaign.must_order = False
-                campaign.answered(status, self._now())
-            else:
-                return await self._pull(campaign, worker)
         except NoAnswer as silence:
-            self.roster.failed(worker)
             return campaign.kept_silent(str(silence))
         except EquipoiseError as error:
             campaign.refused(error)
         return campaign.pause_s()
 
-    async def _pull(self, campaign: HostCampaign, worker: str) -> float:
-        order = campaign.order
+    async def _pull(self, campaign: HostCampaign) -> float:
+        order, host = campaign.order, campaign.host.identity
         after = self.ledger.cursor(order.identity)
         question = Follow(order.fleet, order.place, order.identity, after)
-        followed = await ask(self.transport, worker, tasks.follow, question, Followed, TASK_S)
+        followed = await self.roster.ask(host, tasks.follow, question, Followed, TASK_S)
         if followed.slice:
             self.ledger.absorb(followed.slice, of=order.identity)
         if followed.more:
@@ -280,12 +275,9 @@ class Coordinator:
         self.listener.changed(self.progress())
 
     async def _halt_one(self, campaign: HostCampaign) -> None:
-        worker = self.roster.worker_of(campaign.host.identity)
-        if worker is None:
-            return
+        request, host = Halt(campaign.order.fleet, campaign.order.place), campaign.host.identity
         try:
-            request = Halt(campaign.order.fleet, campaign.order.place)
-            status = await ask(self.transport, worker, tasks.halt, request, Status, HALT_S)
+            status = await self.roster.ask(host, tasks.halt, request, Status, HALT_S)
             campaign.answered(status, 0.0)
         except (NoAnswer, EquipoiseError) as error:
             campaign.kept_silent(str(error))

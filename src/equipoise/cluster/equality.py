@@ -23,7 +23,7 @@ from equipoise.cluster.files import MOST_SHIPPED_BYTES, digest_of, file_here, to
 from equipoise.cluster.messages import File, Introduction, Inventory, Received, Shipment
 from equipoise.cluster.places import FOLDER, Places, inside
 from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import NoAnswer, Transport, ask
+from equipoise.cluster.transport import NoAnswer
 from equipoise.files.reading import read_whole
 from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.trials import own_environment
@@ -54,7 +54,6 @@ async def prepared_hosts(
     files: tuple[File, ...],
     folder: str,
     introductions: Sequence[Introduction],
-    transport: Transport,
     roster: Roster,
     *,
     ship: bool,
@@ -68,42 +67,34 @@ async def prepared_hosts(
     UnusableInput
         No host may be compared, or a file cannot be shipped.
     """
-    inventories = await asyncio.gather(
-        *(_inventory(files, one, transport, roster) for one in introductions)
-    )
+    inventories = await asyncio.gather(*(_inventory(files, one, roster) for one in introductions))
     comparison = compare_hosts(files, introductions, inventories, ship=ship)
     if not comparison.comparable:
         first = comparison.refused[0]
         raise UnusableInput(f"no host can be compared: {first.what}", hint=first.hint)
     receivers = comparison.comparable.items()
-    await asyncio.gather(*(_ship(folder, *receiver, transport, roster) for receiver in receivers))
+    await asyncio.gather(*(_ship(folder, *receiver, roster) for receiver in receivers))
     return comparison
 
 
 async def _inventory(
-    files: tuple[File, ...], introduction: Introduction, transport: Transport, roster: Roster
+    files: tuple[File, ...], introduction: Introduction, roster: Roster
 ) -> Inventory | None:
-    worker = roster.worker_of(introduction.host.identity)
-    if worker is None or introduction.equipoise != version("equipoise"):
+    if introduction.equipoise != version("equipoise"):
         return None
+    host, request = introduction.host.identity, Inventory(files)
     try:
-        request = Inventory(files)
-        return await ask(transport, worker, tasks.examine, request, Inventory, EXAMINE_S)
+        return await roster.ask(host, tasks.examine, request, Inventory, EXAMINE_S)
     except NoAnswer:
         return None
 
 
-async def _ship(
-    folder: str, host: HostReference, files: Sequence[File], transport: Transport, roster: Roster
-) -> None:
+async def _ship(folder: str, host: HostReference, files: Sequence[File], roster: Roster) -> None:
     for file in files:
         shipment = shipment_of(file, folder)
-        worker = roster.worker_of(host.identity)
         try:
-            if worker is None:
-                raise NoAnswer("no worker of it is connected")
             # A host that cannot keep it says why.
-            await ask(transport, worker, tasks.receive, shipment, Received, SHIP_S)
+            await roster.ask(host.identity, tasks.receive, shipment, Received, SHIP_S)
         except NoAnswer as error:
             raise UnusableInput(
                 f"{file.path} could not be shipped to {host.name}: {error}",

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from equipoise.cluster.folders import state_folder
 from equipoise.cluster.messages import File, Shipment, other_version
 from equipoise.cluster.places import Places, inside
+from equipoise.files.reading import OPEN_UNTRUSTED
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 
@@ -161,7 +162,11 @@ def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
 
 def _copy(file: File, kept: Path, target: Path) -> None:
     try:
-        shutil.copyfile(kept, target)
+        with (
+            open(kept, "rb", opener=lambda path, _: os.open(path, OPEN_UNTRUSTED)) as source,
+            target.open("xb") as copy,
+        ):
+            shutil.copyfileobj(source, copy)
     except FileNotFoundError as error:
         raise _not_kept(file) from error
     if digest_of_file(target) != file.digest:

@@ -123,14 +123,13 @@ async def start(
     Interrupted
         The user interrupted it; the hosts were told to stop.
     """
-    async with opening as transport, _roster_of(transport) as roster:
-        introductions = await _introductions(roster, transport, options.cluster)
+    async with _roster_of(opening, options.cluster) as roster:
+        introductions = tuple(roster.introductions.values())
         hosts = {one.host.identity: one for one in introductions}
         comparison = await prepared_hosts(
             files_of(plan, options.build_folders, [build.line for build in options.builds]),
             plan.measure.working_folder,
             tuple(hosts.values()),
-            transport,
             roster,
             ship=options.ship,
         )
@@ -143,7 +142,7 @@ async def start(
                 ledger.record_notice(run_id, warning)
             campaigns = _host_campaigns(whole, ledger.identity_of(run_id), FIRST_SEGMENT, options)
             coordinator = Coordinator(
-                run_id, campaigns, transport, roster, ledger, listener, options.host_timeout_s
+                run_id, campaigns, roster, ledger, listener, options.host_timeout_s
             )
             return await _follow(coordinator, FIRST_SEGMENT)
 
@@ -170,51 +169,52 @@ async def resume(
     """
     plan, run_id = record.plan, record.id
     assert plan.fleet is not None, "only a coordinator's run is resumed here"
-    async with opening as transport, _roster_of(transport) as roster:
-        await _introductions(roster, transport, options.cluster)
+    async with _roster_of(opening, options.cluster) as roster:
         with run_lock(run_id, ledger):
             session = ledger.begin_segment(run_id, _environment(), time.time())
             new_limits = None if limits == CampaignLimits() else limits
             fleet = ledger.identity_of(run_id)
             campaigns = _host_campaigns(plan, fleet, session, options, new_limits)
             coordinator = Coordinator(
-                run_id, campaigns, transport, roster, ledger, listener, options.host_timeout_s
+                run_id, campaigns, roster, ledger, listener, options.host_timeout_s
             )
             return await _follow(coordinator, session)
 
 
 @asynccontextmanager
-async def _roster_of(transport: Transport) -> AsyncIterator[Roster]:
-    """Yield the roster of a cluster and keep it up to date for the time of the block."""
-    roster = Roster(transport)
-    task = asyncio.create_task(roster.keep())
-    try:
-        yield roster
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+async def _roster_of(opening: OpenTransport, cluster: str) -> AsyncIterator[Roster]:
+    """Yield the roster of a cluster, in which every worker that answers has introduced itself.
+
+    It is kept up to date for the time of the block.
+    """
+    async with opening as transport:
+        try:
+            await transport.workers()
+        except Unreachable as error:
+            if isinstance(error.__cause__, EquipoiseError):
+                raise error.__cause__ from None
+            raise UnusableInput(
+                f"the cluster {cluster} cannot be reached: {error}",
+                hint="start one with `dask scheduler` and give the address that it prints",
+            ) from error
+        roster = Roster(transport)
+        task = asyncio.create_task(roster.keep())
+        try:
+            await _wait_for_introductions(roster, cluster)
+            yield roster
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
-async def _introductions(
-    roster: Roster, transport: Transport, cluster: str
-) -> tuple[Introduction, ...]:
-    """Wait until every worker has introduced itself; return what they said, or raise."""
-    try:
-        await transport.workers()
-    except Unreachable as error:
-        if isinstance(error.__cause__, EquipoiseError):
-            raise error.__cause__ from None
-        raise UnusableInput(
-            f"the cluster {cluster} cannot be reached: {error}",
-            hint="start one with `dask scheduler` and give the address that it prints",
-        ) from error
+async def _wait_for_introductions(roster: Roster, cluster: str) -> None:
+    """Wait until every worker has introduced itself; raise `UnusableInput` if none has."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + WORKERS_S
     while not roster.is_complete and loop.time() < deadline:
         await roster.news(deadline - loop.time())
-    introductions = tuple(roster.introductions.values())
-    if introductions:
-        return introductions
+    if roster.introductions:
+        return
     for why in roster.silent.values():
         raise other_version(f"no worker of the cluster {cluster} can measure: {why}")
     raise UnusableInput(
