@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
 from equipoise.model.history import ImportedSeries, SeriesResult, Suspicion, shown_commit
-from equipoise.model.quantities import MOST_NAMES, counted, significant
+from equipoise.model.quantities import MOST_NAMES, counted, listed, significant
 from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
 
 COMMAND = "COMMAND"
@@ -102,8 +102,7 @@ def _summary(series: Sequence[ImportedSeries]) -> str:
         return f"No suspicion in {of_all}: no level changed clearly."
     count = sum(len(one.suspicions) for one in series)
     names = list(dict.fromkeys(suspected))
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    named = f"{', '.join(names[:MOST_NAMES])}{more}"
+    named = listed(names, MOST_NAMES)
     return (
         f"{counted(count, 'suspicion')} in {of_all} ({named}): the program or the machine changed."
     )

@@ -30,6 +30,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Condition, Plan, Server
+from equipoise.model.quantities import listed
 
 EXAMINE_S = 60.0
 """Seconds that a host has to say which files it has."""
@@ -156,13 +157,8 @@ def _files_to_ship(
         hint = f"add --ship, or copy the same into {introduction.folder} on {name}"
     elif ship:
         hint += ": only files in the working folder are shipped"
-    raise UnusableInput(f"{name}: {_listed(named, complaints)}", hint=hint)
-
-
-def _listed(paths: Sequence[str], complaints: Mapping[str, str]) -> str:
-    named = "; ".join(f"{_display_name(path)} {complaints[path]}" for path in paths[:_MOST_NAMED])
-    further = len(paths) - _MOST_NAMED
-    return f"{named}; and {further} more" if further > 0 else named
+    differences = [f"{_display_name(path)} {complaints[path]}" for path in named]
+    raise UnusableInput(f"{name}: {listed(differences, _MOST_NAMED, '; ')}", hint=hint)
 
 
 def _display_name(path: str) -> str:
