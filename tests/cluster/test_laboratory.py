@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -103,12 +104,14 @@ def test_what_is_followed_by_slices_is_what_the_host_recorded(
     slices = 0
     with open_for_writing(host.parent / "copy.db", durable=False) as copy:
         while True:
-            answer = followed(order, copy.cursor(order.identity), wait_s=5.0)
+            answer = followed(order, copy.cursor(order.identity))
             if answer.slice:
                 slices += 1
                 copy.absorb(answer.slice)
             elif answer.status.state not in ("waiting", "running"):
                 break
+            else:
+                time.sleep(0.02)
         run_id = copy.id_of(order.identity)
         assert run_id is not None
         assert copy.read_run(run_id) == recorded(host)

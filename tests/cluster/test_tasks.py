@@ -63,19 +63,6 @@ def test_what_is_no_message_is_refused_however_deep_it_is(content: bytes) -> Non
         from_bytes(content, Status)
 
 
-def test_a_wait_that_is_no_number_does_not_last_for_ever(
-    host: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tasks, "LONGEST_WAIT_S", 0.01)
-    order = order_for(plan_for())
-    folder = CampaignFolder.of(order.fleet, order.place)
-    folder.path.mkdir()
-    folder.write_progress(Progress("running", session=1))
-    with folder.starting() as life:
-        assert life is not None
-        assert followed(order, wait_s=float("nan")).status.state == "running"
-
-
 def test_a_request_of_another_version_is_refused(host: Path) -> None:
     with pytest.raises(UnusableInput, match="cannot be read"):
         from_bytes(tasks.begin(to_bytes(Inventory(()))), Status)
@@ -100,7 +87,7 @@ def test_a_worker_whose_folder_is_gone_says_so(host: Path) -> None:
 
 
 def test_a_campaign_that_nobody_ordered_is_absent(host: Path) -> None:
-    answer = followed(order_for(plan_for()), wait_s=30.0)
+    answer = followed(order_for(plan_for()))
     assert (answer.status.state, answer.slice, answer.more) == ("absent", b"", False)
 
 

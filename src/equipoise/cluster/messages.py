@@ -119,8 +119,6 @@ class Follow(Struct, frozen=True):
     identity: str
     after: bytes
     """Where the coordinator's copy ends (`equipoise.ledger.parts`); empty for the beginning."""
-    wait_s: float = 0.0
-    """Seconds that the host may wait for something new before it answers."""
 
 
 class Followed(Struct, frozen=True):
