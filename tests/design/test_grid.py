@@ -227,9 +227,9 @@ def test_levels_are_chosen_on_the_command_line() -> None:
 
 
 def test_the_quick_form_has_its_own_levels_and_budget() -> None:
-    quick = QuickForm(levels={"rows": ("10",)}, budget_s=5.0, command=("sort", "quickly"))
+    quick = QuickForm(levels={"rows": ("10",)}, budget=5.0, command=("sort", "quickly"))
     study_grid = quick_form(study_of(ALLOCATOR, ROWS, quick=quick))
-    assert study_grid.measure.budget_s == 5.0
+    assert study_grid.measure.budget == 5.0
     assert study_grid.workload.command == ("sort", "quickly")
     assert len(study_grid.factors[1].levels) == 1
     with pytest.raises(UnusableInput, match="has no quick form"):

@@ -73,9 +73,9 @@ def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
     parsed = read(study)
     quick = quick_form(parsed)
     assert len(list(kept_settings(quick))) <= len(list(kept_settings(parsed)))
-    assert quick.measure.budget_s is not None
+    assert quick.measure.budget is not None
     # What is left is for the last block, the figures and the start.
-    assert quick.measure.budget_s <= 90
+    assert quick.measure.budget <= 90
     assert compares(quick, grid(quick, native_folder, tmp_path))
 
 

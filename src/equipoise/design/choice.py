@@ -23,10 +23,10 @@ def quick_form(study: Study) -> Study:
     measure, workload = study.measure, study.workload
     measure = replace(
         measure,
-        budget_s=quick.budget_s or measure.budget_s,
+        budget=quick.budget or measure.budget,
         blocks=quick.blocks or measure.blocks,
         reaches_verdicts=True,
-        about_s=None,
+        about=None,
     )
     if quick.command is not None:
         workload = replace(workload, command=quick.command, command_place=quick.command_place)
@@ -52,7 +52,7 @@ def with_command(study: Study, command: Words) -> Study:
             hint="change [workload.server] in its file",
         )
     workload = replace(study.workload, command=command, command_place=Place("--command"))
-    return replace(study, workload=workload, measure=replace(study.measure, about_s=None))
+    return replace(study, workload=workload, measure=replace(study.measure, about=None))
 
 
 def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -101,7 +101,7 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
         if compared.baseline not in [level.name for level in levels]:
             compared = replace(compared, baseline=levels[0].name)
     # The time of a block is known of the whole study only.
-    measure = replace(study.measure, about_s=None) if chosen else study.measure
+    measure = replace(study.measure, about=None) if chosen else study.measure
     return replace(study, factors=factors, compared=compared, measure=measure)
 
 

@@ -160,22 +160,27 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class StudyMeasure:
-    """Metrics and length of a study; ``None`` leaves an option to the command line."""
+    """Metrics and length of a study; ``None`` leaves an option to the command line.
+
+    Fields have the names of `equipoise run`'s options.
+    """
 
     metrics: tuple[str, ...] = ("wall_s",)
     """The first decides."""
     min_effect: float | None = None
     alpha: float | None = None
-    budget_s: float | None = None
+    budget: float | None = None
+    """Seconds."""
     blocks: int | None = None
     min_blocks: int | None = None
     min_seconds: float | None = None
     precision: float | None = None
     warmup: int | None = None
-    timeout_s: float | None = None
+    timeout: float | None = None
+    """Seconds of one trial."""
     washout: bool = False
     ignore_failure: bool = False
-    about_s: float | None = None
+    about: float | None = None
     """Seconds that a block of the whole study took where it was written, for the forecast."""
     layouts: int | None = None
     """Number of layouts in which it is compared."""
@@ -208,7 +213,8 @@ class QuickForm:
     """Levels that are not compared, beside those of the whole study."""
     command: Words | None = None
     command_place: Place = field(default=Place(), compare=False)
-    budget_s: float | None = None
+    budget: float | None = None
+    """Seconds."""
     blocks: int | None = None
 
 

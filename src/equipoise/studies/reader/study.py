@@ -455,9 +455,7 @@ def _measure(
         raise table.fail(
             "min_blocks", f"it is {form.min_blocks}, more than blocks = {form.blocks}", "lower it"
         )
-    values = asdict(form) | {"metrics": metrics}
-    seconds = {f"{key}_s": values.pop(key) for key in ("budget", "timeout", "about")}
-    return StudyMeasure(**values, **seconds)
+    return StudyMeasure(**asdict(form) | {"metrics": metrics})
 
 
 def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> list[str]:
@@ -506,7 +504,7 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
         not_at=_levels_by_factor(table.table("not_at"), factors),
         command=table.command("command"),
         command_place=table.place("command"),
-        budget_s=form.budget,
+        budget=form.budget,
         blocks=form.blocks,
     )
 
