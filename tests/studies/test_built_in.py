@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.choice import quick_form
 from equipoise.design.grid import Grid, build_lines, grid_of, kept_settings
 from equipoise.design.site import Site, without_missing
 from equipoise.model.plan import Condition
 from equipoise.model.study import Study
 from equipoise.studies.catalogue import BuiltInStudy, analysis_of, built_in_studies, find_study
+from equipoise.studies.preparation import quick_form
 from equipoise.studies.reader.study import read_study
 from tests.studies.synthetic import study_document
 

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.plans import study_plan
-from equipoise.design.choice import quick_form
 from equipoise.design.grid import grid_of
 from equipoise.design.limits import CampaignLimits
 from equipoise.design.site import Site
@@ -26,6 +25,7 @@ from equipoise.studies.builtin.sekhon2006.analysis import (
 )
 from equipoise.studies.builtin.sekhon2006.charts import figures
 from equipoise.studies.catalogue import find_study
+from equipoise.studies.preparation import quick_form
 from equipoise.studies.reader.study import read_study
 from equipoise.studies.study_data import StudyData
 from tests.campaign.test_conduct import Stage

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from types import MappingProxyType
 from typing import Literal
 
@@ -240,6 +241,17 @@ class Study:
     def factor(self, name: str) -> Factor | None:
         """Return the factor of that name."""
         return next((factor for factor in self.factors if factor.name == name), None)
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text that may hold names in braces."""
+        yield from self.workload.command
+        servers = [self.workload.server]
+        for level in (level for factor in self.factors for level in factor.levels):
+            yield from (*level.arguments, *(level.command or ()), level.build or "")
+            yield from (*level.client_arguments, *level.environment.values())
+            servers.append(level.server)
+        for server in filter(None, servers):
+            yield from chain.from_iterable(server.commands().values())
 
 
 def is_size(level: str) -> bool:

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 from msgspec.structs import asdict
 
-from equipoise.design.choice import named_data
 from equipoise.design.grid import kept_settings
 from equipoise.model.plan import PRIMARY_METRIC, SOCKET, Process, ServerTrial
 from equipoise.model.record import Accounting
@@ -34,7 +33,7 @@ from equipoise.model.study import (
     Workload,
     is_size,
 )
-from equipoise.studies.data_sets import DATA_SETS
+from equipoise.studies.data_sets import DATA_SETS, named_data
 from equipoise.studies.kinds import KINDS, PACKAGES, Kind
 from equipoise.studies.reader.toml_file import Form, Table, one_of, read_toml
 
