@@ -35,7 +35,7 @@ from equipoise.model.history import (
 )
 from equipoise.model.metrics import is_time
 from equipoise.model.plan import BENCHMARK_SUFFIX, PRIMARY_METRIC, Commit, HistoryPlan, short_name
-from equipoise.model.quantities import MOST_NAMES, counted, iso_time, joined, significant
+from equipoise.model.quantities import MOST_NAMES, counted, iso_time, joined, listed, significant
 from equipoise.model.record import RunRecord
 from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
 from equipoise.stats.history import Change, HistoryState, RevisionPoint
@@ -338,8 +338,7 @@ def _summary(series: Sequence[ImportedSeries]) -> str:
         return f"No suspicion in {of_all}: no level changed clearly."
     count = sum(len(one.suspicions) for one in series)
     names = list(dict.fromkeys(suspected))
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    named = f"{', '.join(names[:MOST_NAMES])}{more}"
+    named = listed(names, MOST_NAMES)
     return (
         f"{counted(count, 'suspicion')} in {of_all} ({named}): the program or the machine changed."
     )
