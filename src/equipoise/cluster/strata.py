@@ -10,12 +10,11 @@ one machine.
 from __future__ import annotations
 
 import heapq
-import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -23,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
+from equipoise.genoud.executors import DaskClient
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Question
@@ -30,13 +30,8 @@ from equipoise.observation.sample import Arms
 from equipoise.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
 from equipoise.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
-if TYPE_CHECKING:
-    from distributed import Client
-
 MOST_LOSSES = 3
 """Workers that may be lost over one stratum before it is given up."""
-PATIENCE_S = 30.0
-"""Seconds that a cluster may be without any worker."""
 POLL_S = 1.0
 """Seconds after which a lost worker is noticed."""
 LONGEST_ANSWER = 1 << 28
@@ -266,28 +261,10 @@ class _Judging:
         )
 
 
-class DaskWorkers:
-    """The workers of a connected client, which stays the caller's."""
+class DaskWorkers(DaskClient):
+    """The workers of a connected client, for one stratum at a time on each."""
 
-    def __init__(self, client: Client) -> None:
-        self._client: Any = client  # Dask types half of its methods.
-        self._distributed = importlib.import_module("distributed")
-
-    def threads(self) -> Mapping[str, int]:
-        """Return the number of threads of each worker, once there is any."""
-        try:
-            found = self._client.nthreads()
-            if not found:
-                self._client.wait_for_workers(1, timeout=PATIENCE_S)
-                found = self._client.nthreads()
-        except TimeoutError as error:
-            raise UnusableInput(
-                f"the cluster at {self._address} has no worker",
-                hint=f"start some: dask worker {self._address}",
-            ) from error
-        except OSError as error:
-            raise self._scheduler_lost() from error
-        return {str(worker): int(count) for worker, count in found.items()}
+    lost_work = "the command"
 
     def start(self, worker: str, request: bytes) -> Any:
         """Start a task that no other worker may take."""
@@ -319,28 +296,11 @@ class DaskWorkers:
             raise Lost("it ran out of memory") from error
         except (ImportError, RuntimeError) as error:
             # What Dask says of a task that the worker could not even unpack.
-            raise UnusableInput(
-                f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
-                hint="install there what this process has, in the same versions",
-            ) from error
+            raise self._unusable_worker(f"cannot run Equipoise: {error}") from error
         if not isinstance(content, bytes):
-            raise UnusableInput(
-                f"a worker of the cluster at {self._address} answered with no message",
-                hint="install there what this process has, in the same versions",
-            )
+            raise self._unusable_worker("answered with no message")
         return content
 
     def forget(self, tasks: Iterable[Any]) -> None:
         """End tasks whose answers nobody needs."""
         self._client.cancel([*tasks], force=True)
-
-    @property
-    def _address(self) -> str:
-        scheduler = self._client.scheduler
-        return "an unknown address" if scheduler is None else str(scheduler.address)
-
-    def _scheduler_lost(self) -> UnusableInput:
-        return UnusableInput(
-            f"the connection to the scheduler at {self._address} was lost",
-            hint="start it again, and then the command: the same seed gives the same answer",
-        )

@@ -578,6 +578,11 @@ class CommitsPlan(Struct, frozen=True, kw_only=True):
     benchmarks: tuple[CommitBenchmark, ...] = ()
     """Benchmarks, if there are several."""
 
+    @property
+    def indispensable(self) -> tuple[int, ...]:
+        """Commits that are built before the first block, and whose failure ends the campaign."""
+        return (0,)
+
     def condition_of(self, process: int, commit: int) -> int:
         """Return the condition that runs a command in a commit."""
         return process * len(self.every_commit) + commit
@@ -625,6 +630,11 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
     def last(self) -> int:
         """Condition of the bad revision; the good one has condition 0."""
         return len(self.commits) - 1
+
+    @property
+    def indispensable(self) -> tuple[int, ...]:
+        """Both ends."""
+        return (0, self.last)
 
     @property
     def every_commit(self) -> tuple[Commit, ...]:

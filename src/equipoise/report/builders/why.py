@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from equipoise.model.quantities import listed
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, InterventionOutcome, TimePart
 from equipoise.report.document import (
@@ -219,9 +220,7 @@ def _percent(share: float | None) -> str:
 
 def _unseen(extra: ExtraTime) -> Iterator[str]:
     for source, remarks in extra.unseen.items():
-        shown = "; ".join(remarks[:_REMARKS_SHOWN])
-        more = len(remarks) - _REMARKS_SHOWN
-        yield f"not seen by {source}: {shown}" + (f"; and {more} more" if more > 0 else "")
+        yield f"not seen by {source}: {listed(remarks, _REMARKS_SHOWN, '; ')}"
 
 
 def _intervention_row(one: InterventionOutcome) -> Mapping[str, Cell]:
