@@ -96,8 +96,7 @@ def _with_explained(
     process, searches = terms.process_of(contrast.candidate), list(document.bisects)
     for place, benchmark in enumerate(plan.commit_benchmarks):
         search = searches[place]
-        in_branches = [one for branch in search.branches for one in branch.culprits]
-        names = {one.commit for one in (*search.culprits, *in_branches)}
+        names = {one.commit for one in search.every_culprit}
         if benchmark.process == process and explained.commit in names:
             searches[place] = replace(search, explained=explained)
             break
