@@ -11,17 +11,24 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
-from msgspec import structs
-from msgspec.structs import asdict
+from msgspec import Struct, structs
 
 from equipoise.matching.balance import Balance
 from equipoise.matching.gen_match import Progress as SearchProgress
 from equipoise.matching.match import MatchResult
 from equipoise.matching.options import Estimand
 from equipoise.model.errors import UnusableInput
+from equipoise.model.observation_result import Effect, ObservationResult
+from equipoise.model.quantities import Interval
 from equipoise.observation.analysis import observe as observe_log
 from equipoise.observation.question import Question
-from equipoise.tables.matching import Progress, match_by_weights, run_match, run_search
+from equipoise.tables.matching import (
+    Progress,
+    TableMatch,
+    balance_of,
+    match_table,
+    search_table,
+)
 from equipoise.tables.missing import Policy, complete_log
 from equipoise.tables.problem import (
     MatchColumns,
@@ -32,7 +39,6 @@ from equipoise.tables.problem import (
     read_problem,
 )
 from equipoise.tables.reading import read_columns
-from equipoise.tables.results import Observation, TableMatch, balance_of, question_of
 
 Calipers = float | Sequence[float] | None
 
@@ -127,28 +133,17 @@ variance, r_compatible, threads, seed, progress
         If something cannot be used, naming column and rows, or if no row can be matched.
     """
     columns, pairing = MatchColumns.among(locals()), Pairing.among(locals())
-    data = _read(table, columns)
-    among = run_match(
-        data,
+    return match_table(
+        _read(table, columns),
         pairing,
+        frame=table,
         metric=metric,
         propensity=propensity,
         bias_adjust=bias_adjust,
-        progress=progress,
         variance_neighbors=variance_neighbors,
         variance=variance,
+        progress=progress,
     )
-    name = metric if isinstance(metric, str) else "given"
-    options = {**_options(pairing, columns), "metric": name, "propensity": propensity}
-    question = question_of(
-        data,
-        {**options, "bias_adjust": bias_adjust},
-        source=_source(table),
-        outcome=outcome,
-        command="",
-    )
-    balance = balance_of(data, among, pairing, boot=0)
-    return TableMatch(data, among, balance, pairing, question, frame=table)
 
 
 @_python_hints()
@@ -252,10 +247,10 @@ executor, progress
         If something cannot be used, naming column and rows, or if no row can be matched.
     """
     columns, pairing = MatchColumns.among(locals()), Pairing.among(locals())
-    data = _read(table, columns)
-    search = run_search(
-        data,
+    return search_table(
+        _read(table, columns),
         pairing,
+        frame=table,
         population=population,
         generations=generations,
         wait_generations=wait_generations,
@@ -264,20 +259,10 @@ executor, progress
         loss=loss,
         boot=boot,
         ks=ks,
+        variance_neighbors=variance_neighbors,
         executor=executor,
         progress=progress,
     )
-    among = search.matches
-    if outcome is not None:
-        among = match_by_weights(data, pairing, search, variance_neighbors=variance_neighbors)
-    options = {
-        **_options(pairing, columns),
-        "population": population,
-        "fitness": fitness if isinstance(fitness, str) else "a function",
-    }
-    question = question_of(data, options, source=_source(table), outcome=outcome, command="")
-    after = search.balance(boot=boot, ks=ks)
-    return TableMatch(data, among, after, pairing, question, search, frame=table)
 
 
 @_python_hints()
@@ -385,6 +370,53 @@ threads
     return Observation(structs.replace(document, warnings=warnings))
 
 
+class Observation(Struct, frozen=True):
+    """An effect estimated from a log, or the reason why none is reported.
+
+    ``document`` has everything, as the ``--json`` file does.
+    """
+
+    document: ObservationResult
+
+    @property
+    def refused(self) -> bool:
+        """Whether no comparison holds; ``document.refusal`` says why."""
+        return self.document.refusal is not None
+
+    @property
+    def effect(self) -> Effect | None:
+        """The effect among comparable rows, as ratio and difference; ``None`` if refused."""
+        return None if self.document.matched is None else self.document.matched.effect
+
+    @property
+    def ratio(self) -> float | None:
+        """Candidate over baseline of the outcome; ``None`` without one."""
+        return None if self.effect is None else self.effect.ratio
+
+    @property
+    def difference(self) -> float | None:
+        """Candidate less baseline, in the unit of the outcome."""
+        return None if self.effect is None else self.effect.difference
+
+    @property
+    def interval(self) -> Interval | None:
+        """95 % interval of the ratio, or where there is none of the difference."""
+        if self.effect is None:
+            return None
+        return self.effect.difference_ci if self.ratio is None else self.effect.ratio_ci
+
+    def __str__(self) -> str:
+        """Return the answer in sentences."""
+        return self.document.summary
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook shows."""
+        from equipoise.report.builders.observation import observation_document
+        from equipoise.report.renderers.notebook import to_html
+
+        return to_html(observation_document(self.document, ""))
+
+
 def _read(table: Any, columns: MatchColumns) -> MatchTable:
     source = _source(table)
     return read_problem(read_columns(table, columns.names_in_csv), columns, source)
@@ -392,19 +424,6 @@ def _read(table: Any, columns: MatchColumns) -> MatchTable:
 
 def _source(table: Any) -> str:
     return str(table) if isinstance(table, str) or hasattr(table, "__fspath__") else "the table"
-
-
-def _options(pairing: Pairing, columns: MatchColumns) -> dict[str, Any]:
-    """Return the options under the names that the command line has for them."""
-    return {
-        **asdict(pairing),
-        "no_replace": not pairing.replace,
-        "no_ties": not pairing.ties,
-        "by": columns.by,
-        "weights": columns.weights,
-        "propensity": False,
-        "metric": "inverse_variance",
-    }
 
 
 def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:

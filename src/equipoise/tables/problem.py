@@ -71,9 +71,11 @@ class MatchTable(Struct, frozen=True):
     ``columns`` is the whole table as it was read. All other arrays have a row for each row that
     takes part, whose numbers in the table are ``rows``. ``owners`` are the columns of the table
     that the covariates come from; ``other_rows`` is the number of rows that are neither treated nor
-    controls.
+    controls. ``question`` names the columns, and ``source`` is the name of the table in errors.
     """
 
+    question: MatchColumns
+    source: str
     columns: Columns
     rows: Indices
     treatment: str
@@ -154,6 +156,8 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
         for one in (question.outcome, question.weights)
     )
     return MatchTable(
+        question,
+        source,
         columns,
         rows[complete.rows],
         label,

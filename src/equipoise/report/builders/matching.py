@@ -364,7 +364,7 @@ def smallest_p_sentence(balance: Balance) -> str:
 
 
 def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
-    """Say how the options of the command matched units on the covariates of these names."""
+    """Say how units were matched on the covariates of these names, by the options of a match."""
     if options.get("unmatched"):
         yield "Nothing was matched: all rows are compared as they are."
         return
@@ -401,13 +401,14 @@ def _distance(options: Mapping[str, Any]) -> str:
         return "weighted by what the search found"
     if options["propensity"]:
         return "all of them through a propensity score (a logistic regression)"
-    return _METRICS[options["metric"]]
+    metric = options["metric"]
+    return _METRICS[metric] if isinstance(metric, str) else "weighted as the given metric says"
 
 
 def _ties(options: Mapping[str, Any]) -> str:
-    if options["no_replace"]:
+    if not options["replace"]:
         return "each match is used once, in the order of the rows"
-    if options["no_ties"]:
+    if not options["ties"]:
         return "with replacement, ties are broken by lot"
     return "with replacement and all ties"
 
