@@ -135,7 +135,7 @@ def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
 
 def _differing_environments(records: Sequence[RunRecord]) -> Differing:
     """Return what differs between the environments, with the value of each campaign."""
-    environments = [_environment(record) for record in records]
+    environments = [record.environment for record in records]
     names = dict.fromkeys(
         difference.name
         for environment in environments[1:]
@@ -144,10 +144,6 @@ def _differing_environments(records: Sequence[RunRecord]) -> Differing:
     return {
         name: tuple(_value(environment, name) for environment in environments) for name in names
     }
-
-
-def _environment(record: RunRecord) -> Mapping[str, Any]:
-    return record.environment
 
 
 def _value(environment: Mapping[str, Any], name: str) -> str:
@@ -172,7 +168,7 @@ def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
     return {
         "run": record.id,
         "study": record.plan.study,
-        "boot": str(_environment(record).get("boot_id") or "unknown"),
+        "boot": str(record.environment.get("boot_id") or "unknown"),
         "day": _day(trial.started_at),
         "started_at": trial.started_at,
         "block": f"{record.id}/{trial.block}",

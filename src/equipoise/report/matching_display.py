@@ -31,13 +31,8 @@ MOST_QUANTILES = 400
 Floats = NDArray[np.float64]
 
 
-def match_html(result: MatchResult) -> str:
-    """Write the facts of a match."""
-    return notebook.facts(result.facts())
-
-
-def genoud_html(result: GenoudResult) -> str:
-    """Write the facts of a search."""
+def facts_html(result: MatchResult | GenoudResult) -> str:
+    """Write the facts of a match or of a search."""
     return notebook.facts(result.facts())
 
 
