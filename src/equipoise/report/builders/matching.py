@@ -18,7 +18,6 @@ from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.quantities import amount
 from equipoise.model.record import CampaignWarning
 from equipoise.report.document import (
-    PAGE,
     SCREEN,
     UNKNOWN,
     WRITTEN,
@@ -229,7 +228,7 @@ def _document(
     rests_on = Facts((("Table", question.source), *facts))
     parts: tuple[Part, ...] = (
         Answer("", claims=(claim,), warnings=len(warnings)),
-        Figures(figures, forms=PAGE),
+        Figures(figures),
         replace(rests_on, forms=SCREEN),
         *tables,
         *([Warnings(warnings)] if warnings else []),
