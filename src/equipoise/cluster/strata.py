@@ -10,7 +10,6 @@ one machine.
 from __future__ import annotations
 
 import heapq
-import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -23,10 +22,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
+from equipoise.genoud.executors import ConnectedClient
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Question
-from equipoise.observation.sample import Arms
+from equipoise.observation.sample import Versions
 from equipoise.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
 from equipoise.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 MOST_LOSSES = 3
 """Workers that may be lost over one stratum before it is given up."""
-PATIENCE_S = 30.0
-"""Seconds that a cluster may be without any worker."""
 POLL_S = 1.0
 """Seconds after which a lost worker is noticed."""
 LONGEST_ANSWER = 1 << 28
@@ -51,8 +49,7 @@ class StratumRequest(Struct, frozen=True):
     name: str
     rows: StratumRows
     question: Question
-    candidate: str
-    baseline: str
+    versions: Versions
 
 
 class StratumReply(Struct, frozen=True):
@@ -120,10 +117,9 @@ def _reply(request: StratumRequest) -> StratumReply:
         check_files(request.rows)
     except AnotherFile as error:
         return StratumReply(unfit=Refusal.of(error))
-    nobody = np.empty(0, dtype=np.bool_)
-    arms = Arms(request.candidate, request.baseline, nobody, nobody)
     rows = read_rows(request.rows)
-    return StratumReply(outcome=judge_rows(request.name, rows, request.question, arms))
+    outcome = judge_rows(request.name, rows, request.question, request.versions)
+    return StratumReply(outcome=outcome)
 
 
 def _plain(value: Any) -> Any:
@@ -146,27 +142,20 @@ class Lost(Exception):
     """The worker of a task is gone, and its answer with it."""
 
 
-def judge_on(workers: DaskWorkers, rows: Mapping[str, StratumRows]) -> JudgeStrata:
-    """Return what judges the strata of a log on workers.
-
-    ``rows`` says where the rows of each stratum lie, for workers that see the same files.
-    """
+def judge_on(workers: DaskWorkers) -> JudgeStrata[StratumRows]:
+    """Return what judges the strata of a log on workers, which see the same files."""
 
     def judge(
-        log: StratifiedLog, question: Question, arms: Arms, progress: Progress
+        log: StratifiedLog[StratumRows], question: Question, versions: Versions, progress: Progress
     ) -> list[StratumOutcome]:
         installed = version("equipoise")
 
         def request(name: str, threads: int) -> bytes:
             # The number of threads changes no answer.
             with_threads = replace(question, threads=question.threads or threads)
-            return to_bytes(
-                StratumRequest(
-                    installed, name, rows[name], with_threads, arms.candidate, arms.baseline
-                )
-            )
+            return to_bytes(StratumRequest(installed, name, log.rows[name], with_threads, versions))
 
-        return _Judging(workers, log.names, request, progress).outcomes()
+        return _Judging(workers, tuple(log.rows), request, progress).outcomes()
 
     return judge
 
@@ -266,40 +255,31 @@ class _Judging:
         )
 
 
-class DaskWorkers:
+class DaskWorkers(ConnectedClient):
     """The workers of a connected client, which stays the caller's."""
 
     def __init__(self, client: Client) -> None:
-        self._client: Any = client  # Dask types half of its methods.
-        self._distributed = importlib.import_module("distributed")
+        super().__init__(client, "command")
 
-    def threads(self) -> Mapping[str, int]:
+    def threads(self) -> dict[str, int]:
         """Return the number of threads of each worker, once there is any."""
-        try:
-            found = self._client.nthreads()
-            if not found:
-                self._client.wait_for_workers(1, timeout=PATIENCE_S)
-                found = self._client.nthreads()
-        except TimeoutError as error:
-            raise UnusableInput(
-                f"the cluster at {self._address} has no worker",
-                hint=f"start some: dask worker {self._address}",
-            ) from error
-        except OSError as error:
-            raise self._scheduler_lost() from error
-        return {str(worker): int(count) for worker, count in found.items()}
+        with self.reaching_the_scheduler():
+            if not (threads := super().threads()):
+                self.wait_for_a_worker()
+                threads = super().threads()
+        return threads
 
     def start(self, worker: str, request: bytes) -> Any:
         """Start a task that no other worker may take."""
-        return self._client.submit(
+        return self.client.submit(
             judge_request, request, workers=[worker], allow_other_workers=False, pure=False
         )
 
     def wait(self, tasks: Sequence[Any]) -> None:
         """Return once a task has ended, or after `POLL_S`."""
         try:
-            with self._client.as_current():
-                self._distributed.wait(tasks, timeout=POLL_S, return_when="FIRST_COMPLETED")
+            with self.client.as_current():
+                self.distributed.wait(tasks, timeout=POLL_S, return_when="FIRST_COMPLETED")
         except (TimeoutError, CancelledError):
             return
 
@@ -311,36 +291,21 @@ class DaskWorkers:
         """Return the answer of a task that has ended; raise `Lost` if its worker was lost."""
         try:
             content = task.result()
-        except (self._distributed.KilledWorker, CancelledError) as error:
-            if self._client.status != "running":
-                raise self._scheduler_lost() from error
+        except (self.distributed.KilledWorker, CancelledError) as error:
+            if self.client.status != "running":
+                raise self.scheduler_lost() from error
             raise Lost(str(error)) from error
         except MemoryError as error:
             raise Lost("it ran out of memory") from error
         except (ImportError, RuntimeError) as error:
-            # What Dask says of a task that the worker could not even unpack.
-            raise UnusableInput(
-                f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
-                hint="install there what this process has, in the same versions",
-            ) from error
+            raise self.cannot_run(error) from error
         if not isinstance(content, bytes):
             raise UnusableInput(
-                f"a worker of the cluster at {self._address} answered with no message",
+                f"a worker of the cluster at {self.address} answered with no message",
                 hint="install there what this process has, in the same versions",
             )
         return content
 
     def forget(self, tasks: Iterable[Any]) -> None:
         """End tasks whose answers nobody needs."""
-        self._client.cancel([*tasks], force=True)
-
-    @property
-    def _address(self) -> str:
-        scheduler = self._client.scheduler
-        return "an unknown address" if scheduler is None else str(scheduler.address)
-
-    def _scheduler_lost(self) -> UnusableInput:
-        return UnusableInput(
-            f"the connection to the scheduler at {self._address} was lost",
-            hint="start it again, and then the command: the same seed gives the same answer",
-        )
+        self.client.cancel([*tasks], force=True)

@@ -236,7 +236,57 @@ class Pool:
         self._to_send = pool_workers(self._executor)
 
 
-class Cluster:
+class ConnectedClient:
+    """A connected client of Dask, which stays the caller's, with errors that name the scheduler.
+
+    ``work`` is what runs on the cluster: a search or a command.
+    """
+
+    def __init__(self, client: Client, work: str) -> None:
+        self.client: Any = client  # Dask types half of its methods.
+        self.distributed = importlib.import_module("distributed")
+        scheduler = client.scheduler
+        self.address = "an unknown address" if scheduler is None else str(scheduler.address)
+        self._work = work
+
+    def threads(self) -> dict[str, int]:
+        """Return the number of threads of each worker; there may be none."""
+        return {str(worker): int(count) for worker, count in self.client.nthreads().items()}
+
+    def wait_for_a_worker(self) -> None:
+        """Return once there is a worker."""
+        try:
+            self.client.wait_for_workers(1, timeout=PATIENCE_S)
+        except TimeoutError as error:
+            raise UnusableInput(
+                f"the cluster at {self.address} has no worker",
+                hint=f"start some: dask worker {self.address}",
+            ) from error
+
+    def cannot_run(self, error: Exception) -> UnusableInput:
+        """Return the error for what Dask says of a task that a worker could not even unpack."""
+        return UnusableInput(
+            f"a worker of the cluster at {self.address} cannot run Equipoise: {error}",
+            hint="install there what this process has, in the same versions",
+        )
+
+    def scheduler_lost(self) -> UnusableInput:
+        """Return the error of a connection that ended."""
+        return UnusableInput(
+            f"the connection to the scheduler at {self.address} was lost",
+            hint=f"start it again, and then the {self._work}: the same seed gives the same answer",
+        )
+
+    @contextmanager
+    def reaching_the_scheduler(self) -> Iterator[None]:
+        """Report that the scheduler does not answer as the user's error."""
+        try:
+            yield
+        except OSError as error:
+            raise self.scheduler_lost() from error
+
+
+class Cluster(ConnectedClient):
     """Evaluation by the workers of a connected client, which stays the caller's.
 
     The evaluator is scattered to all workers once; a worker that joins later gets it from another.
@@ -249,23 +299,20 @@ class Cluster:
             raise UnusableInput(
                 "executor is an asynchronous Client", hint="give one made without asynchronous=True"
             )
+        super().__init__(client, "search")
         self._payload = payload
-        self._client: Any = client  # Dask types half of its methods.
-        scheduler = client.scheduler
-        self._address = "an unknown address" if scheduler is None else str(scheduler.address)
-        self._distributed = importlib.import_module("distributed")
         self._scattered = self._scatter()
 
     def batch_size(self, candidates: int) -> int:
         """Return a share for each thread of all workers."""
-        with self._reaching_the_scheduler():
-            threads = self._client.nthreads()
-        return batch_share(candidates, max(1, sum(int(count) for count in threads.values())))
+        with self.reaching_the_scheduler():
+            threads = self.threads()
+        return batch_share(candidates, max(1, sum(threads.values())))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """Return the values of each batch; another worker does those of a lost one again."""
         done: dict[int, Floats | Failed] = {}
-        with self._reaching_the_scheduler():
+        with self.reaching_the_scheduler():
             for losses in itertools.count(1):
                 lost = self._round(batches, done)
                 if lost is None:
@@ -282,7 +329,7 @@ class Cluster:
     ) -> Exception | None:
         """Add to ``done``; return the error that left some batches out of it."""
         futures = {
-            place: self._client.submit(evaluate_payload, self._scattered, batch, pure=False)
+            place: self.client.submit(evaluate_payload, self._scattered, batch, pure=False)
             for place, batch in enumerate(batches)
             if place not in done
         }
@@ -291,12 +338,12 @@ class Cluster:
             for place, future in futures.items():
                 try:
                     done[place] = self._result(future)
-                except (self._distributed.KilledWorker, CancelledError) as error:
+                except (self.distributed.KilledWorker, CancelledError) as error:
                     lost = error
         finally:
             unfinished = [future for place, future in futures.items() if place not in done]
             if unfinished:
-                self._client.cancel(unfinished, force=True)
+                self.client.cancel(unfinished, force=True)
         return lost
 
     def _result(self, future: Any) -> Any:
@@ -305,53 +352,24 @@ class Cluster:
                 return future.result(timeout=PATIENCE_S)
             except TimeoutError:
                 # A worker's own exceptions come as a `Failed`: this is the wait that ended.
-                self._wait_for_a_worker()
+                self.wait_for_a_worker()
             except (ImportError, RuntimeError) as error:
-                # What Dask says of a task that the worker could not even unpack.
-                return Failed(
-                    UnusableInput(
-                        f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
-                        hint="install there what this process has, in the same versions",
-                    )
-                )
+                return Failed(self.cannot_run(error))
 
     def _recover(self, losses: int, lost: Exception) -> None:
-        if self._client.status != "running":
-            raise self._scheduler_lost() from lost
+        if self.client.status != "running":
+            raise self.scheduler_lost() from lost
         if losses == MOST_LOSSES:
             raise UnusableInput(
-                f"the cluster at {self._address} gave up the same candidates {losses} times: "
-                f"{lost}",
+                f"the cluster at {self.address} gave up the same candidates {losses} times: {lost}",
                 hint="look into the workers' logs; give them more memory if it ran out",
             ) from lost
         self._scattered = self._scatter()
 
     def _scatter(self) -> Any:
-        with self._reaching_the_scheduler():
-            self._wait_for_a_worker()
-            return self._client.scatter(self._payload, broadcast=True, hash=False)
-
-    @contextmanager
-    def _reaching_the_scheduler(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise self._scheduler_lost() from error
-
-    def _scheduler_lost(self) -> UnusableInput:
-        return UnusableInput(
-            f"the connection to the scheduler at {self._address} was lost",
-            hint="start it again, and then the search: the same seed gives the same answer",
-        )
-
-    def _wait_for_a_worker(self) -> None:
-        try:
-            self._client.wait_for_workers(1, timeout=PATIENCE_S)
-        except TimeoutError as error:
-            raise UnusableInput(
-                f"the cluster at {self._address} has no worker",
-                hint=f"start some: dask worker {self._address}",
-            ) from error
+        with self.reaching_the_scheduler():
+            self.wait_for_a_worker()
+            return self.client.scatter(self._payload, broadcast=True, hash=False)
 
 
 def pool_workers(executor: Any) -> int:

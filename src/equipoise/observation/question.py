@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,22 +78,28 @@ class Question(Struct, frozen=True):
         return self.covariates
 
     @property
-    def placebo_column(self) -> tuple[str, ...]:
-        """Column of the placebo period; empty without one."""
-        return () if self.placebo_period is None else self.placebo_period[:1]
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """Columns that the question names, by the option that names them."""
+        return {
+            "--treatment": (self.treatment,),
+            "--outcome": (self.outcome,),
+            "--covariates": self.covariates or (),
+            "--exact": self.exact,
+            "--cluster": self.cluster or (),
+            "--placebo-outcome": self.placebo_outcomes,
+            "--placebo-period": () if self.placebo_period is None else self.placebo_period[:1],
+        }
+
+    @property
+    def other_columns(self) -> tuple[str, ...]:
+        """Columns that the question names, but not as covariates."""
+        others = (names for option, names in self.columns.items() if option != "--covariates")
+        return tuple(itertools.chain.from_iterable(others))
 
 
 def check_question(log: Log, question: Question) -> None:
     """Check that every named column exists, and that no column has two roles."""
-    named = {
-        "--treatment": (question.treatment,),
-        "--outcome": (question.outcome,),
-        "--covariates": question.covariates or (),
-        "--exact": question.exact,
-        "--cluster": question.cluster or (),
-        "--placebo-outcome": question.placebo_outcomes,
-        "--placebo-period": question.placebo_column,
-    }
+    named = question.columns
     for option, names in named.items():
         for name in names:
             column_of(log, name, option)

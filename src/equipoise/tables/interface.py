@@ -401,9 +401,7 @@ class Observation(Struct, frozen=True):
     @property
     def interval(self) -> Interval | None:
         """95 % interval of the ratio, or where there is none of the difference."""
-        if self.effect is None:
-            return None
-        return self.effect.difference_ci if self.ratio is None else self.effect.ratio_ci
+        return None if self.effect is None else self.effect.interval
 
     def __str__(self) -> str:
         """Return the answer in sentences."""
