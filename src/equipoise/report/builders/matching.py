@@ -213,9 +213,7 @@ def _document(
 
     def figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
-        if search is not None:
-            yield from _search_figures(search)
-        yield from _balance_figures(balance)
+        yield from _balance_figures(balance, search)
 
     method = (
         *question.method,
@@ -628,20 +626,14 @@ def _effect_figures(
         )
 
 
-def _search_figures(search: GenMatchResult) -> Iterator[Figure]:
-    """Draw the balance along the search, and what the search judged."""
-    from equipoise.figures import search as charts
-    from equipoise.figures.gallery import Figure
-
-    yield Figure("course", charts.HOW_TO_READ_BALANCE, search.plot())
-    yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
-
-
-def _balance_figures(balance: Balance) -> Iterator[Figure]:
-    """Draw all covariates, then the shares, then the covariates that differ most."""
+def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterator[Figure]:
+    """Draw the course of a search, all covariates, the shares, and what differs most."""
     from equipoise.figures import balance as charts
     from equipoise.figures.gallery import Figure
 
+    if search is not None:
+        yield Figure("course", charts.HOW_TO_READ_COURSE, search.plot())
+        yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
     yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
     of_two_values = balance.shares_plot()
     if of_two_values is not None:
