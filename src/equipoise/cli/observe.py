@@ -187,17 +187,16 @@ def _question(arguments: dict[str, Any]) -> Question:
     from equipoise.observation.question import Question
 
     column, versions = arguments["treatment"]
-    same = ("outcome", "covariates", "method", "leave_others_out", "one_unit", "seed", "threads")
-    return Question(
-        **{name: arguments[name] for name in (*same, "placebo_period")},
-        treatment=column,
-        values=versions,
-        exact=arguments["exact"] or (),
-        cluster=arguments["cluster"].columns,
-        ratio=not arguments["difference"],
-        placebo_outcomes=arguments["placebo_outcome"] or (),
-        mediators=arguments["mediators"] or (),
-        unit=arguments["unit"] or "rows",
+    return Question.among(
+        {
+            **arguments,
+            "treatment": column,
+            "values": versions,
+            "cluster": arguments["cluster"].columns,
+            "ratio": not arguments["difference"],
+            "placebo_outcomes": arguments["placebo_outcome"],
+            "unit": arguments["unit"] or "rows",
+        }
     )
 
 

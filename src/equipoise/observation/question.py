@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
 
+Names = str | Sequence[str]
+"""Names of columns; a single one may be given as it is."""
 Log = Mapping[str, NDArray[Any]]
 """Columns of a table by name, each with a value for each row; at least one row."""
 
@@ -71,6 +73,17 @@ class Question(Struct, frozen=True):
     seed: int = 0
     threads: int | None = None
 
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any]) -> Question:
+        """Return the question among arguments of a function, or options of a command, by name."""
+        values = {name: arguments[name] for name in cls.__struct_fields__}
+        for name in ("exact", "placebo_outcomes", "mediators"):
+            values[name] = names_in(values[name])
+        for name in ("covariates", "cluster"):
+            # Without names Equipoise chooses them.
+            values[name] = None if values[name] is None else names_in(values[name])
+        return cls(**values)
+
     @property
     def matched_on(self) -> tuple[str, ...]:
         """Covariates, once they are chosen."""
@@ -95,6 +108,13 @@ class Question(Struct, frozen=True):
         """Columns that the question names, but not as covariates."""
         others = (names for option, names in self.columns.items() if option != "--covariates")
         return tuple(itertools.chain.from_iterable(others))
+
+
+def names_in(names: Names | None) -> tuple[str, ...]:
+    """Return names of columns; ``None`` stands for none."""
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def check_question(log: Log, question: Question) -> None:

@@ -21,7 +21,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import Effect, ObservationResult
 from equipoise.model.quantities import Interval
 from equipoise.observation.analysis import observe as observe_log
-from equipoise.observation.question import Question
+from equipoise.observation.question import Names, Question
 from equipoise.tables.matching import (
     Progress,
     TableMatch,
@@ -30,14 +30,7 @@ from equipoise.tables.matching import (
     search_table,
 )
 from equipoise.tables.missing import Policy, complete_log
-from equipoise.tables.problem import (
-    MatchColumns,
-    MatchTable,
-    Names,
-    Pairing,
-    names_in,
-    read_problem,
-)
+from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_problem
 from equipoise.tables.reading import read_columns
 
 Calipers = float | Sequence[float] | None
@@ -336,24 +329,7 @@ threads
             f"treatment: '{treatment}' is not COLUMN=CANDIDATE:BASELINE",
             hint='name the column and two of its values, such as "version=2.0:1.0"',
         )
-    question = Question(
-        treatment=column,
-        values=values or None,
-        outcome=outcome,
-        covariates=None if covariates is None else names_in(covariates),
-        exact=names_in(exact),
-        cluster=None if cluster is None else names_in(cluster),
-        method=method,
-        ratio=ratio,
-        unit=unit,
-        placebo_outcomes=names_in(placebo_outcomes),
-        placebo_period=placebo_period,
-        mediators=names_in(mediators),
-        leave_others_out=leave_others_out,
-        one_unit=one_unit,
-        seed=seed,
-        threads=threads,
-    )
+    question = Question.among({**locals(), "treatment": column, "values": values or None})
     log = complete_log(read_columns(table, (column,)), question, missing)
     document = observe_log(
         log.columns,

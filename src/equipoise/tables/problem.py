@@ -28,11 +28,9 @@ from equipoise.matching.options import Estimand
 from equipoise.matching.units import Floats, Indices, Truths, treatment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
+from equipoise.observation.question import names_in
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.missing import MissingValues, Policy, without_missing
-
-Names = str | Sequence[str]
-"""Names of columns; a single one may be given as it is."""
 
 
 class MatchColumns(Struct, frozen=True, kw_only=True):
@@ -237,13 +235,6 @@ class Pairing(Struct, frozen=True, kw_only=True):
     def exact_in(self, names: Sequence[str], owners: Sequence[str]) -> list[bool]:
         """Return for each column whether it must be equal, by its name or that of its owner."""
         return [not {*pair}.isdisjoint(self.exact) for pair in zip(names, owners, strict=True)]
-
-
-def names_in(names: Names | None) -> tuple[str, ...]:
-    """Return names of columns; ``None`` stands for none."""
-    if names is None:
-        return ()
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def no_column(source: str, columns: Mapping[str, Any], name: str) -> UnusableInput:
