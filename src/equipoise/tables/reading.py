@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from equipoise.files.writing import write_whole
+from equipoise.files.writing import write_or_refuse
 from equipoise.matching.frames import columns_of
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import install_line, require
@@ -206,9 +206,4 @@ def write_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
         buffer = io.BytesIO()
         parquet.write_table(arrow.table(dict(columns)), buffer)
         content = buffer.getvalue()
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot write {path}: {error.strerror}", hint="name another file"
-        ) from error
+    write_or_refuse(path, content, "name another file")
