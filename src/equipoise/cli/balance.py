@@ -30,7 +30,7 @@ def command(**arguments: Any) -> int:
     from equipoise.tables.matching import balance_of, question_of, run_match
 
     output = matching.output_of(arguments)
-    table, pairing = matching.read_match_table(arguments), matching.pairing_of(arguments)
+    table, pairing = matching.table_and_pairing(arguments)
     options = {name: arguments[name] for name in ("metric", "propensity")}
     result = None
     if not arguments["unmatched"]:

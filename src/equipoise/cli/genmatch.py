@@ -94,7 +94,7 @@ def command(**arguments: Any) -> int:
     from equipoise.tables.matching import search_table
 
     output = matching.output_of(arguments)
-    table, pairing = matching.read_match_table(arguments), matching.pairing_of(arguments)
+    table, pairing = matching.table_and_pairing(arguments)
     criterion = "smallest p" if arguments["fitness"] == "pvals" else arguments["fitness"]
     bar = search_bar(criterion, quiet=output.quiet, color=output.color)
     with _executor(arguments) as executor, bar as progress:

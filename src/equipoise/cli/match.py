@@ -61,7 +61,7 @@ def command(**arguments: Any) -> int:
     from equipoise.tables.matching import match_table
 
     output = matching.output_of(arguments)
-    table, pairing = matching.read_match_table(arguments), matching.pairing_of(arguments)
+    table, pairing = matching.table_and_pairing(arguments)
     with work_bar("matching", quiet=output.quiet, color=output.color) as progress:
         options = {name: arguments[name] for name in _OPTIONS}
         result = match_table(table, pairing, progress=progress, **options)

@@ -174,22 +174,13 @@ def output_of(arguments: dict[str, Any]) -> OutputOptions:
     return output
 
 
-def read_match_table(arguments: dict[str, Any]) -> MatchTable:
-    """Read the columns that the options name."""
-    from equipoise.tables.problem import MatchColumns, read_problem
-    from equipoise.tables.reading import read_file
-
-    columns = MatchColumns.among(arguments)
-    file: Path = arguments["file"]
-    return read_problem(read_file(file, columns.names_in_csv), columns, str(file))
-
-
-def pairing_of(arguments: Mapping[str, Any]) -> Pairing:
-    """Return who may be matched with whom."""
-    from equipoise.tables.problem import Pairing
+def table_and_pairing(arguments: Mapping[str, Any]) -> tuple[MatchTable, Pairing]:
+    """Read the columns that the options name; return them, and who may be matched with whom."""
+    from equipoise.tables.problem import MatchColumns, Pairing, read_table
 
     replaces, ties = not arguments["no_replace"], not arguments["no_ties"]
-    return Pairing.among({**arguments, "replace": replaces, "ties": ties})
+    pairing = Pairing.among({**arguments, "replace": replaces, "ties": ties})
+    return read_table(arguments["file"], MatchColumns.among(arguments)), pairing
 
 
 def write_rows(result: TableMatch, file: Path | None) -> None:

@@ -30,8 +30,8 @@ from equipoise.tables.matching import (
     search_table,
 )
 from equipoise.tables.missing import Policy, complete_log
-from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_problem
-from equipoise.tables.reading import read_columns
+from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_table
+from equipoise.tables.reading import read_columns, source_of
 
 Calipers = float | Sequence[float] | None
 
@@ -127,7 +127,7 @@ variance, r_compatible, threads, seed, progress
     """
     columns, pairing = MatchColumns.among(locals()), Pairing.among(locals())
     return match_table(
-        _read(table, columns),
+        read_table(table, columns),
         pairing,
         frame=table,
         metric=metric,
@@ -175,7 +175,7 @@ def match_balance(
         Naming column and rows of what cannot be used; or the match has rows that a missing value
         leaves out here.
     """
-    data = _read(table, MatchColumns.among(locals()))
+    data = read_table(table, MatchColumns.among(locals()))
     matched = None if match is None else _pairs_among(match, data)
     reference: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
     pairing = Pairing(estimand=reference, r_compatible=r_compatible)
@@ -241,7 +241,7 @@ executor, progress
     """
     columns, pairing = MatchColumns.among(locals()), Pairing.among(locals())
     return search_table(
-        _read(table, columns),
+        read_table(table, columns),
         pairing,
         frame=table,
         population=population,
@@ -334,7 +334,7 @@ threads
     document = observe_log(
         log.columns,
         log.question,
-        source=_source(table),
+        source=source_of(table),
         left_out=log.left_out,
         warnings=log.warnings,
         progress=progress,
@@ -389,15 +389,6 @@ class Observation(Struct, frozen=True):
         from equipoise.report.renderers.notebook import to_html
 
         return to_html(observation_document(self.document, ""))
-
-
-def _read(table: Any, columns: MatchColumns) -> MatchTable:
-    source = _source(table)
-    return read_problem(read_columns(table, columns.names_in_csv), columns, source)
-
-
-def _source(table: Any) -> str:
-    return str(table) if isinstance(table, str) or hasattr(table, "__fspath__") else "the table"
 
 
 def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:

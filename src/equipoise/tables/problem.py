@@ -31,6 +31,7 @@ from equipoise.model.quantities import listed
 from equipoise.observation.question import names_in
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.missing import MissingValues, Policy, without_missing
+from equipoise.tables.reading import read_columns, source_of
 
 
 class MatchColumns(Struct, frozen=True, kw_only=True):
@@ -92,12 +93,13 @@ class MatchTable(Struct, frozen=True):
         return len(next(iter(self.columns.values())))
 
 
-def read_problem(columns: Columns, question: MatchColumns, source: str = "the table") -> MatchTable:
-    """Read the columns that a question names; ``source`` is the table in errors.
+def read_table(table: Any, question: MatchColumns) -> MatchTable:
+    """Read the columns that a question names, of a table as ``read_columns`` takes it.
 
     Raise `UnusableInput` if the question is incomplete, a column is missing, has missing values
     that the policy refuses, or cannot be used; the error names the column and its rows.
     """
+    columns, source = read_columns(table, question.names_in_csv), source_of(table)
     formula = question.formula
     _check_complete(question)
     if formula is not None:

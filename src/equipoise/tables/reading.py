@@ -63,6 +63,11 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
     return columns
 
 
+def source_of(table: Any) -> str:
+    """Return the name of a table in errors: its path, if it has one."""
+    return str(table) if isinstance(table, str | Path) else "the table"
+
+
 def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
     """Read a whole CSV or Parquet file, in the format of its ending, or a folder of Parquet files.
 
