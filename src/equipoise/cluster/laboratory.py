@@ -112,10 +112,9 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
     if order.shipped:
         fill_working_folder(order.shipped, folder.working_folder)
     folder.store(stored)
-    before = folder.progress()
-    progress = Progress(order.session)
-    if before is not None:
-        progress = replace(progress, run=before.run, blocks=before.blocks, trials=before.trials)
+    progress = Progress("waiting", session=order.session)
+    if (before := folder.progress()) is not None:
+        progress = replace(progress, run=before.run, blocks=before.blocks)
     folder.write_progress(progress)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     if folder.log.exists() and folder.log.stat().st_size > _MOST_LOG_BYTES:
@@ -226,9 +225,8 @@ def _unwritable(folder: CampaignFolder, error: OSError) -> EquipoiseError:
 class _Reporter(ProgressListener):
     """Writes down how the campaign goes, between trials only."""
 
-    def __init__(self, folder: CampaignFolder, progress: Progress, *, per_place: int) -> None:
+    def __init__(self, folder: CampaignFolder, progress: Progress) -> None:
         self._folder = folder
-        self._per_place = per_place
         self.progress = progress
 
     def segment_started(
@@ -236,10 +234,6 @@ class _Reporter(ProgressListener):
     ) -> None:
         """Write which run it is."""
         self.report(run=run_id, blocks=blocks_before)
-
-    def trial_ended(self, seconds: float, of: int) -> None:
-        """Count."""
-        self.progress = replace(self.progress, trials=self.progress.trials + self._per_place)
 
     def block_ended(self, progress: CampaignProgress) -> None:
         """Write how many blocks are complete."""
@@ -259,8 +253,7 @@ def run(folder: CampaignFolder) -> None:
     progress = folder.progress()
     assert stored is not None
     assert progress is not None
-    plan = _plan_of(stored, folder)
-    reporter = _Reporter(folder, progress, per_place=2 if plan.measure.washout else 1)
+    reporter = _Reporter(folder, progress)
     stopped_because = INTERRUPTED
     failed: EquipoiseError | None = None
     try:
@@ -311,16 +304,15 @@ def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -
             run_id = conduct.start(plan, ledger, reporter, identity=identity)
         else:
             _resume(run_id, order, ledger, reporter)
-        record = ledger.read_run(run_id)
-        reporter.report(run=run_id, trials=len(record.trials))
-        return record.segments[-1].stopped_because or INTERRUPTED
+        reporter.report(run=run_id)
+        return ledger.read_run(run_id).segments[-1].stopped_because or INTERRUPTED
 
 
 def _resume(run_id: str, order: Order, ledger: Ledger, reporter: _Reporter) -> None:
     """Go on with a campaign that was cut, or that has new limits."""
     record = ledger.read_run(run_id)
     blocks = len(complete_blocks(record.draws, record.trials))
-    reporter.report(run=run_id, blocks=blocks, trials=len(record.trials))
+    reporter.report(run=run_id, blocks=blocks)
     stopped = record.segments[-1].stopped_because
     if order.limits is None and stopped in get_args(StopReason):
         # It is at its own end; only its folder was not there any more.

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -22,16 +22,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
-from equipoise.genoud.executors import ConnectedClient
+from equipoise.genoud.executors import DaskClient
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Question
 from equipoise.observation.sample import Versions
 from equipoise.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
 from equipoise.tables.strata import AnotherFile, StratumRows, check_files, read_rows
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 MOST_LOSSES = 3
 """Workers that may be lost over one stratum before it is given up."""
@@ -255,31 +252,22 @@ class _Judging:
         )
 
 
-class DaskWorkers(ConnectedClient):
-    """The workers of a connected client, which stays the caller's."""
+class DaskWorkers(DaskClient):
+    """The workers of a connected client, for one stratum at a time on each."""
 
-    def __init__(self, client: Client) -> None:
-        super().__init__(client, "command")
-
-    def threads(self) -> dict[str, int]:
-        """Return the number of threads of each worker, once there is any."""
-        with self.reaching_the_scheduler():
-            if not (threads := super().threads()):
-                self.wait_for_a_worker()
-                threads = super().threads()
-        return threads
+    lost_work = "the command"
 
     def start(self, worker: str, request: bytes) -> Any:
         """Start a task that no other worker may take."""
-        return self.client.submit(
+        return self._client.submit(
             judge_request, request, workers=[worker], allow_other_workers=False, pure=False
         )
 
     def wait(self, tasks: Sequence[Any]) -> None:
         """Return once a task has ended, or after `POLL_S`."""
         try:
-            with self.client.as_current():
-                self.distributed.wait(tasks, timeout=POLL_S, return_when="FIRST_COMPLETED")
+            with self._client.as_current():
+                self._distributed.wait(tasks, timeout=POLL_S, return_when="FIRST_COMPLETED")
         except (TimeoutError, CancelledError):
             return
 
@@ -291,21 +279,19 @@ class DaskWorkers(ConnectedClient):
         """Return the answer of a task that has ended; raise `Lost` if its worker was lost."""
         try:
             content = task.result()
-        except (self.distributed.KilledWorker, CancelledError) as error:
-            if self.client.status != "running":
-                raise self.scheduler_lost() from error
+        except (self._distributed.KilledWorker, CancelledError) as error:
+            if self._client.status != "running":
+                raise self._scheduler_lost() from error
             raise Lost(str(error)) from error
         except MemoryError as error:
             raise Lost("it ran out of memory") from error
         except (ImportError, RuntimeError) as error:
-            raise self.cannot_run(error) from error
+            # What Dask says of a task that the worker could not even unpack.
+            raise self._unusable_worker(f"cannot run Equipoise: {error}") from error
         if not isinstance(content, bytes):
-            raise UnusableInput(
-                f"a worker of the cluster at {self.address} answered with no message",
-                hint="install there what this process has, in the same versions",
-            )
+            raise self._unusable_worker("answered with no message")
         return content
 
     def forget(self, tasks: Iterable[Any]) -> None:
         """End tasks whose answers nobody needs."""
-        self.client.cancel([*tasks], force=True)
+        self._client.cancel([*tasks], force=True)

@@ -11,7 +11,7 @@ import importlib
 import itertools
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import (
     BrokenExecutor,
     CancelledError,
@@ -236,58 +236,58 @@ class Pool:
         self._to_send = pool_workers(self._executor)
 
 
-class ConnectedClient:
-    """A connected client of Dask, which stays the caller's, with errors that name the scheduler.
+class DaskClient:
+    """The workers of a connected client, which stays the caller's; errors name their cluster."""
 
-    ``work`` is what runs on the cluster: a search or a command.
-    """
+    lost_work = "the search"
+    """What has to be started again after the scheduler was lost."""
 
-    def __init__(self, client: Client, work: str) -> None:
-        self.client: Any = client  # Dask types half of its methods.
-        self.distributed = importlib.import_module("distributed")
+    def __init__(self, client: Client) -> None:
+        self._client: Any = client  # Dask types half of its methods.
         scheduler = client.scheduler
-        self.address = "an unknown address" if scheduler is None else str(scheduler.address)
-        self._work = work
+        self._address = "an unknown address" if scheduler is None else str(scheduler.address)
+        self._distributed = importlib.import_module("distributed")
 
-    def threads(self) -> dict[str, int]:
-        """Return the number of threads of each worker; there may be none."""
-        return {str(worker): int(count) for worker, count in self.client.nthreads().items()}
-
-    def wait_for_a_worker(self) -> None:
-        """Return once there is a worker."""
-        try:
-            self.client.wait_for_workers(1, timeout=PATIENCE_S)
-        except TimeoutError as error:
-            raise UnusableInput(
-                f"the cluster at {self.address} has no worker",
-                hint=f"start some: dask worker {self.address}",
-            ) from error
-
-    def cannot_run(self, error: Exception) -> UnusableInput:
-        """Return the error for what Dask says of a task that a worker could not even unpack."""
-        return UnusableInput(
-            f"a worker of the cluster at {self.address} cannot run Equipoise: {error}",
-            hint="install there what this process has, in the same versions",
-        )
-
-    def scheduler_lost(self) -> UnusableInput:
-        """Return the error of a connection that ended."""
-        return UnusableInput(
-            f"the connection to the scheduler at {self.address} was lost",
-            hint=f"start it again, and then the {self._work}: the same seed gives the same answer",
-        )
+    def threads(self) -> Mapping[str, int]:
+        """Return the number of threads of each worker, once there is any."""
+        with self._reaching_the_scheduler():
+            threads = self._client.nthreads()
+            if not threads:
+                self._wait_for_a_worker()
+                threads = self._client.nthreads()
+        return {str(worker): int(count) for worker, count in threads.items()}
 
     @contextmanager
-    def reaching_the_scheduler(self) -> Iterator[None]:
-        """Report that the scheduler does not answer as the user's error."""
+    def _reaching_the_scheduler(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise self.scheduler_lost() from error
+            raise self._scheduler_lost() from error
+
+    def _scheduler_lost(self) -> UnusableInput:
+        return UnusableInput(
+            f"the connection to the scheduler at {self._address} was lost",
+            hint=f"start it again, and then {self.lost_work}: the same seed gives the same answer",
+        )
+
+    def _wait_for_a_worker(self) -> None:
+        try:
+            self._client.wait_for_workers(1, timeout=PATIENCE_S)
+        except TimeoutError as error:
+            raise UnusableInput(
+                f"the cluster at {self._address} has no worker",
+                hint=f"start some: dask worker {self._address}",
+            ) from error
+
+    def _unusable_worker(self, what: str) -> UnusableInput:
+        return UnusableInput(
+            f"a worker of the cluster at {self._address} {what}",
+            hint="install there what this process has, in the same versions",
+        )
 
 
-class Cluster(ConnectedClient):
-    """Evaluation by the workers of a connected client, which stays the caller's.
+class Cluster(DaskClient):
+    """Evaluation by the workers of a connected client.
 
     The evaluator is scattered to all workers once; a worker that joins later gets it from another.
     The scheduler does a lost worker's batches again by itself; batches that it gives up are
@@ -299,20 +299,18 @@ class Cluster(ConnectedClient):
             raise UnusableInput(
                 "executor is an asynchronous Client", hint="give one made without asynchronous=True"
             )
-        super().__init__(client, "search")
+        super().__init__(client)
         self._payload = payload
         self._scattered = self._scatter()
 
     def batch_size(self, candidates: int) -> int:
         """Return a share for each thread of all workers."""
-        with self.reaching_the_scheduler():
-            threads = self.threads()
-        return batch_share(candidates, max(1, sum(threads.values())))
+        return batch_share(candidates, max(1, sum(self.threads().values())))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """Return the values of each batch; another worker does those of a lost one again."""
         done: dict[int, Floats | Failed] = {}
-        with self.reaching_the_scheduler():
+        with self._reaching_the_scheduler():
             for losses in itertools.count(1):
                 lost = self._round(batches, done)
                 if lost is None:
@@ -329,7 +327,7 @@ class Cluster(ConnectedClient):
     ) -> Exception | None:
         """Add to ``done``; return the error that left some batches out of it."""
         futures = {
-            place: self.client.submit(evaluate_payload, self._scattered, batch, pure=False)
+            place: self._client.submit(evaluate_payload, self._scattered, batch, pure=False)
             for place, batch in enumerate(batches)
             if place not in done
         }
@@ -338,12 +336,12 @@ class Cluster(ConnectedClient):
             for place, future in futures.items():
                 try:
                     done[place] = self._result(future)
-                except (self.distributed.KilledWorker, CancelledError) as error:
+                except (self._distributed.KilledWorker, CancelledError) as error:
                     lost = error
         finally:
             unfinished = [future for place, future in futures.items() if place not in done]
             if unfinished:
-                self.client.cancel(unfinished, force=True)
+                self._client.cancel(unfinished, force=True)
         return lost
 
     def _result(self, future: Any) -> Any:
@@ -352,24 +350,26 @@ class Cluster(ConnectedClient):
                 return future.result(timeout=PATIENCE_S)
             except TimeoutError:
                 # A worker's own exceptions come as a `Failed`: this is the wait that ended.
-                self.wait_for_a_worker()
+                self._wait_for_a_worker()
             except (ImportError, RuntimeError) as error:
-                return Failed(self.cannot_run(error))
+                # What Dask says of a task that the worker could not even unpack.
+                return Failed(self._unusable_worker(f"cannot run Equipoise: {error}"))
 
     def _recover(self, losses: int, lost: Exception) -> None:
-        if self.client.status != "running":
-            raise self.scheduler_lost() from lost
+        if self._client.status != "running":
+            raise self._scheduler_lost() from lost
         if losses == MOST_LOSSES:
             raise UnusableInput(
-                f"the cluster at {self.address} gave up the same candidates {losses} times: {lost}",
+                f"the cluster at {self._address} gave up the same candidates {losses} times: "
+                f"{lost}",
                 hint="look into the workers' logs; give them more memory if it ran out",
             ) from lost
         self._scattered = self._scatter()
 
     def _scatter(self) -> Any:
-        with self.reaching_the_scheduler():
-            self.wait_for_a_worker()
-            return self.client.scatter(self._payload, broadcast=True, hash=False)
+        with self._reaching_the_scheduler():
+            self._wait_for_a_worker()
+            return self._client.scatter(self._payload, broadcast=True, hash=False)
 
 
 def pool_workers(executor: Any) -> int:

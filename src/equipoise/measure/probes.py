@@ -32,7 +32,6 @@ class _Listed(msgspec.Struct, frozen=True, rename={"group": "class"}):
     rows: tuple[_Row, ...]
     group: str
     placements: tuple[str, ...] = ("none",)
-    needs: str = ""
 
 
 def probe_program() -> Path:
@@ -92,7 +91,6 @@ def _rows_of(line: bytes) -> Iterator[ProbeRow]:
             metric=listed.metric,
             options=row.options,
             placement=_option(row.options, "--placement") or listed.placements[0],
-            needs=listed.needs,
         )
 
 

@@ -31,5 +31,3 @@ class ProbeRow(Struct, frozen=True):
     options: tuple[str, ...] = ()
     placement: str = "none"
     """Placement of its sides: ``none``, ``same_cpu`` or ``across_cpus``."""
-    needs: str = ""
-    """Requirement in words; empty if every Linux fulfils it."""

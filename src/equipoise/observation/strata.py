@@ -39,6 +39,7 @@ from equipoise.model.observation_result import (
     Strata,
     StratumResult,
 )
+from equipoise.model.quantities import listed
 from equipoise.observation.analysis import describe_matching, describe_question
 from equipoise.observation.clusters import MIN_CLUSTERS
 from equipoise.observation.effects import (
@@ -589,5 +590,4 @@ def _reasons(outcomes: Sequence[StratumOutcome]) -> str:
     reasons = [
         f"{outcome.name} ({outcome.reason})" for outcome in outcomes if outcome.reason is not None
     ]
-    more = f" and {len(reasons) - _NAMED} more" if len(reasons) > _NAMED else ""
-    return ", ".join(reasons[:_NAMED]) + more
+    return listed(reasons, _NAMED)
