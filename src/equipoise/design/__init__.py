@@ -8,5 +8,5 @@ site         the host as a study needs it, and what it lacks
 grid         a study becomes conditions and contrasts
 chance       sources of chance in one command, held one at a time
 probe_rows   the rows of `equipoise os` become conditions
-libraries    allocators and BLAS libraries that can replace others
+libraries    allocators and BLAS libraries that can replace others, as levels of factors
 """
