@@ -34,7 +34,6 @@ from equipoise.report.builders import (
     origin,
     reference,
     runs,
-    series,
     shape,
     why,
 )
@@ -198,7 +197,7 @@ def _history(report: CampaignReport, result: HistoryResult) -> Document:
         answer,
         replace(curve, forms=WITH_PICTURES),
         *history.parts(document, result),
-        *series.series_parts(result.series),
+        *history.series_parts(result.series),
         *_how_it_ran(report),
     )
     # Its other campaigns stand among the parts.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from equipoise.model.quantities import Interval, listed
+from equipoise.model.quantities import listed
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, InterventionOutcome, TimePart
 from equipoise.report.document import (
@@ -21,7 +21,7 @@ from equipoise.report.document import (
     Table,
     headed,
 )
-from equipoise.report.units import capitalized, duration
+from equipoise.report.units import capitalized, duration, range_text
 from equipoise.stats.intervention import NARROW, describe_fraction
 from equipoise.stats.spread import KIND, describe_spread
 
@@ -196,7 +196,7 @@ def _part_cells(part: TimePart) -> tuple[str, ...]:
         _seconds(part.baseline_s),
         _seconds(part.candidate_s),
         _seconds(part.extra_s),
-        _interval(part.extra_s_ci),
+        range_text(part.extra_s_ci, duration),
         _percent(part.share_of_gap),
     )
 
@@ -208,11 +208,6 @@ def _cause_row(cause: Explanation) -> Mapping[str, str]:
         "status": cause.status,
         "what it comes from:words": cause.summary,
     }
-
-
-def _interval(interval: Interval) -> str:
-    low, high = interval
-    return UNKNOWN if low is None or high is None else f"{_seconds(low)} to {_seconds(high)}"
 
 
 def _seconds(value: float | None) -> str:
