@@ -81,7 +81,8 @@ def measure_fleet(
         machine built it: every host builds them itself.
     """
     options = replace(
-        _options(access, arguments, output, again),
+        _options(access, arguments, output),
+        again=again,
         builds=portable_builds(build_lines or {}, plan.measure.working_folder),
         build_folders=tuple((build_folders or {}).values()),
     )
@@ -101,16 +102,15 @@ def resume_fleet(
     assert terms is not None, "only a coordinator's run has a cluster"
     access = fleet_access({**arguments, "cluster": arguments["cluster"] or terms.cluster})
     assert access is not None
-    options = _options(access, arguments, output, terms.again)
+    options = _options(access, arguments, output)
     return _follow(lambda *cluster: fleet.resume(record, limits, options, *cluster), access, output)
 
 
 def _options(
-    access: ClusterAccess, arguments: Mapping[str, Any], output: OutputOptions, again: str | None
+    access: ClusterAccess, arguments: Mapping[str, Any], output: OutputOptions
 ) -> FleetOptions:
     return FleetOptions(
         cluster=access.address.text,
-        again=again,
         campaign_for_each_worker=isinstance(access.address, LocalWorkers),
         ship=bool(arguments.get("ship")),
         allow_concurrent=output.allow_concurrent,

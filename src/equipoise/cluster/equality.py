@@ -256,7 +256,7 @@ def _paths_of(plan: Plan) -> Iterator[tuple[str, bool]]:
                 read.add(key)
                 yield from _files_of_command(words, variables, where)
         for program, *arguments in others:
-            yield from ((path, True) for path, _ in _existing(program, place))
+            yield from _existing(program, place, is_program=True)
             for word in arguments:
                 yield from _named_by(word, place)
         settings = [condition.environment]
@@ -311,8 +311,7 @@ def _files_of_command(
     for path, _ in _existing(program, folder):
         yield path, True
         mapped = mapped_libraries((path, *words[1:]), environment, folder)
-        for interpreter, _ in _existing(mapped.program or "", folder):
-            yield interpreter, True
+        yield from _existing(mapped.program or "", folder, is_program=True)
         # A library of the system is a property of the host; one of the project is a part of it.
         for library in (mapped.libraries or {}).values():
             if Path(library).is_relative_to(os.path.realpath(folder)) and folder != "/":
@@ -329,8 +328,8 @@ def _named_by(word: str, folder: str) -> Iterator[tuple[str, bool]]:
         yield from _existing(value, folder)
 
 
-def _existing(path: str, folder: str) -> Iterator[tuple[str, bool]]:
-    """Yield the absolute path of a file, as data; nothing if there is no such file."""
+def _existing(path: str, folder: str, *, is_program: bool = False) -> Iterator[tuple[str, bool]]:
+    """Yield the absolute path of a file, and whether it is a program; nothing without a file."""
     whole = os.path.normpath(os.path.join(folder, path))
     try:
         is_file = os.path.isfile(whole)
@@ -338,4 +337,4 @@ def _existing(path: str, folder: str) -> Iterator[tuple[str, bool]]:
         # A zero byte.
         return
     if path and is_file and not whole.startswith(_OF_THE_KERNEL):
-        yield whole, False
+        yield whole, is_program

@@ -108,7 +108,7 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         str(default_ledger().absolute()) if earlier is None else earlier.ledger,
         os.getcwd() if earlier is None else earlier.folder,
     )
-    check_plan(_plan_of(stored, folder), order)
+    check_plan(local_plan(order.plan, _places(stored, folder)), order)
     if order.shipped:
         fill_working_folder(order.shipped, folder.working_folder)
     folder.store(stored)
@@ -165,25 +165,18 @@ def _environment_of_parent() -> Mapping[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _plan_of(
-    stored: StoredOrder, folder: CampaignFolder, builds: Mapping[str, str] | None = None
-) -> Plan:
-    """Return the plan of an order, with the folder of each level that was built here."""
-    home = _home_of(stored, folder)
-    return local_plan(stored.order.plan, Places(home, tuple((builds or {}).values())))
+def _places(stored: StoredOrder, folder: CampaignFolder) -> Places:
+    return Places(str(folder.working_folder) if stored.order.shipped else stored.folder)
 
 
-def _home_of(stored: StoredOrder, folder: CampaignFolder) -> str:
-    return str(folder.working_folder) if stored.order.shipped else stored.folder
-
-
-def _build(stored: StoredOrder, folder: CampaignFolder) -> dict[str, str]:
-    """Build the levels of a study; return the folder of each."""
-    home = _home_of(stored, folder)
-    lines = {build.level: Places(home).local(build.line) for build in stored.order.builds}
+def _built(stored: StoredOrder, folder: CampaignFolder) -> Places:
+    """Build the levels of a study; return the places with the folder of each."""
+    places = _places(stored, folder)
+    lines = {build.level: places.local(build.line) for build in stored.order.builds}
     # What a killed process left is not complete.
     shutil.rmtree(folder.builds, ignore_errors=True)
-    return build_levels(lines, folder.builds, own_environment(), home)
+    builds = build_levels(lines, folder.builds, own_environment(), places.folder)
+    return replace(places, builds=tuple(builds.values()))
 
 
 def check_plan(plan: Plan, order: Order) -> None:
@@ -299,7 +292,7 @@ def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -
         reporter.report(state="running", began=time.monotonic(), hint=None)
         run_id = ledger.id_of(order.identity)
         if run_id is None:
-            plan = _plan_of(stored, folder, _build(stored, folder))
+            plan = local_plan(order.plan, _built(stored, folder))
             identity = bytes.fromhex(order.identity)
             run_id = conduct.start(plan, ledger, reporter, identity=identity)
         else:

@@ -97,7 +97,6 @@ class Bounds(LogInterval, frozen=True):
 class HostAnswer(Struct, frozen=True):
     """One asked host by itself, and whether it is otherwise than the others."""
 
-    name: str
     blocks: int
     typical: float | None
     """Huber centre of its block differences; ``None`` without one, ±inf if half are infinite."""
@@ -281,7 +280,6 @@ class _Fleet:
         elif bounds.high < others.low:
             otherwise = "faster"
         return HostAnswer(
-            name=host.name,
             blocks=len(host.blocks),
             typical=self.centres[place],
             bounds=bounds,
