@@ -37,6 +37,7 @@ from equipoise.stats.levels import variance_by_level
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
+    LARGEST_LEVEL,
     check_alpha,
     e_value_of,
     earliest_block,
@@ -499,7 +500,7 @@ class _Fleet:
         return HostVariance(levels.components)
 
     def doubled(self, level: float) -> float:
-        return self.rules.equivalence_levels * level
+        return min(self.rules.equivalence_levels * level, LARGEST_LEVEL)
 
 
 def _differences_of(blocks: PairedBlocks) -> FloatArray:
