@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ from equipoise.design.limits import (
     WHAT_VARIES_BLOCKS,
     CampaignLimits,
     check_number,
+    limits_of,
     metric_names,
 )
 from equipoise.measure.counters import counters_among
@@ -36,6 +38,7 @@ from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
+from equipoise.model import primitives
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     COMPARE_STUDY,
@@ -47,7 +50,6 @@ from equipoise.model.plan import (
     Plan,
     Stopping,
 )
-from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import CampaignWarning
 from equipoise.stats.verdict import decisive_block
 
@@ -216,25 +218,13 @@ def study_plan(
         that is not possible.
     """
     measure = study.measure
-    given = limits
+    given, own = limits, limits_of(asdict(measure))
     default = Stopping(leave_out_decided=True)
-    min_seconds = measure.min_seconds
-    if given.budget is not None and min_seconds is not None:
+    if given.budget is not None and own.min_seconds is not None:
         # It only delays a verdict: the budget ends the campaign, and the result says it was short.
-        default, min_seconds = replace(default, min_seconds=min_seconds), None
-    limits = limits.filled_from(
-        CampaignLimits(
-            blocks=measure.blocks,
-            min_blocks=measure.min_blocks,
-            min_seconds=min_seconds,
-            budget=measure.budget_s,
-            precision=measure.precision,
-            alpha=measure.alpha,
-            min_effect=measure.min_effect,
-            timeout=measure.timeout_s,
-            warmup=measure.warmup,
-        )
-    )
+        default = replace(default, min_seconds=own.min_seconds)
+        own = replace(own, min_seconds=None)
+    limits = given.filled_from(own)
     stopping = limits.stopping(default)
     if not grid.contrasts:
         stopping = replace(stopping, blocks=stopping.blocks or STUDY_BLOCKS)
@@ -335,21 +325,20 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     UnusableInput
         A name is unknown, the limits contradict each other, or the probes are missing.
     """
-    from equipoise.design import probe_rows
     from equipoise.measure import probes
 
     program = probes.probe_program()
-    rows = probe_rows.chosen_rows(probes.probe_rows(program), names)
-    form = probe_rows.QUICK if quick else probe_rows.FULL
+    rows = probes.chosen_rows(probes.probe_rows(program), names)
+    form = primitives.QUICK if quick else primitives.FULL
     blocks = limits.blocks or form.blocks
-    default = Stopping(blocks, min(probe_rows.LEAST_BLOCKS, blocks), True, form.budget_s)
-    alpha, min_effect = probe_rows.ALPHA, probe_rows.MIN_EFFECT
+    default = Stopping(blocks, min(primitives.LEAST_BLOCKS, blocks), True, form.budget_s)
+    alpha, min_effect = primitives.ALPHA, primitives.MIN_EFFECT
     limits = limits.filled_from(
-        CampaignLimits(alpha=alpha, min_effect=min_effect, timeout=probe_rows.TIMEOUT_S)
+        CampaignLimits(alpha=alpha, min_effect=min_effect, timeout=primitives.TIMEOUT_S)
     )
     return Plan(
-        study=OS_STUDY,
-        conditions=probe_rows.conditions_of_rows(rows, program, form),
+        study=primitives.OS_STUDY,
+        conditions=probes.conditions_of_rows(rows, program, form),
         # A row that cannot be measured here is shown as such, and must not end the others.
         measure=replace(_measure(limits), ignore_failure=True),
         stopping=limits.stopping(default),

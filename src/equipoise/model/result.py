@@ -559,6 +559,16 @@ class TrialRow(Struct, frozen=True):
         """User and system time together, in seconds."""
         return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
 
+    @property
+    def timed_out(self) -> bool:
+        """Whether the trial was ended for its time."""
+        return self.failure is not None and self.failure.startswith("timed out")
+
+    def value_of(self, metric: str) -> float | None:
+        """Return the value of a metric: the workload's own, else one of the fields above."""
+        value = self.metrics.get(metric, getattr(self, metric, None))
+        return float(value) if isinstance(value, int | float) else None
+
 
 class RankedPair(Struct, frozen=True):
     """Two candidates against each other on the primary metric; ratios of a cost."""

@@ -32,18 +32,19 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval, counted
 from equipoise.model.result import Component, Verdict
-from equipoise.stats.arrays import FloatArray, OrderArray
+from equipoise.stats.arrays import FloatArray
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
+    LARGEST_LEVEL,
     check_alpha,
-    difference,
     e_value_of,
     earliest_block,
     finite_ratio,
     margin_of,
     running_interval,
+    verdict_by,
 )
 
 End = Literal["measuring", "finished", "left"]
@@ -73,15 +74,11 @@ class FleetHost(Struct, frozen=True):
     if that was decided without a look at any other host: by its own rules, or by a fault."""
 
 
-class Bounds(Struct, frozen=True):
+class LogInterval(Struct, frozen=True):
     """An interval in log units; infinite on a side without a bound."""
 
     low: float
     high: float
-    level: float
-    """1 minus the coverage."""
-    unknown_because: str | None = None
-    """Why a side has no bound."""
 
     @property
     def ratio_ci(self) -> Interval:
@@ -89,10 +86,18 @@ class Bounds(Struct, frozen=True):
         return (finite_ratio(self.low), finite_ratio(self.high))
 
 
+class Bounds(LogInterval, frozen=True):
+    """A confidence sequence."""
+
+    level: float
+    """1 minus the coverage."""
+    unknown_because: str | None = None
+    """Why a side has no bound."""
+
+
 class HostAnswer(Struct, frozen=True):
     """One asked host by itself, and whether it is otherwise than the others."""
 
-    name: str
     blocks: int
     typical: float | None
     """Huber centre of its block differences; ``None`` without one, ±inf if half are infinite."""
@@ -141,20 +146,12 @@ class FleetMean(Struct, frozen=True):
         return None if self.typical is None else finite_ratio(self.typical)
 
 
-class Prediction(Struct, frozen=True):
+class Prediction(LogInterval, frozen=True):
     """An interval for what was not measured, with its honest chance."""
 
-    low: float
-    high: float
-    """Log units; infinite where unknown."""
     chance: float | None
     """Chance with which the interval holds it, at least; ``None`` where none can be given."""
     unknown_because: str | None = None
-
-    @property
-    def ratio_ci(self) -> Interval:
-        """Interval as ratios; ``None`` for a bound that is not finite."""
-        return (finite_ratio(self.low), finite_ratio(self.high))
 
 
 class HostVariance(Struct, frozen=True):
@@ -284,7 +281,6 @@ class _Fleet:
         elif bounds.high < others.low:
             otherwise = "faster"
         return HostAnswer(
-            name=host.name,
             blocks=len(host.blocks),
             typical=self.centres[place],
             bounds=bounds,
@@ -335,17 +331,16 @@ class _Fleet:
         if typical is not None:
             typical = min(max(typical, bounds.low), bounds.high)
         ln_mean_ratio = float(self.parts_of(places) @ self.ln_mean_ratios(places))
-        is_equivalent = self.is_within_margin(places, equivalence)
-        # NaN, nothing known of the means, is a veto too.
-        is_vetoed = self.rules.means_veto_equivalence and not abs(ln_mean_ratio) <= self.margin
-        verdict: Verdict = "equivalent"
-        if is_vetoed or not is_equivalent:
-            verdict = difference(
-                (bounds.low, bounds.high),
-                typical,
-                self.margin,
-                lambda side: self.means_contradict(places, side),
-            )
+        verdict, means_veto = verdict_by(
+            (bounds.low, bounds.high),
+            (equivalence.low, equivalence.high),
+            typical,
+            self.margin,
+            blocks=min(len(self.hosts[place].blocks) for place in places),
+            ln_mean_ratio=ln_mean_ratio,
+            means_contradict=lambda side: self.means_contradict(places, side),
+            rules=self.rules,
+        )
         return FleetMean(
             places=places,
             typical=typical,
@@ -354,7 +349,7 @@ class _Fleet:
             by_rounds=by_rounds,
             equivalence=equivalence,
             verdict=verdict,
-            means_veto=is_equivalent and verdict == "undecided",
+            means_veto=means_veto,
             ln_mean_ratio=ln_mean_ratio,
         )
 
@@ -394,13 +389,7 @@ class _Fleet:
             return None
         return float(self.parts_of(places) @ np.array(centres))
 
-    # -- the verdict, by the rules of one campaign
-
-    def is_within_margin(self, places: Sequence[int], equivalence: Bounds) -> bool:
-        """Return whether enough blocks show that the mean is within the margin."""
-        fewest = min(len(self.hosts[place].blocks) for place in places)
-        is_within = -self.margin <= equivalence.low and equivalence.high <= self.margin
-        return self.margin > 0 and fewest >= self.rules.equivalence_blocks and is_within
+    # -- the means, which have a say in the verdict
 
     def ln_mean_ratios(self, places: Sequence[int]) -> FloatArray:
         blocks = [self.hosts[place].blocks for place in places]
@@ -511,7 +500,7 @@ class _Fleet:
         return HostVariance(levels.components)
 
     def doubled(self, level: float) -> float:
-        return self.rules.equivalence_levels * level
+        return min(self.rules.equivalence_levels * level, LARGEST_LEVEL)
 
 
 def _differences_of(blocks: PairedBlocks) -> FloatArray:
@@ -617,7 +606,6 @@ class Rounds:
         self.rosters = rosters_of(hosts)
         """Rosters that have a round."""
         self._hosts, self._engine = hosts, engine
-        self._stretches: dict[Roster, _Stretch] = {}
 
     def mean_sequence(self, roster: Roster, *, without: int | None = None) -> BettingSequence:
         """Return the bets on the mean over a roster, one block for each round.
@@ -625,40 +613,30 @@ class Rounds:
         One asked host may be left out, by its place; at least one other is in the roster. Weights
         are scaled to add up to 1.
         """
-        stretch = self._stretch(roster)
-        used = np.array(roster.places) != (-1 if without is None else without)
-        weights = np.array([self._hosts[place].weight for place in roster.places])[used]
+        used = [
+            (place, slice(start, start + roster.rounds))
+            for place, start in zip(roster.places, roster.starts, strict=True)
+            if place != without
+        ]
+        weights = np.array([self._hosts[place].weight for place, _ in used])
         weights /= weights.sum()
         # All coins of a round change their sides together; that of one host stands for them.
-        orders = stretch.orders[used][int(np.argmax(weights))]
+        heaviest, rounds = used[int(np.argmax(weights))]
+        orders = self._hosts[heaviest].blocks.orders[rounds]
+        # Shape (hosts, rounds) each.
+        differences, tolerances = (
+            np.array([of_hosts[place][part] for place, part in used]) for of_hosts in self._columns
+        )
         with np.errstate(invalid="ignore"):
-            means = (weights[:, None] * stretch.differences[used]).sum(axis=0)
-        return BettingSequence(means, orders, weights @ stretch.tolerances[used], self._engine)
-
-    def _stretch(self, roster: Roster) -> _Stretch:
-        if roster not in self._stretches:
-            parts = [slice(start, start + roster.rounds) for start in roster.starts]
-            corrected = [self._without_slots[place] for place in roster.places]
-            blocks = [self._hosts[place].blocks for place in roster.places]
-            self._stretches[roster] = _Stretch(
-                np.array([one[part] for one, part in zip(corrected, parts, strict=True)]),
-                np.array([one.orders[part] for one, part in zip(blocks, parts, strict=True)]),
-                np.array([one.tolerances[part] for one, part in zip(blocks, parts, strict=True)]),
-            )
-        return self._stretches[roster]
+            means = (weights[:, None] * differences).sum(axis=0)
+        return BettingSequence(means, orders, weights @ tolerances, self._engine)
 
     @cached_property
-    def _without_slots(self) -> list[FloatArray]:
-        return [_without_slot(host.blocks, self._engine) for host in self._hosts]
-
-
-class _Stretch(Struct, frozen=True):
-    """Blocks in the rounds of one roster, each of shape (hosts, rounds)."""
-
-    differences: FloatArray
-    """Without the slot effect."""
-    orders: OrderArray
-    tolerances: FloatArray
+    def _columns(self) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Block differences without the slot effect, and tolerances, of each host."""
+        blocks = [host.blocks for host in self._hosts]
+        corrected = [_without_slot(one, self._engine) for one in blocks]
+        return corrected, [one.tolerances for one in blocks]
 
 
 def _without_slot(blocks: PairedBlocks, engine: int) -> FloatArray:

@@ -95,22 +95,15 @@ class Ranking(Struct, frozen=True):
         """
         reversals: list[Reversal] = []
         for first, second in itertools.combinations(self.levels, 2):
-            ratios = [
-                (task, ratio)
-                for task in self.measured.levels(self.tasks)
-                if (ratio := self._ratio(first, second, task)) is not None
-            ]
+            ratios = self.measured.ratios(self.metric, self.factor, first, second, by=self.tasks)
             if not ratios:
                 continue
             (faster_on, faster), (slower_on, slower) = (
-                choose(ratios, key=lambda one: one[1].ratio) for choose in (min, max)
+                choose(ratios.items(), key=lambda one: one[1].ratio) for choose in (min, max)
             )
             if faster.ratio < 1.0 < slower.ratio:
                 reversals.append(Reversal(first, second, faster_on, faster, slower_on, slower))
         return sorted(reversals, key=lambda reversal: (not reversal.is_certain, -reversal.size))
-
-    def _ratio(self, first: str, second: str, task: str) -> Ratio | None:
-        return self.measured.ratio(self.metric, self.factor, first, second, **{self.tasks: task})
 
     def table(self) -> FindingTable:
         """Return a row for each level, a column for each task: rank, median, ratio to the best."""
@@ -184,8 +177,7 @@ def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
     """Draw the ratio to the best on each task, a line for each level."""
     import altair as alt
 
-    from equipoise.figures.building import frame
-    from equipoise.studies.chart_parts import lines, log_y
+    from equipoise.figures.building import frame, lines, log_y
 
     rows = [{"task": rank.task, "condition": rank.level, "value": rank.over_best} for rank in ranks]
     largest = max(rank.over_best for rank in ranks)
@@ -195,7 +187,7 @@ def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
         lines(
             rows,
             alt.X("task:N", title=ranking.tasks, sort=order, axis=alt.Axis(labelAngle=0)),
-            log_y("value:Q", "times the best (logarithmic scale)", 1.0, 2.0 * largest),
+            log_y("times the best (logarithmic scale)", 1.0, 2.0 * largest),
             list(dict.fromkeys(rank.level for rank in ranks)),
             tooltip=["task:N", "condition:N", "value:Q"],
             point_size=60,

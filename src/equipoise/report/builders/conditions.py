@@ -43,6 +43,7 @@ from equipoise.report.units import (
     interval_text,
     metric_formatter,
     metric_value,
+    range_text,
     spread_text,
     with_coverage,
 )
@@ -299,10 +300,10 @@ class _ShownMetrics(Struct, frozen=True):
         cost, memory = condition.metrics.get(self.primary), self.memory_cells(condition)
         if cost is None:
             return (UNKNOWN, UNKNOWN, UNKNOWN, *memory)
-        low, high = cost.median_ci
+        show = metric_formatter(self.primary)
         return (
-            Styled(metric_value(cost.median, self.primary), "strong"),
-            UNKNOWN if low is None or high is None else _range(low, high, self.primary),
+            Styled(show(cost.median), "strong"),
+            range_text(cost.median_ci, show),
             spread_text(cost),
             *memory,
         )
@@ -362,13 +363,12 @@ def _description(condition: ConditionResult, metric: str) -> tuple[str, ...]:
     distribution = [condition.unknown.get(metric, UNKNOWN), *[UNKNOWN] * 3]
     drift = None
     if summary is not None:
-        low, high = summary.median_ci
-        drift = summary.drift
+        drift, show = summary.drift, metric_formatter(metric)
         distribution = [
-            metric_value(summary.median, metric),
-            "too few trials" if low is None or high is None else _range(low, high, metric),
-            _range(summary.p05, summary.p95, metric),
-            metric_value(summary.min, metric),
+            show(summary.median),
+            range_text(summary.median_ci, show, "too few trials"),
+            range_text((summary.p05, summary.p95), show),
+            show(summary.min),
         ]
     failures = f", {condition.failures} failed" if condition.failures else ""
     return (
@@ -376,10 +376,6 @@ def _description(condition: ConditionResult, metric: str) -> tuple[str, ...]:
         change_text(None if drift is None else drift.ratio, UNKNOWN),
         f"{condition.trials}{failures}",
     )
-
-
-def _range(low: float, high: float, metric: str) -> str:
-    return f"{metric_value(low, metric)} to {metric_value(high, metric)}"
 
 
 def _groups(
@@ -476,9 +472,8 @@ def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[s
     interval, spread, count = UNKNOWN, UNKNOWN, UNKNOWN
     because = Styled(condition.unknown.get(metric, ""), "caution")
     if summary is not None:
-        low, high = summary.median_ci
         median, spread = Styled(show(summary.median), "strong"), spread_text(summary)
-        interval = UNKNOWN if low is None or high is None else f"{show(low)} to {show(high)}"
+        interval = range_text(summary.median_ci, show)
         count = str(sum(metric in process.metrics for process in processes))
         reasons = [condition.spread_because.get(metric, "")]
         failed = [process for process in processes if process.failure is not None]

@@ -10,13 +10,13 @@ from itertools import accumulate
 
 from equipoise.why.differences.changes import (
     AllocationsChange,
-    Function,
     SizeClassChange,
     changes,
     counted,
 )
 from equipoise.why.differences.stacks import Place, places_of, weights
 from equipoise.why.evidence.allocations import Allocations, SizeClass
+from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs, Side
 
 MOST = 0.9
@@ -87,10 +87,8 @@ def _bounds(size: SizeClass) -> Bounds:
 
 def _usual_lifetime_s(run: Allocations, size: SizeClass) -> float:
     """Return the bound below which most blocks of one run ended; infinite if they did not."""
-    for bound_s, freed in zip(run.lifetime_bounds_s, accumulate(size.lifetimes), strict=True):
-        if freed >= MOST * size.allocations > 0:
-            return bound_s
-    return math.inf
+    ended = zip(run.lifetime_bounds_s, accumulate(size.lifetimes), strict=True)
+    return next((bound for bound, freed in ended if freed >= MOST * size.allocations > 0), math.inf)
 
 
 def _requester(place: Place) -> Iterator[Function]:

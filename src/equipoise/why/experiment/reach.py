@@ -21,12 +21,10 @@ from equipoise.model.record import Accounting, Observation, Trial
 from equipoise.model.why import ExpectedChange, Explanation, PlannedIntervention
 from equipoise.why.causes.remaining import is_named
 from equipoise.why.differences.allocations import is_inside_allocator
-from equipoise.why.differences.changes import Function
 from equipoise.why.differences.stacks import places_of
 from equipoise.why.evidence.collect import EvidenceRun
+from equipoise.why.evidence.observer import Function, Sampled, SystemCalls
 from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
-from equipoise.why.evidence.stacks import Sampled
-from equipoise.why.evidence.system_calls import SystemCalls
 from equipoise.why.interventions.intervention import Changes
 
 REACHED = 0.5
@@ -145,24 +143,19 @@ def unchanged_account(
 
     ``None`` if it fell, if the slower condition has no more of it, or if it is unknown.
     """
-    without = (attempt.candidate_without, attempt.baseline_without)
-    changed = (attempt.candidate_with, attempt.baseline_with)
+    places = (attempt.candidate_without, attempt.baseline_without, attempt.candidate_with)
     if slower == "baseline":
-        without, changed = without[::-1], changed[::-1]
+        places = (attempt.baseline_without, attempt.candidate_without, attempt.baseline_with)
     account, event = ACCOUNTS[name]
-    values: dict[int, list[float]] = {place: [] for place in (*without, *changed)}
-    for block in blocks:
-        if not any(trial.condition == changed[0] for trial in block):
-            continue
-        for trial in block:
-            value = account(trial.accounting)
-            if value is not None and trial.condition in values:
-                values[trial.condition].append(value)
-    if not (values[without[0]] and values[without[1]] and values[changed[0]]):
+    tried = [block for block in blocks if any(trial.condition == places[2] for trial in block)]
+    accounts = [(trial.condition, account(trial.accounting)) for block in tried for trial in block]
+    values = [
+        [value for condition, value in accounts if condition == place and value is not None]
+        for place in places
+    ]
+    if not all(values):
         return None
-    before, faster, after = (
-        median(values[place]) for place in (without[0], without[1], changed[0])
-    )
+    before, faster, after = map(median, values)
     return None if _has_fallen(before, faster, after) else _often(event, before, after)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.model.quantities import joined
-from equipoise.model.result import Findings, FindingTable, ResultDocument
+from equipoise.model.result import Findings, FindingTable
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.study_data import (
     UNKNOWN,
@@ -78,9 +78,8 @@ RATIO_NOTES = (
 )
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return the table, and which of the article's claims hold here."""
-    measured = StudyData(document)
     tables = (
         FindingTable(
             "Sekhon (2006), Table 1: time of a search",
@@ -121,15 +120,7 @@ def _answer(measured: StudyData) -> str:
 
 def _by_rows(measured: StudyData, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
     """Return one allocator over another by the number of rows, where both were run."""
-    return {
-        rows: ratio
-        for rows in measured.levels("rows")
-        if (
-            ratio := measured.ratio(
-                SEARCH, "allocator", above, below, algorithm=algorithm, rows=rows
-            )
-        )
-    }
+    return measured.ratios(SEARCH, "allocator", above, below, by="rows", algorithm=algorithm)
 
 
 def _listed(ratios: Mapping[str, Ratio]) -> str:
@@ -214,11 +205,7 @@ def _vanishes(measured: StudyData) -> Iterator[str]:
 
 
 def _speed_up(measured: StudyData) -> Iterator[str]:
-    ratios = {
-        rows: ratio
-        for rows in measured.levels("rows")
-        if (ratio := measured.ratio(SEARCH, "algorithm", OLD, NEW, rows=rows, allocator=DEFAULT))
-    }
+    ratios = measured.ratios(SEARCH, "algorithm", OLD, NEW, by="rows", allocator=DEFAULT)
     if ratios:
         holds = _holds(all(ratio.ratio > SMALL for ratio in ratios.values()))
         yield (
