@@ -264,11 +264,13 @@ def trial_of(fleet: str) -> psutil.Process | None:
 
 
 def process_of(fleet: str) -> int:
-    """The process of a campaign that goes on."""
-    progress = CampaignFolder.of(fleet, 0).progress()
-    assert progress is not None
-    assert progress.process is not None
-    return progress.process
+    """The process of a campaign that goes on, once it has said its number."""
+
+    def said() -> int | None:
+        progress = CampaignFolder.of(fleet, 0).progress()
+        return None if progress is None else progress.process
+
+    return until(said)
 
 
 def kill(fleet: str) -> None:
