@@ -59,8 +59,6 @@ if TYPE_CHECKING:
 PlanAndWarnings = tuple[Plan, tuple[CampaignWarning, ...]]
 """A plan, and what this host cannot do of it."""
 
-TIMEOUT_S = 600.0
-
 
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     """Return the plan that compares commands, describes one, or finds its sources of chance.
@@ -77,13 +75,16 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     plan = Plan(
         study=COMPARE_STUDY,
         conditions=with_control(conditions) if options.control else conditions,
-        measure=replace(
-            _measure(limits, metrics),
-            input=_input(options.input),
-            output=output_of_all(options),
-            washout=options.washout,
-            ignore_failure=options.ignore_failure,
-            ignored_exits=options.ignored_exits,
+        measure=limits.measure(
+            Measure(
+                working_folder=os.getcwd(),
+                input=_input(options.input),
+                output=output_of_all(options),
+                washout=options.washout,
+                ignore_failure=options.ignore_failure,
+                ignored_exits=options.ignored_exits,
+                counters=counters_among(metrics),
+            )
         ),
         stopping=limits.stopping(ONE_COMMAND if alone else Stopping(leave_out_decided=True)),
         judgement=replace(
@@ -243,10 +244,13 @@ def study_plan(
     plan = Plan(
         study=study.name,
         conditions=grid.conditions,
-        measure=replace(
-            _measure(limits, measure.metrics),
-            washout=measure.washout,
-            ignore_failure=measure.ignore_failure,
+        measure=limits.measure(
+            Measure(
+                working_folder=os.getcwd(),
+                washout=measure.washout,
+                ignore_failure=measure.ignore_failure,
+                counters=counters_among(measure.metrics),
+            )
         ),
         stopping=stopping,
         judgement=limits.judgement(measure.metrics),
@@ -351,7 +355,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
         study=OS_STUDY,
         conditions=probe_rows.conditions_of_rows(rows, program, form),
         # A row that cannot be measured here is shown as such, and must not end the others.
-        measure=replace(_measure(limits), ignore_failure=True),
+        measure=limits.measure(Measure(working_folder=os.getcwd(), ignore_failure=True)),
         stopping=limits.stopping(default),
         judgement=limits.judgement(),
         seed=limits.drawn_seed(),
@@ -399,15 +403,6 @@ _NEVER_RANDOM: tuple[Addresses, str, str] = (
     "this host does not draw addresses: no layout has random ones",
     "sysctl kernel.randomize_va_space=2, or give --aslr off",
 )
-
-
-def _measure(limits: CampaignLimits, metrics: tuple[str, ...] = ()) -> Measure:
-    return Measure(
-        working_folder=os.getcwd(),
-        timeout_s=TIMEOUT_S if limits.timeout is None else limits.timeout,
-        warmup=1 if limits.warmup is None else limits.warmup,
-        counters=counters_among(metrics),
-    )
 
 
 def _input(path: str | None) -> str | None:
