@@ -70,7 +70,7 @@ def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) ->
     """Return a comparison that says so where most of the extra time is waiting for a processor."""
     if comparison.metric != PRIMARY_METRIC or comparison.verdict not in ("faster", "slower"):
         return comparison
-    pair = (contrast.baseline, contrast.candidate)
+    pair = contrast.pair
     quicker, slower = pair if comparison.verdict == "slower" else pair[::-1]
     rows: list[tuple[float, float]] = []
     for block in blocks.values():
@@ -230,7 +230,7 @@ def _comparison(
     share_of_alpha: float,
 ) -> Comparison:
     judgement, pairs, contrast = plan.judgement, pairing.pairs, pairing.contrast
-    baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
+    baseline, candidate = (plan.conditions[place] for place in contrast.pair)
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
     both = pairing.costs.both(contrast)

@@ -8,8 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from equipoise.analysis.comparisons import Blocks, Pairing, pairing_of
-from equipoise.campaign.blocks import block_costs, resolution_of
+from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
 from equipoise.design.command_line import joined_bisect_lines
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
 from equipoise.model.quantities import counted
@@ -28,13 +27,8 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     gated = plan.gated
     if gated is None or not blocks:
         return None
-    costs = {metric: block_costs(plan, blocks, metric) for metric in gated.metrics}
-    resolutions = {metric: resolution_of(blocks, metric) for metric in gated.metrics}
-    pairings = [
-        pairing_of(plan, metric, costs[metric], contrast, resolutions[metric])
-        for contrast in plan.contrasts
-        for metric in gated.metrics
-    ]
+    by_metric = (pairings_of(plan, blocks, metric) for metric in gated.metrics)
+    pairings = [one for of_contrast in zip(*by_metric, strict=True) for one in of_contrast]
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     decisions = judge_gate([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
     rows = tuple(_row(plan, *one) for one in zip(pairings, decisions, strict=True))

@@ -168,9 +168,7 @@ def _steady_comparison(
     plan: Plan, contrast: Contrast, metric: str, judged: Comparison | str
 ) -> SteadyComparison:
     """Return a comparison, or the reason why there is none, for the result document."""
-    baseline, candidate = (
-        plan.conditions[place].name for place in (contrast.baseline, contrast.candidate)
-    )
+    baseline, candidate = plan.names_of(contrast)
     if isinstance(judged, str):
         what = f"{candidate} against {baseline}: no comparison of {metric} in the steady state"
         return SteadyComparison(baseline, candidate, metric, None, f"{what}: {judged}.")
