@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from equipoise.analysis.engine import judged_by
 from equipoise.analysis.redaction import without_hidden_values
+from equipoise.analysis.result import judged_by
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener

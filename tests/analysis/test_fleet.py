@@ -7,9 +7,8 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.engine import judged_by
 from equipoise.analysis.redaction import without_hidden_values
-from equipoise.analysis.result import analyse_campaign
+from equipoise.analysis.result import analyse_campaign, judged_by
 from equipoise.model.plan import FIRST_ENGINE, Condition, Judgement, Plan
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.json_document import decode, encode

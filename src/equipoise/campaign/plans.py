@@ -30,11 +30,11 @@ from equipoise.design.limits import (
     check_number,
     metric_names,
 )
-from equipoise.measure.counters import counters_among
 from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
+from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (

@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.engine import judged_by
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.cli.output_options import OutputOptions, write_file, write_json, write_report
 from equipoise.ledger import Ledger
@@ -53,6 +52,8 @@ def read_result(
 
     record = ledger.read_run(run)
     if engine is not None:
+        from equipoise.analysis.result import judged_by
+
         record = judged_by(record, engine)
     earlier = earlier_campaigns(record, ledger)
     records = reported_records(with_experiment(record, ledger), show_env=output.show_env)

@@ -15,8 +15,8 @@ from msgspec.structs import asdict, replace
 from equipoise.design.command_line import bisect_line
 from equipoise.design.commands import find_program
 from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits
-from equipoise.measure.counters import counters_among
 from equipoise.measure.installation import native_programs
+from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.measure.workload_metrics import metrics_reported
