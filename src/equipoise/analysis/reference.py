@@ -158,10 +158,10 @@ def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow
 
 def _value(row: TrialRow, metric: str) -> float | None:
     """Return a trial's value of a metric if it is above 0 and the trial ended by itself."""
-    if row.failure is not None and row.failure.startswith((UNAVAILABLE, "timed out")):
+    if row.timed_out or (row.failure or "").startswith(UNAVAILABLE):
         return None
-    value = row.metrics.get(metric, getattr(row, metric, None))
-    return float(value) if value is not None and math.isfinite(value) and value > 0 else None
+    value = row.value_of(metric)
+    return value if value is not None and 0 < value < math.inf else None
 
 
 def _row(

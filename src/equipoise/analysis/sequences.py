@@ -133,13 +133,12 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
 def _trial(
     row: TrialRow, condition: int, metric: str, better: Better, resolution: float | None
 ) -> Trial | None:
-    timed_out = row.failure is not None and row.failure.startswith("timed out")
-    value = row.metrics.get(metric, getattr(row, metric, None))
+    value = row.value_of(metric)
     samples: tuple[Sample, ...] = ()
-    if not timed_out:
-        if not isinstance(value, int | float):
+    if not row.timed_out:
+        if value is None:
             return None
-        samples = (Sample(metric, float(value), better=better, resolution=resolution),)
+        samples = (Sample(metric, value, better=better, resolution=resolution),)
     return Trial(
         phase=row.phase,
         block=row.block,
@@ -148,6 +147,6 @@ def _trial(
         started_at=0.0,
         accounting=Accounting(),
         failure=row.failure,
-        timed_out=timed_out,
+        timed_out=row.timed_out,
         samples=samples,
     )

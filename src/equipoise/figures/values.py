@@ -26,7 +26,6 @@ Measurement = tuple[float, ConditionResult, MetricSummary]
 EVERY_TRIAL = 5000
 """Largest number of trials that are drawn one by one; more are binned, and the figure says so."""
 TIMED_OUT = math.inf
-_ACCOUNTED = frozenset(TrialRow.__struct_fields__) | {"cpu_s"}
 
 
 class Pairs(Struct, frozen=True):
@@ -58,20 +57,13 @@ def primary_metric(document: ResultDocument) -> str:
     return LATENCY if of_probes and not compared else document.primary_metric
 
 
-def value_of(row: TrialRow, metric: str) -> float | None:
-    """Return a trial's value: ``inf`` if it timed out, ``None`` if it is not known."""
-    if row.failure is not None and row.failure.startswith("timed out"):
-        return TIMED_OUT
-    if metric in row.metrics:
-        return row.metrics[metric]
-    value = getattr(row, metric) if metric in _ACCOUNTED else None
-    return float(value) if isinstance(value, int | float) else None
-
-
 def known_values(document: ResultDocument, metric: str) -> Iterator[tuple[int, TrialRow, float]]:
-    """Return position in time (from 1), row and value of each trial that has a value."""
+    """Return position in time (from 1), row and value of each trial that has a value.
+
+    The value of a trial that timed out is infinite.
+    """
     for number, row in enumerate(document.trials, start=1):
-        value = value_of(row, metric)
+        value = TIMED_OUT if row.timed_out else row.value_of(metric)
         if value is not None:
             yield number, row, value
 

@@ -156,7 +156,7 @@ def _ratios_to_baseline(document: ResultDocument) -> Iterator[float | None]:
         one.candidate: one.baseline for one in document.comparisons if one.metric == metric
     }
     costs = {
-        (row.host, row.block, row.condition): _value(row, metric)
+        (row.host, row.block, row.condition): row.value_of(metric)
         for row in document.trials
         if row.analysed
     }
@@ -166,11 +166,6 @@ def _ratios_to_baseline(document: ResultDocument) -> Iterator[float | None]:
         if metric in document.more_is_better:
             below, above = above, below
         yield above / below if above is not None and below else None
-
-
-def _value(row: TrialRow, metric: str) -> float | None:
-    value: float | None = row.metrics.get(metric, getattr(row, metric, None))
-    return value
 
 
 def _spread(rows: tuple[TrialRow, ...], field: str) -> Iterator[Column]:

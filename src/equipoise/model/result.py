@@ -555,6 +555,17 @@ class TrialRow(Struct, frozen=True):
     """Name of the host that measured it, of a fleet; blocks count from 1 on each host."""
 
     @property
+    def timed_out(self) -> bool:
+        """Whether its failure was that it took too long."""
+        return self.failure is not None and self.failure.startswith("timed out")
+
+    def value_of(self, metric: str) -> float | None:
+        """Return its value in a metric, as the workload reported it or else as accounted."""
+        value: Any = self.metrics.get(metric, getattr(self, metric, None))
+        # Whether it timed out is no number.
+        return float(value) if type(value) in (int, float) else None
+
+    @property
     def cpu_s(self) -> float | None:
         """User and system time together, in seconds."""
         return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s

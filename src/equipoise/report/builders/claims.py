@@ -17,7 +17,7 @@ from equipoise.figures.quantity import metric_name
 from equipoise.figures.values import is_of_primitives
 from equipoise.model.metrics import is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
-from equipoise.model.quantities import Interval
+from equipoise.model.quantities import Interval, excludes_one
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
@@ -156,11 +156,9 @@ def no_difference(document: ResultDocument, primary: Sequence[Comparison]) -> st
 
 def _is_open(comparison: Comparison) -> bool:
     """Return whether a comparison is equivalent, or undecided without a certain direction."""
-    low, high = comparison.ratio_ci
-    one_sided = (low is not None and low > 1.0) or (high is not None and high < 1.0)
-    return comparison.verdict == "equivalent" or (
-        comparison.verdict == "undecided" and not one_sided
-    )
+    is_undirected = not excludes_one(comparison.ratio_ci)
+    verdict = comparison.verdict
+    return verdict == "equivalent" or (verdict == "undecided" and is_undirected)
 
 
 def _rounded_up(bound: float) -> str:

@@ -13,7 +13,7 @@ from equipoise.figures.theme import color_of
 from equipoise.figures.values import is_of_primitives, probe_metric
 from equipoise.model.metrics import verdict_word
 from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
-from equipoise.model.quantities import Interval, names_of
+from equipoise.model.quantities import Interval, excludes_one, names_of
 from equipoise.model.result import (
     Comparison,
     Component,
@@ -166,11 +166,10 @@ def _sure_drift(summary: MetricSummary, least: float) -> float | None:
     drift = summary.drift
     if drift is None or drift.ratio is None:
         return None
-    low, high = drift.ratio_ci
-    sure = (low is not None and low > 1.0) or (high is not None and high < 1.0)
     exceeds_chance = drift.chance is None or drift.chance <= _DRIFT_LEVEL
     matters = abs(drift.ratio - 1.0) > least / 100.0
-    return drift.ratio if sure and exceeds_chance and matters else None
+    sure = excludes_one(drift.ratio_ci) and exceeds_chance
+    return drift.ratio if sure and matters else None
 
 
 def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
