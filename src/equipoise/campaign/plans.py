@@ -347,17 +347,15 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     form = probe_rows.QUICK if quick else probe_rows.FULL
     blocks = limits.blocks or form.blocks
     default = Stopping(blocks, min(probe_rows.LEAST_BLOCKS, blocks), True, form.budget_s)
-    alpha, min_effect = probe_rows.ALPHA, probe_rows.MIN_EFFECT
-    limits = limits.filled_from(
-        CampaignLimits(alpha=alpha, min_effect=min_effect, timeout=probe_rows.TIMEOUT_S)
-    )
+    measure = Measure(os.getcwd(), timeout_s=probe_rows.TIMEOUT_S, ignore_failure=True)
+    judgement = Judgement(alpha=probe_rows.ALPHA, min_effect=probe_rows.MIN_EFFECT)
     return Plan(
         study=OS_STUDY,
         conditions=probe_rows.conditions_of_rows(rows, program, form),
         # A row that cannot be measured here is shown as such, and must not end the others.
-        measure=limits.measure(Measure(working_folder=os.getcwd(), ignore_failure=True)),
+        measure=limits.measure(measure),
         stopping=limits.stopping(default),
-        judgement=limits.judgement(),
+        judgement=limits.judgement(default=judgement),
         seed=limits.drawn_seed(),
         chosen_contrasts=(),
     )
