@@ -33,15 +33,15 @@ from equipoise.report.document import (
     SCREEN,
     UNKNOWN,
     Bullets,
-    Column,
     Facts,
+    HeadedCells,
     Name,
     Paragraph,
     Part,
-    Row,
     Section,
     Styled,
     Table,
+    headed,
 )
 from equipoise.report.units import (
     capitalized,
@@ -301,19 +301,18 @@ def _statistics(document: ResultDocument, comparison: Comparison) -> Section:
     title = f"What each statistic alone would have said: {pair}"
     metric = comparison.metric
     more_is_better = metric in document.more_is_better
-    rows = tuple(
-        (
-            STATISTICS.get(answer.statistic, f"{answer.statistic.removeprefix('p')} %"),
-            change_text(answer.ratio, UNKNOWN),
-            verdict_word(answer.says, metric, more_is_better=more_is_better),
-        )
-        for answer in shown_comparison(document, comparison).answers
+    rows = (
+        {
+            "Statistic:name": STATISTICS.get(one.statistic, f"{one.statistic.removeprefix('p')} %"),
+            "Change:number": change_text(one.ratio, UNKNOWN),
+            "Would have said": verdict_word(one.says, metric, more_is_better=more_is_better),
+        }
+        for one in shown_comparison(document, comparison).answers
     )
-    columns = (Column("Statistic", "name"), Column("Change", "number"), Column("Would have said"))
     notes = ["Each answer ignores chance; the verdict rests on none of them."]
     if more_is_better:
         notes.append(f"The statistics are those of 1/{metric}: the minimum is its highest value.")
-    table = Table(columns, rows, label=title, notes=tuple(notes))
+    table = Table(*headed(rows), label=title, notes=tuple(notes))
     return Section(title, (table,), folded=True)
 
 
@@ -404,23 +403,22 @@ def _level_table(levels: Sequence[Levelled]) -> Table:
     across = levels[0].by_level.across
     # Conditions that ran in different numbers of trials have no number in common.
     heading = these.pop() if len(these) == 1 else across.replace("across", "these", 1)
-    rows: list[Row] = []
+    rows: list[HeadedCells] = []
     for levelled in levels:
         by_level = levelled.by_level
         mean = UNKNOWN if by_level.mean is None else levelled.show(by_level.mean)
         components = {part.level: _component(part) for part in by_level.components}
-        intervals = map(levelled.show_interval, (by_level.these_ci, by_level.across_ci))
-        cells = (components.get(name, UNKNOWN) for name in names)
-        rows.append((levelled.name, Styled(mean, "strong"), *intervals, *cells))
+        rows.append(
+            (
+                ("by level:name", levelled.name),
+                ("mean:number", Styled(mean, "strong")),
+                (heading, levelled.show_interval(by_level.these_ci)),
+                (across, levelled.show_interval(by_level.across_ci)),
+                *((name, components.get(name, UNKNOWN)) for name in names),
+            )
+        )
     return Table(
-        (
-            Column("by level", "name"),
-            Column("mean", "number"),
-            Column(heading),
-            Column(across),
-            *map(Column, names),
-        ),
-        tuple(rows),
+        *headed(rows),
         most_rows=_LEVEL_ROWS,
         notes=(
             "A level's cell: its share of the variance of the logarithm, and the standard "
