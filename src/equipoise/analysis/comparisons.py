@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -147,13 +146,6 @@ def pairing_of(
         control=plan.control if contrast.baseline == CONTROLLED else None,
     )
     return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
-
-
-def is_more_better(blocks: Blocks, metric: str) -> bool:
-    """Return whether the workload says of the metric that more of it is better."""
-    trials = itertools.chain.from_iterable(blocks.values())
-    samples = (sample for trial in trials for sample in reversed(trial.samples))
-    return next((sample.better == "higher" for sample in samples if sample.metric == metric), False)
 
 
 def judge_pairings(

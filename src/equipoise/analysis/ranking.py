@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from equipoise.analysis.comparisons import Blocks, is_more_better, pairing_of
+from equipoise.analysis.comparisons import Blocks, pairing_of
 from equipoise.analysis.wording import ranking_sentence
 from equipoise.campaign.blocks import block_costs, resolution_of
 from equipoise.model.plan import Contrast, Plan
@@ -42,7 +42,7 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
     judged = judge_candidates(groups, effect, alpha)
     compared = zip(plan.contrasts, comparisons, strict=True)
     with_baseline = {contrast.pair: comparison for contrast, comparison in compared}
-    increasing = is_more_better(blocks, plan.judgement.primary_metric)
+    increasing = resolution_of(blocks, plan.judgement.primary_metric).more_is_better
     return tuple(
         _ranking(plan, contrasts[0], group, with_baseline, judged, more_is_better=increasing)
         for contrasts, group in zip(plan.ranked_groups, groups, strict=True)
