@@ -685,6 +685,18 @@ class ResultDocument(Struct, frozen=True):
     """Null for what one host measured."""
 
     @property
+    def primary_comparisons(self) -> tuple[Comparison, ...]:
+        """Comparisons on the metric that decides."""
+        metric = self.primary_metric
+        return tuple(one for one in self.comparisons if one.metric == metric)
+
+    @property
+    def other_comparisons(self) -> tuple[Comparison, ...]:
+        """Comparisons on other metrics."""
+        metric = self.primary_metric
+        return tuple(one for one in self.comparisons if one.metric != metric)
+
+    @property
     def searches(self) -> tuple[BisectResult, ...]:
         """Bisections of all benchmarks; empty for what is no bisection."""
         return self.bisects or (() if self.bisect is None else (self.bisect,))

@@ -78,9 +78,9 @@ def screen_table(document: ResultDocument) -> Table:
     return Table(*headed(rows), notes=shown.notes)
 
 
-def grouped_table(document: ResultDocument, primary: Sequence[Comparison]) -> Table:
+def grouped_table(document: ResultDocument) -> Table:
     """Build the terminal's table of a study: a group for each combination of the other factors."""
-    shown = _ShownMetrics.of(document)
+    shown, primary = _ShownMetrics.of(document), document.primary_comparisons
     factor = compared_factor(document, primary[0])
     judged = {one.candidate: one for one in primary}
     baselines = {one.baseline for one in primary}
@@ -106,9 +106,9 @@ def grouped_table(document: ResultDocument, primary: Sequence[Comparison]) -> Ta
     return Table(*headed(rows), notes=shown.notes, forms=SCREEN)
 
 
-def written_table(document: ResultDocument, primary: Sequence[Comparison]) -> Table:
+def written_table(document: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
-    metrics = _ShownMetrics.of(document)
+    metrics, primary = _ShownMetrics.of(document), document.primary_comparisons
     imported = () if document.imported is None else document.imported.comparisons
     judged: dict[str, tuple[str, str, str]] = {}
     for one in primary:

@@ -15,7 +15,6 @@ from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.builders.claims import (
     campaign_answer,
     failures_of,
-    primary_comparisons,
     strip_of,
 )
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
@@ -72,7 +71,7 @@ _NAMES = {
 def answer(document: ResultDocument, fleet: FleetResult) -> Answer:
     """Build what a reader sees first: the mean over the asked hosts, and what it hides."""
     answer = campaign_answer(document)
-    claims = tuple(_claim(document, fleet, one) for one in primary_comparisons(document))
+    claims = tuple(_claim(document, fleet, one) for one in document.primary_comparisons)
     if not claims:
         if failures_of(document):
             return replace(answer, lines=(*answer.lines, fleet.summary))
@@ -84,7 +83,7 @@ def answer(document: ResultDocument, fleet: FleetResult) -> Answer:
 
 def parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build what stands below the answer: hosts, questions, properties, and the hosts' runs."""
-    primary = primary_comparisons(document)
+    primary = document.primary_comparisons
     many = len(primary) > MOST_CLAIMS
     shown = [shown_comparison(document, one) for one in primary]
     if len(shown) == 1:
@@ -101,7 +100,7 @@ def parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
             yield Section(_title(comparison), parts, folded=many, forms=forms)
         if many:
             yield Paragraph("The page of --report has the hosts of each comparison.", forms=SCREEN)
-    others = [one for one in document.comparisons if one.metric != document.primary_metric]
+    others = document.other_comparisons
     if others:
         yield Section("Other metrics", (_means_table(document, others),))
     yield from _control(fleet)

@@ -361,14 +361,14 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
 
 def _least_drift(document: ResultDocument, condition: str) -> float:
     """Return the change in percent from which on a drift of a condition matters."""
-    concerned = [
-        one
-        for one in document.comparisons
-        if one.metric == document.primary_metric and condition in (one.baseline, one.candidate)
-    ]
+    concerned = (
+        one.ratio_ci
+        for one in document.primary_comparisons
+        if condition in (one.baseline, one.candidate)
+    )
     widths = (
         100.0 * (math.sqrt(high / low) - 1.0) if low and high else math.inf
-        for low, high in (one.ratio_ci for one in concerned)
+        for low, high in concerned
     )
     smallest = min((one.min_effect for one in document.comparisons), default=0.0)
     return max(smallest, min(widths, default=0.0))
