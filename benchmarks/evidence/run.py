@@ -22,8 +22,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.why.evidence import allocations, system_calls
-from equipoise.why.evidence.process import Process
+from equipoise.why.evidence import allocations, observer
+from equipoise.why.evidence.observer import Process
 from equipoise.why.evidence.sources import SOURCES
 
 HERE = Path(__file__).resolve().parent
@@ -59,9 +59,9 @@ def under(*words: str) -> Wrap:
     return wrap
 
 
-def by(method: system_calls.Method) -> Wrap:
+def by(method: observer.Method) -> Wrap:
     """Under our own observer of system calls."""
-    return lambda process, folder: system_calls.wrap(process, folder, method)
+    return lambda process, folder: observer.wrap_calls(process, folder, method)
 
 
 PAIRS = (

@@ -15,7 +15,6 @@ from equipoise.campaign.interim import latest_analysed
 from equipoise.campaign.plans import study_plan
 from equipoise.campaign.progress import nearest_enough
 from equipoise.campaign.segment import StopReason
-from equipoise.design.choice import quick_form
 from equipoise.design.grid import grid_of
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger.rows import plan_from_text, to_text
@@ -25,6 +24,7 @@ from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Draw
 from equipoise.model.result import ResultDocument
 from equipoise.stats.verdict import decisive_block, earliest_block
+from equipoise.studies.preparation import quick_form
 from equipoise.studies.reader.study import read_study
 from tests.campaign.test_conduct import Stage
 from tests.campaign.test_segment import ScriptedJudge, run_segment

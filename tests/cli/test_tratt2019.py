@@ -11,6 +11,7 @@ from equipoise.analysis.result import analyse_campaign
 from equipoise.ledger import open_for_reading
 from equipoise.report.json_document import schema
 from equipoise.studies.builtin.tratt2019.analysis import findings
+from equipoise.studies.study_data import StudyData
 from tests.cli.conftest import Equipoise
 
 
@@ -27,11 +28,11 @@ def test_the_two_programs_run_and_are_told_apart(equipoise: Equipoise, tmp_path:
     assert (comparison["metric"], comparison["verdict"]) == ("search_s", "faster")
     with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
         repeated = analyse_campaign(ledger.read_run(result["run"]["id"]))
-    words = "\n".join(findings(repeated).paragraphs)
+    words = "\n".join(findings(StudyData(repeated)).paragraphs)
     jsonschema.validate(result, schema())
-    assert result["findings"]["paragraphs"] == list(findings(repeated).paragraphs)
+    assert result["findings"]["paragraphs"] == list(findings(StudyData(repeated)).paragraphs)
     titles = [one["title"] for one in result["findings"]["tables"]]
-    assert titles == [one.title for one in findings(repeated).tables]
+    assert titles == [one.title for one in findings(StudyData(repeated)).tables]
     assert "The verdict is for binary search" in words
     says = "would have misled" if comparison["minimum_misleads"] else "does not mislead"
     assert says in words

@@ -8,15 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.choice import (
-    chosen_levels,
-    named_data,
-    quick_form,
-    with_command,
-    with_data_word,
-    with_levels,
-    without_idle_factors,
-)
 from equipoise.design.grid import Grid, build_lines, grid_of
 from equipoise.design.site import Site, without_missing
 from equipoise.model.errors import UnusableInput
@@ -29,6 +20,14 @@ from equipoise.model.study import (
     ServerWorkload,
     Study,
     Workload,
+)
+from equipoise.studies.data_sets import named_data
+from equipoise.studies.preparation import (
+    chosen_levels,
+    quick_form,
+    with_command,
+    with_levels,
+    without_idle_factors,
 )
 
 HERE = {"liba.so": "/lib/liba.so", "libb.so": "/lib/libb.so"}
@@ -227,9 +226,9 @@ def test_levels_are_chosen_on_the_command_line() -> None:
 
 
 def test_the_quick_form_has_its_own_levels_and_budget() -> None:
-    quick = QuickForm(levels={"rows": ("10",)}, budget_s=5.0, command=("sort", "quickly"))
+    quick = QuickForm(levels={"rows": ("10",)}, budget=5.0, command=("sort", "quickly"))
     study_grid = quick_form(study_of(ALLOCATOR, ROWS, quick=quick))
-    assert study_grid.measure.budget_s == 5.0
+    assert study_grid.measure.budget == 5.0
     assert study_grid.workload.command == ("sort", "quickly")
     assert len(study_grid.factors[1].levels) == 1
     with pytest.raises(UnusableInput, match="has no quick form"):
@@ -280,7 +279,7 @@ def test_the_only_candidate_that_is_missing_is_named_with_its_hint(tmp_path: Pat
 
 def test_the_rows_stand_where_they_are_named_and_only_where_something_asks_for_them() -> None:
     rows = Workload(("sort", "{allocator}", "{data}"), data="lalonde")
-    study = with_data_word(study_of(ALLOCATOR, workload=rows), "/rows{allocator}.csv")
+    study = study_of(ALLOCATOR, workload=replace(rows, data_word="/rows{allocator}.csv"))
     assert named_data(study) == "lalonde"
     assert grid(study).conditions[0].command[1:] == ("a", "/rows{allocator}.csv")
     assert named_data(with_command(study, ("sort", "{allocator}"))) is None

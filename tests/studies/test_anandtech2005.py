@@ -11,6 +11,7 @@ from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.anandtech2005.analysis import TABLES, findings
 from equipoise.studies.catalogue import find_study
 from equipoise.studies.reader.study import read_study
+from equipoise.studies.study_data import StudyData
 from tests.studies.synthetic import study_document
 
 REASON = "it needs two CPUs, and this process may use [0] only"
@@ -44,12 +45,14 @@ def measured(microseconds: dict[str, float] | None = None, blocks: int = 20) -> 
 
 
 def paragraph(document: ResultDocument, part: str) -> str:
-    return next(one for one in findings(document).paragraphs if part in one)
+    return next(one for one in findings(StudyData(document)).paragraphs if part in one)
 
 
 def test_the_four_machines_stand_above_this_host_in_the_articles_layout() -> None:
-    processes, calls, ipc, threads = findings(measured()).tables
-    assert findings(measured()).answer.startswith("This host is below the least of the article's")
+    processes, calls, ipc, threads = findings(StudyData(measured())).tables
+    assert findings(StudyData(measured())).answer.startswith(
+        "This host is below the least of the article's"
+    )
     assert processes.headings == ("host", "OS", "MHz", "fork", "exec", "sh")
     assert processes.rows[0] == ("G5 2.7 GHz", "Darwin", "2700", "659", "2308", "4960")
     assert [row[0] for row in processes.rows[1:]] == [
@@ -67,7 +70,7 @@ def test_the_four_machines_stand_above_this_host_in_the_articles_layout() -> Non
 
 
 def test_null_io_is_the_mean_of_a_read_and_a_write() -> None:
-    calls = findings(measured()).tables[1]
+    calls = findings(StudyData(measured())).tables[1]
     own = dict(zip(calls.headings, calls.rows[-1], strict=True))
     assert float(own["null I/O"]) == pytest.approx(0.15, rel=0.02)
 
@@ -106,7 +109,7 @@ def test_what_this_machine_forbids_has_no_number_and_its_reason_below_the_table(
             for one in document.conditions
         ),
     )
-    ipc = findings(document).tables[2]
+    ipc = findings(StudyData(document)).tables[2]
     assert ipc.rows[-1][3:7] == ("–",) * 4
     assert any(REASON in note and "pipe_across_cpus" in note for note in ipc.notes)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.choice import quick_form
 from equipoise.design.grid import Grid, build_lines, grid_of, kept_settings
 from equipoise.design.site import Site, without_missing
 from equipoise.model.plan import Condition
 from equipoise.model.study import Study
 from equipoise.studies.catalogue import BuiltInStudy, analysis_of, built_in_studies, find_study
+from equipoise.studies.preparation import quick_form
 from equipoise.studies.reader.study import read_study
 from tests.studies.synthetic import study_document
 
@@ -73,9 +73,9 @@ def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
     parsed = read(study)
     quick = quick_form(parsed)
     assert len(list(kept_settings(quick))) <= len(list(kept_settings(parsed)))
-    assert quick.measure.budget_s is not None
+    assert quick.measure.budget is not None
     # What is left is for the last block, the figures and the start.
-    assert quick.measure.budget_s <= 90
+    assert quick.measure.budget <= 90
     assert compares(quick, grid(quick, native_folder, tmp_path))
 
 

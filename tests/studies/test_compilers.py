@@ -49,7 +49,7 @@ def planted(effect: float, *, seed: int = 3) -> ResultDocument:
 
 
 def answers(document: ResultDocument) -> list[str]:
-    return [row[6] for row in findings(document).tables[0].rows]
+    return [row[6] for row in findings(StudyData(document)).tables[0].rows]
 
 
 def test_what_layouts_alone_make_is_not_told_apart_over_layouts() -> None:
@@ -69,7 +69,7 @@ def test_one_layout_alone_is_sure_of_what_layouts_do_not_bear_out() -> None:
 
 @pytest.mark.parametrize(("effect", "answer"), [(0.3, "slower"), (-0.3, "faster")])
 def test_a_true_effect_is_told_apart(effect: float, answer: str) -> None:
-    result = findings(planted(effect))
+    result = findings(StudyData(planted(effect)))
     assert result.answer.startswith("Across layouts 1 of 1 questions can be told apart")
     assert [row[6] for row in result.tables[0].rows] == [answer]
     assert "1 of 1 kernels (nbody)" in result.paragraphs[0]
@@ -89,5 +89,5 @@ def test_the_variance_of_layouts_is_found() -> None:
 
 
 def test_programs_that_were_not_run_have_no_question() -> None:
-    rows = findings(planted(0.0)).tables[0].rows
+    rows = findings(StudyData(planted(0.0))).tables[0].rows
     assert [row[0] for row in rows] == ["gcc: -O3 over -O2"]

@@ -82,13 +82,13 @@ def test_a_server_that_more_clients_only_slow_down_has_its_knee_at_one() -> None
         {**FACTORS, "load": ("closed",)},
         lambda levels: {"throughput_per_s": 100.0 / int(levels["threads"])},
     )
-    table = findings(falling).tables[0]
+    table = findings(StudyData(falling)).tables[0]
     assert [row[-1] for row in table.rows] == ["1: more clients brought no more"] * 2
     assert table.rows[0][-2] == "█▅▃▂▁"
 
 
 def test_tables_show_curve_mechanism_and_open_loop(document: ResultDocument) -> None:
-    curve, mechanism, at_a_rate = findings(document).tables
+    curve, mechanism, at_a_rate = findings(StudyData(document)).tables
     assert curve.headings == ("setting", *THREADS, "curve", "knee")
     assert [row[0] for row in curve.rows] == ["glibc", "glibc_15k"]
     by_name = [dict(zip(mechanism.headings, row, strict=True)) for row in mechanism.rows]
@@ -108,14 +108,17 @@ def test_tables_show_curve_mechanism_and_open_loop(document: ResultDocument) -> 
 
 
 def test_the_paragraph_says_where_the_knees_lie(document: ResultDocument) -> None:
-    answer, (paragraph,) = findings(document).answer, findings(document).paragraphs
+    answer, (paragraph,) = (
+        findings(StudyData(document)).answer,
+        findings(StudyData(document)).paragraphs,
+    )
     assert answer.startswith("mariadb, read_only: ")
     assert "transactions per s at most, with glibc at " in answer
     assert paragraph.startswith("mariadb, read_only: the knee of the curve lies at glibc ")
 
 
 def test_there_is_a_curve_of_throughput_and_one_of_latency(document: ResultDocument) -> None:
-    charts = {figure.name: figure.chart.to_dict() for figure in figures(document)}
+    charts = {figure.name: figure.chart.to_dict() for figure in figures(StudyData(document))}
     assert list(charts) == ["throughput_mariadb_read_only", "latency_mariadb_read_only"]
     marks = {
         name: [one["mark"]["type"] for one in chart["layer"]] for name, chart in charts.items()

@@ -52,7 +52,9 @@ def test_each_allocators_step_is_the_one_that_was_found() -> None:
         "dlmalloc": 262_144,
     }
     table = next(
-        one for one in fish_findings(fish()).tables if one.headings[:2] == ("allocator", "found")
+        one
+        for one in fish_findings(StudyData(fish())).tables
+        if one.headings[:2] == ("allocator", "found")
     )
     texts = {row[0]: " ".join(row[1:]) for row in table.rows}
     assert texts["glibc_15k"] == "15,337 bytes 15 KB"
@@ -60,7 +62,9 @@ def test_each_allocators_step_is_the_one_that_was_found() -> None:
 
 
 def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_reported() -> None:
-    paragraph = next(one for one in fish_findings(fish()).paragraphs if one.startswith("At 35 KB"))
+    paragraph = next(
+        one for one in fish_findings(StudyData(fish())).paragraphs if one.startswith("At 35 KB")
+    )
     ratio = StudyData(fish()).ratio("work_s", "allocator", "glibc_15k", "glibc", block="35840")
     assert ratio is not None and ratio.ratio == pytest.approx(1000, rel=0.02)
     assert ratio.surely_above
@@ -69,7 +73,7 @@ def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_reported() -> None:
 
 
 def test_the_three_ways_stand_beside_the_published_ones() -> None:
-    table = fish_findings(fish()).tables[0]
+    table = fish_findings(StudyData(fish())).tables[0]
     assert [(row[0], row[-1]) for row in table.rows] == [
         ("glibc_15k", "24 s"),
         ("dlmalloc", "10 s"),
@@ -80,14 +84,14 @@ def test_the_three_ways_stand_beside_the_published_ones() -> None:
     )
     assert ratio is not None and ratio.ratio == pytest.approx(2.4, rel=0.02)
     assert table.rows[0][2] == ratio.text()
-    assert fish_findings(fish()).answer == (
+    assert fish_findings(StudyData(fish())).answer == (
         f"The article's program takes {ratio.text()} with the 15 KB policy over "
         "Doug Lea's malloc (the reply: ×2.4)."
     )
 
 
 def test_each_cost_by_block_that_was_measured_is_drawn() -> None:
-    names = [one.name for one in fish_figures(fish(blocks=2))]
+    names = [one.name for one in fish_figures(StudyData(fish(blocks=2)))]
     assert names == ["by_block_work_s", "by_block_faults_per_pair", "by_block_calls_per_pair"]
 
 
@@ -124,14 +128,17 @@ def test_the_front_has_what_nothing_beats_in_both() -> None:
 
 
 def test_a_threshold_that_is_good_for_one_workload_only_is_no_optimum() -> None:
-    result = threshold_findings(swept())
+    result = threshold_findings(StudyData(swept()))
     last = result.paragraphs[-1]
     assert last.startswith("Is there an optimal threshold?")
     assert "64 KB" not in last and "default" in last
     assert result.answer.startswith("On the front of time and memory of every workload: ")
     assert "64 KB" not in result.answer and "of 5 thresholds" in result.answer
     assert [len(table.rows) for table in result.tables] == [5, 5]
-    assert [one.name for one in threshold_figures(swept())] == ["front_fragment", "front_malloc"]
+    assert [one.name for one in threshold_figures(StudyData(swept()))] == [
+        "front_fragment",
+        "front_malloc",
+    ]
 
 
 def ranked(sort_of_jemalloc: float, blocks: int = 20) -> ResultDocument:
@@ -164,26 +171,29 @@ def test_an_order_that_reverses_is_found_for_certain() -> None:
         ("glibc", "jemalloc", "dgemm", "sort")
     ]
     assert reversals[0].is_certain
-    paragraphs = " ".join(tasks_findings(result).paragraphs)
+    paragraphs = " ".join(tasks_findings(StudyData(result)).paragraphs)
     assert "The order of the allocators reverses for certain in one pair" in paragraphs
     assert "The order of the BLAS libraries is the same on every task." in paragraphs
-    assert tasks_findings(result).answer == (
+    assert tasks_findings(StudyData(result)).answer == (
         "The order of the BLAS libraries is the same on every task. The order of the allocators "
         "depends on the task: one pair reverses for certain."
     )
-    assert [one.name for one in tasks_figures(result)] == ["BLAS_libraries", "allocators"]
+    assert [one.name for one in tasks_figures(StudyData(result))] == [
+        "BLAS_libraries",
+        "allocators",
+    ]
 
 
 def test_an_order_that_holds_and_one_that_is_uncertain_are_told_apart() -> None:
     assert "The order of the allocators is the same on every task." in (
-        tasks_findings(ranked(1.3)).paragraphs
+        tasks_findings(StudyData(ranked(1.3))).paragraphs
     )
-    uncertain = " ".join(tasks_findings(ranked(0.8, blocks=3)).paragraphs)
+    uncertain = " ".join(tasks_findings(StudyData(ranked(0.8, blocks=3))).paragraphs)
     assert "The order of the allocators reverses nowhere for certain" in uncertain
 
 
 def test_what_a_task_does_not_use_has_no_rank_in_it() -> None:
-    libraries, allocators = tasks_findings(ranked(0.8)).tables
+    libraries, allocators = tasks_findings(StudyData(ranked(0.8))).tables
     assert libraries.headings == ("exchanged", "dgemm")
     assert allocators.headings == ("exchanged", "dgemm", "sort")
     assert [row[0] for row in libraries.rows] == ["atlas", "openblas"]
@@ -201,7 +211,7 @@ def test_speeds_are_operations_over_the_median_and_huge_pages_are_judged() -> No
         "size": ("128", "512"),
         "huge_pages": ("off", "on"),
     }
-    result = blas_findings(study_document("blas", factors, values))
+    result = blas_findings(StudyData(study_document("blas", factors, values)))
     speeds = {row[:2]: float(row[2]) for row in result.tables[0].rows}
     assert speeds[("128", "off")] == pytest.approx(10.0, rel=0.02)
     assert speeds[("512", "on")] == pytest.approx(12.5, rel=0.02)
@@ -219,7 +229,9 @@ def test_a_set_core_type_is_compared_with_the_one_that_the_library_detects() -> 
     }
     seconds = {"reference": 4e-3, "openblas": 1e-3, "openblas_skylakex": 0.5e-3}
     result = blas_findings(
-        study_document("blas", factors, lambda levels: {"work_s": seconds[levels["library"]]})
+        StudyData(
+            study_document("blas", factors, lambda levels: {"work_s": seconds[levels["library"]]})
+        )
     )
     speeds, core_types = result.tables
     assert speeds.headings[-2:] == ("reference", "openblas")

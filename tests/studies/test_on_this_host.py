@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.choice import with_command, with_levels, without_idle_factors
 from equipoise.design.grid import grid_of
 from equipoise.design.site import Site, setting_place, without_missing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Study
+from equipoise.studies.preparation import with_command, with_levels, without_idle_factors
 from equipoise.studies.reader.study import read_study
 
 SITE = Site(Path("/nowhere"), lambda _: None, frozenset({"sse2", "avx2", "fma"}))

@@ -46,7 +46,7 @@ def test_the_primitive_that_moves_with_the_throughput_comes_first(document: Resu
 
 
 def test_the_findings_say_how_little_they_prove(document: ResultDocument) -> None:
-    result = findings(document)
+    result = findings(StudyData(document))
     (table,) = result.tables
     assert table.headings[1:4] == ("rank correlation", "95 % interval", "conditions")
     assert [row[0] for row in table.rows] == ["round_trip", "null_call"]
@@ -60,16 +60,16 @@ def test_the_findings_say_how_little_they_prove(document: ResultDocument) -> Non
 
 def test_too_few_conditions_are_not_ranked() -> None:
     small = study_document("predicts", {**FACTORS, "memory": ("glibc",)}, values, blocks=3)
-    (table,) = findings(small).tables
+    (table,) = findings(StudyData(small)).tables
     assert {row[2] for row in table.rows} == {"under 5 conditions, or nothing changes"}
-    assert findings(small).paragraphs == (
+    assert findings(StudyData(small)).paragraphs == (
         "No primitive changed over enough conditions to be ranked.",
     )
-    assert list(figures(small)) == []
+    assert list(figures(StudyData(small))) == []
 
 
 def test_a_point_is_drawn_for_each_condition(document: ResultDocument) -> None:
-    figure = next(iter(figures(document)))
+    figure = next(iter(figures(StudyData(document))))
     assert figure.name == "beside_round_trip"
     marks = [one["mark"]["type"] for one in figure.chart.to_dict()["layer"]]
     # The text twice: as letters, and as the ground that keeps lines from them.

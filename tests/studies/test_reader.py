@@ -388,7 +388,7 @@ baseline = "glibc"
     }
     assert (rows.role, rows.plain) == ("size", True)
     assert study.compared == ComparedFactor("allocator", "glibc")
-    assert (study.measure.budget_s, study.measure.min_effect) == (600.0, 1.0)
+    assert (study.measure.budget, study.measure.min_effect) == (600.0, 1.0)
 
 
 def test_every_setting_of_a_level_is_read(tmp_path: Path) -> None:

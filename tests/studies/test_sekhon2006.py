@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.plans import study_plan
-from equipoise.design.choice import quick_form
 from equipoise.design.grid import grid_of
 from equipoise.design.limits import CampaignLimits
 from equipoise.design.site import Site
@@ -26,6 +25,7 @@ from equipoise.studies.builtin.sekhon2006.analysis import (
 )
 from equipoise.studies.builtin.sekhon2006.charts import figures
 from equipoise.studies.catalogue import find_study
+from equipoise.studies.preparation import quick_form
 from equipoise.studies.reader.study import read_study
 from equipoise.studies.study_data import StudyData
 from tests.campaign.test_conduct import Stage
@@ -56,7 +56,7 @@ def document(
 
 
 def claim(result: ResultDocument, beginning: str) -> str:
-    paragraphs = [one for one in findings(result).paragraphs if beginning in one]
+    paragraphs = [one for one in findings(StudyData(result)).paragraphs if beginning in one]
     assert paragraphs, beginning
     return paragraphs[0]
 
@@ -69,7 +69,7 @@ def test_a_gap_that_grows_is_found_with_its_numbers() -> None:
 
 
 def test_the_answer_is_what_the_policy_costs_by_algorithm() -> None:
-    answer = findings(document({"445": 2.5, "890": 2.5})).answer
+    answer = findings(StudyData(document({"445": 2.5, "890": 2.5}))).answer
     assert answer.startswith("The 15 KB policy costs the old algorithm ×2.")
     assert "(certain) and the BLAS algorithm ×2." in answer
     assert answer.endswith("(certain) over Doug Lea's malloc, at 445 rows.")
@@ -120,7 +120,7 @@ def test_too_few_blocks_are_not_certain_and_show_their_range() -> None:
 
 
 def test_the_tables_hold_every_condition_and_the_published_figures() -> None:
-    searches, ratios = findings(document({"445": 1.0, "890": 1.2})).tables
+    searches, ratios = findings(StudyData(document({"445": 1.0, "890": 1.2}))).tables
     assert len(searches.rows) == 12
     assert len(ratios.rows) == 8
     first = dict(zip(searches.headings, searches.rows[0], strict=True))
@@ -160,7 +160,10 @@ def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
 
 
 def test_both_figures_are_drawn_with_what_was_published() -> None:
-    charts = {one.name: one.chart.to_dict() for one in figures(document({"445": 1.0, "890": 1.2}))}
+    charts = {
+        one.name: one.chart.to_dict()
+        for one in figures(StudyData(document({"445": 1.0, "890": 1.2})))
+    }
     assert list(charts) == ["figure_1", "ratios"]
     for chart in charts.values():
         rows = [row for table in chart["datasets"].values() for row in table]

@@ -20,7 +20,6 @@ import msgspec.structs
 import psutil
 import pytest
 
-from equipoise.design.choice import chosen_levels, quick_form, with_levels
 from equipoise.design.grid import grid_of
 from equipoise.measure.installation import host_site, native_programs
 from equipoise.measure.launcher import Launcher, Request
@@ -30,6 +29,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.plan import Condition, Server
 from equipoise.model.study import Study
 from equipoise.studies.catalogue import find_study
+from equipoise.studies.preparation import chosen_levels, quick_form, with_levels
 from equipoise.studies.reader.study import read_study
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,6 +10,7 @@ from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.builtin.tratt2019.analysis import correlation, findings, shares_of_tenths
 from equipoise.studies.builtin.tratt2019.charts import figures
+from equipoise.studies.study_data import StudyData
 from tests.documents import comparison_of, document_of
 
 WALK, LINEAR, BINARY = "hashwalk linear", "wordsearch linear", "wordsearch binary"
@@ -48,13 +49,13 @@ def generator() -> np.random.Generator:
 
 
 def paragraphs_of(document: ResultDocument) -> str:
-    return "\n".join(findings(document).paragraphs)
+    return "\n".join(findings(StudyData(document)).paragraphs)
 
 
 def test_steps_and_times_that_go_together_are_shown_with_their_correlation(
     generator: np.random.Generator,
 ) -> None:
-    result = findings(planted(generator.uniform(1e-3, 1e-1, RUNS), np.full(RUNS, 1e-3)))
+    result = findings(StudyData(planted(generator.uniform(1e-3, 1e-1, RUNS), np.full(RUNS, 1e-3))))
     table = next(one for one in result.tables if one.title.startswith("Steps"))
     walk = next(row for row in table.rows if row[0] == "hashwalk")
     assert float(walk[1]) > 0.99
@@ -67,7 +68,7 @@ def test_the_minimum_and_the_median_name_different_winners(
 ) -> None:
     linear = generator.uniform(1e-2, 1e-1, RUNS)
     linear[7] = 1e-5
-    result = findings(planted(linear, np.full(RUNS, 1e-3), misleads=True))
+    result = findings(StudyData(planted(linear, np.full(RUNS, 1e-3), misleads=True)))
     table = next(one for one in result.tables if one.title.startswith("What each number"))
     named = {row[0]: row[3] for row in table.rows}
     assert named["minimum"] == "linear"
@@ -81,7 +82,7 @@ def test_a_minimum_that_misled_is_reported(generator: np.random.Generator) -> No
     paragraphs = paragraphs_of(planted(linear, binary, misleads=True))
     assert "would have misled" in paragraphs
     assert f"1 of {RUNS} linear runs" in paragraphs
-    answer = findings(planted(linear, binary, misleads=True)).answer
+    answer = findings(StudyData(planted(linear, binary, misleads=True))).answer
     assert answer.startswith("The verdict is for binary search: ")
     assert answer.endswith("The minimum would have misled.")
 
@@ -97,7 +98,7 @@ def test_what_is_constant_goes_with_nothing() -> None:
 
 
 def test_a_study_that_was_just_begun_says_nothing_yet(generator: np.random.Generator) -> None:
-    result = findings(planted(generator.uniform(1e-3, 1e-1, 3), np.full(3, 1e-3)))
+    result = findings(StudyData(planted(generator.uniform(1e-3, 1e-1, 3), np.full(3, 1e-3))))
     assert not result.tables and not result.paragraphs and not result.answer
 
 
@@ -105,7 +106,7 @@ def test_each_program_has_its_histogram_and_those_with_steps_their_scatter(
     generator: np.random.Generator,
 ) -> None:
     document = planted(generator.uniform(1e-3, 1e-1, RUNS), generator.uniform(1e-3, 2e-3, RUNS))
-    names = [figure.name for figure in figures(document)]
+    names = [figure.name for figure in figures(StudyData(document))]
     assert names == [
         "histogram_hashwalk_linear",
         "steps_hashwalk_linear",
@@ -113,7 +114,7 @@ def test_each_program_has_its_histogram_and_those_with_steps_their_scatter(
         "steps_wordsearch_linear",
         "histogram_wordsearch_binary",
     ]
-    bars = next(figures(document)).chart.to_dict()
+    bars = next(figures(StudyData(document))).chart.to_dict()
     bar_layer = bars["layer"][0]
     rows = bars["datasets"][bar_layer["data"]["name"]]
     assert {row[bar_layer["encoding"]["y"]["field"]] for row in rows} == {0}

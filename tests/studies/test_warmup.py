@@ -20,6 +20,7 @@ from equipoise.stats.arrays import FloatArray
 from equipoise.stats.warm_up import classify_trial
 from equipoise.studies.builtin.warmup.analysis import findings
 from equipoise.studies.catalogue import analysis_of
+from equipoise.studies.study_data import StudyData
 from tests.iterated import Series, record_of, short, steady
 
 FOLDER = Path(findings.__code__.co_filename).parent
@@ -118,8 +119,10 @@ def planted(*conditions: Series) -> ResultDocument:
 
 
 def test_each_runtime_is_classed_by_its_trials() -> None:
-    (table,) = findings(planted()).tables
-    assert findings(planted()).answer == "2 pairs of runtime and kernel: 1 warm-up, 1 flat."
+    (table,) = findings(StudyData(planted())).tables
+    assert (
+        findings(StudyData(planted())).answer == "2 pairs of runtime and kernel: 1 warm-up, 1 flat."
+    )
     classes = {row[0]: row[2] for row in table.rows}
     assert classes == {"jvm": "warm-up", "compiled": "flat"}
     jvm = next(row for row in table.rows if row[0] == "jvm")
@@ -139,5 +142,5 @@ def test_each_condition_has_its_series_drawn() -> None:
 
 
 def test_trials_too_short_to_class_have_no_row() -> None:
-    result = findings(planted(short, short))
+    result = findings(StudyData(planted(short, short)))
     assert result.tables == () and result.paragraphs == () and not result.answer

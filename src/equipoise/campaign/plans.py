@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ from equipoise.design.limits import (
     WHAT_VARIES_BLOCKS,
     CampaignLimits,
     check_number,
+    limits_of,
     metric_names,
 )
 from equipoise.measure.environment import mapped_libraries
@@ -217,25 +219,13 @@ def study_plan(
         that is not possible.
     """
     measure = study.measure
-    given = limits
+    given, own = limits, limits_of(asdict(measure))
     default = Stopping(leave_out_decided=True)
-    min_seconds = measure.min_seconds
-    if given.budget is not None and min_seconds is not None:
+    if given.budget is not None and own.min_seconds is not None:
         # It only delays a verdict: the budget ends the campaign, and the result says it was short.
-        default, min_seconds = replace(default, min_seconds=min_seconds), None
-    limits = limits.filled_from(
-        CampaignLimits(
-            blocks=measure.blocks,
-            min_blocks=measure.min_blocks,
-            min_seconds=min_seconds,
-            budget=measure.budget_s,
-            precision=measure.precision,
-            alpha=measure.alpha,
-            min_effect=measure.min_effect,
-            timeout=measure.timeout_s,
-            warmup=measure.warmup,
-        )
-    )
+        default = replace(default, min_seconds=own.min_seconds)
+        own = replace(own, min_seconds=None)
+    limits = given.filled_from(own)
     stopping = limits.stopping(default)
     if not grid.contrasts:
         stopping = replace(stopping, blocks=stopping.blocks or STUDY_BLOCKS)

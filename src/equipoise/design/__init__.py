@@ -4,7 +4,6 @@ commands     commands become conditions: words, parameters, names, environments,
 limits       the numbers that limit and judge a campaign, with their ranges and errors
 coin         the seeded random source of every order
 layouts      memory layouts that the coin draws, and programs linked in many of them
-choice       the part of a study that runs: quick form, chosen levels, another command
 site         the host as a study needs it, and what it lacks
 grid         a study becomes conditions and contrasts
 chance       sources of chance in one command, held one at a time

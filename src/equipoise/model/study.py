@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from types import MappingProxyType
 from typing import Literal
 
@@ -160,22 +161,27 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class StudyMeasure:
-    """Metrics and length of a study; ``None`` leaves an option to the command line."""
+    """Metrics and length of a study; ``None`` leaves an option to the command line.
+
+    Fields have the names of `equipoise run`'s options.
+    """
 
     metrics: tuple[str, ...] = ("wall_s",)
     """The first decides."""
     min_effect: float | None = None
     alpha: float | None = None
-    budget_s: float | None = None
+    budget: float | None = None
+    """Seconds."""
     blocks: int | None = None
     min_blocks: int | None = None
     min_seconds: float | None = None
     precision: float | None = None
     warmup: int | None = None
-    timeout_s: float | None = None
+    timeout: float | None = None
+    """Seconds of one trial."""
     washout: bool = False
     ignore_failure: bool = False
-    about_s: float | None = None
+    about: float | None = None
     """Seconds that a block of the whole study took where it was written, for the forecast."""
     layouts: int | None = None
     """Number of layouts in which it is compared."""
@@ -208,7 +214,8 @@ class QuickForm:
     """Levels that are not compared, beside those of the whole study."""
     command: Words | None = None
     command_place: Place = field(default=Place(), compare=False)
-    budget_s: float | None = None
+    budget: float | None = None
+    """Seconds."""
     blocks: int | None = None
 
 
@@ -234,6 +241,17 @@ class Study:
     def factor(self, name: str) -> Factor | None:
         """Return the factor of that name."""
         return next((factor for factor in self.factors if factor.name == name), None)
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text that may hold names in braces."""
+        yield from self.workload.command
+        servers = [self.workload.server]
+        for level in (level for factor in self.factors for level in factor.levels):
+            yield from (*level.arguments, *(level.command or ()), level.build or "")
+            yield from (*level.client_arguments, *level.environment.values())
+            servers.append(level.server)
+        for server in filter(None, servers):
+            yield from chain.from_iterable(server.commands().values())
 
 
 def is_size(level: str) -> bool:

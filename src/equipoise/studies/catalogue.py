@@ -28,13 +28,13 @@ class BuiltInStudy(Struct, frozen=True):
 
     The folder of a study may have two modules::
 
-        analysis.py   def findings(document: ResultDocument) -> Findings: ...
-        charts.py     def figures(document: ResultDocument) -> Iterator[Figure]: ...
+        analysis.py   def findings(measured: StudyData) -> Findings: ...
+        charts.py     def figures(measured: StudyData) -> Iterator[Figure]: ...
 
     ``figures`` stands in ``analysis`` where it imports no altair itself. Both functions are pure:
-    the same document gives the same sentences and charts. They meet results of ``--quick``, of
-    chosen levels and of interrupted campaigns: what a document lacks is left out or reported as
-    missing, and is no error.
+    the same result gives the same sentences and charts. They meet results of ``--quick``, of chosen
+    levels and of interrupted campaigns: what a result lacks is left out or reported as missing, and
+    is no error.
     """
 
     folder: Path
@@ -57,13 +57,17 @@ class BuiltInStudy(Struct, frozen=True):
 
     def findings(self, document: ResultDocument) -> Findings:
         """Return the tables and paragraphs of the study."""
-        return cast(Findings, self._module(ANALYSIS).findings(document))
+        from equipoise.studies.study_data import StudyData
+
+        return cast(Findings, self._module(ANALYSIS).findings(StudyData(document)))
 
     def figures(self, document: ResultDocument) -> tuple[Figure, ...]:
         """Return the charts of the study, each with a name for files."""
+        from equipoise.studies.study_data import StudyData
+
         has_charts = (self.folder / CHARTS).is_file()
         figures = getattr(self._module(CHARTS if has_charts else ANALYSIS), "figures", None)
-        return () if figures is None else tuple(figures(document))
+        return () if figures is None else tuple(figures(StudyData(document)))
 
     def _module(self, file: str) -> Any:
         name = file.removesuffix(".py")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.design.choice import named_data, with_data_word
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
@@ -34,10 +34,18 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
     try:
         rows = data_set.text()
     except UnusableInput as missing:
-        summary = f"{name}: {missing.what}; {data_set.otherwise} rows replace them"
-        warning = CampaignWarning("data_missing", summary, missing.hint or "see docs/studies.md")
-        return with_data_word(study, data_set.otherwise), (warning,)
-    return with_data_word(study, str(data_file(name, rows, ledger.parent / DATA))), ()
+        word = data_set.otherwise
+        summary = f"{name}: {missing.what}; {word} rows replace them"
+        hint = missing.hint or "see docs/studies.md"
+        warnings: tuple[CampaignWarning, ...] = (CampaignWarning("data_missing", summary, hint),)
+    else:
+        word, warnings = str(data_file(name, rows, ledger.parent / DATA)), ()
+    return replace(study, workload=replace(study.workload, data_word=word)), warnings
+
+
+def named_data(study: Study) -> str | None:
+    """Return the name of the data set that ``{data}`` in the study stands for, if it is there."""
+    return study.workload.data if any("{data}" in text for text in study.texts()) else None
 
 
 def require_data(plan: Plan, ledger: Path) -> None:

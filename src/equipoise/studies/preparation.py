@@ -10,15 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.design.choice import (
-    chosen_levels,
-    quick_form,
-    with_command,
-    with_levels,
-    without_idle_factors,
-)
 from equipoise.design.coin import Addresses
-from equipoise.design.commands import split_command
+from equipoise.design.commands import parameter_list, split_command
 from equipoise.design.grid import Grid, build_lines, grid_of
 from equipoise.design.site import Site, setting_place, without_missing
 from equipoise.measure.builds import build_levels
@@ -28,7 +21,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
-from equipoise.model.study import Study
+from equipoise.model.study import Factor, Level, Place, Study, Words, is_size
 from equipoise.studies.catalogue import find_study
 from equipoise.studies.data_sets import with_data
 from equipoise.studies.reader.study import read_study
@@ -121,3 +114,137 @@ def _chosen_study(options: StudyOptions) -> Study:
     }
     study = replace(study, measure=replace(study.measure, **changes))
     return with_levels(study, chosen_levels(study, options.factors))
+
+
+def quick_form(study: Study) -> Study:
+    """Return the study as ``--quick`` runs it; raise `UnusableInput` if it has no quick form."""
+    quick = study.quick
+    if quick is None:
+        raise UnusableInput(
+            f"the study {study.name} has no quick form",
+            hint="give it a table [quick], or use --budget and --factor",
+        )
+    measure, workload = study.measure, study.workload
+    measure = replace(
+        measure,
+        budget=quick.budget or measure.budget,
+        blocks=quick.blocks or measure.blocks,
+        reaches_verdicts=True,
+        about=None,
+    )
+    if quick.command is not None:
+        workload = replace(workload, command=quick.command, command_place=quick.command_place)
+    shorter = with_levels(replace(study, measure=measure, workload=workload), quick.levels)
+    compared = shorter.compared
+    if compared is None:
+        return shorter
+    not_at = {
+        name: (*compared.not_at.get(name, ()), *quick.not_at.get(name, ()))
+        for name in {**compared.not_at, **quick.not_at}
+    }
+    return replace(shorter, compared=replace(compared, not_at=not_at))
+
+
+def with_command(study: Study, command: Words) -> Study:
+    """Return the study with another program as its workload.
+
+    Raise `UnusableInput` if the workload is a server.
+    """
+    if study.workload.server is not None:
+        raise UnusableInput(
+            f"the workload of {study.name} is a server: --command cannot replace it",
+            hint="change [workload.server] in its file",
+        )
+    workload = replace(study.workload, command=command, command_place=Place("--command"))
+    return replace(study, workload=workload, measure=replace(study.measure, about=None))
+
+
+def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the levels that ``--factor NAME=LEVEL,LEVEL`` chooses, by factor.
+
+    Raise `UnusableInput` if a text is not of that form, or names no factor.
+    """
+    chosen: dict[str, tuple[str, ...]] = {}
+    known = ", ".join(factor.name for factor in study.factors)
+    for text in texts:
+        name, equals, levels = text.partition("=")
+        if not equals or not levels:
+            raise UnusableInput(
+                f"--factor {text!r} is not of the form NAME=LEVEL,LEVEL",
+                hint=f"the factors are {known}",
+            )
+        if study.factor(name) is None:
+            raise UnusableInput(
+                f"--factor {text!r}: the study {study.name} has no factor {name!r}",
+                hint=f"there are {known}",
+            )
+        if name in chosen:
+            raise UnusableInput(
+                f"--factor {name} is given twice", hint="separate its levels by commas"
+            )
+        chosen[name] = tuple(dict.fromkeys(parameter_list(levels)))
+    return chosen
+
+
+def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
+    """Return the study with these levels of these factors.
+
+    If the baseline is not among them, the first chosen level is the baseline. Chosen levels are all
+    compared: the study's ``not_at`` no longer applies to their factors. Raise `UnusableInput` if a
+    factor has no such level.
+    """
+    factors = tuple(
+        _with_levels(factor, chosen[factor.name]) if factor.name in chosen else factor
+        for factor in study.factors
+    )
+    compared = study.compared
+    if compared is not None:
+        not_at = {name: names for name, names in compared.not_at.items() if name not in chosen}
+        compared = replace(compared, not_at=not_at)
+        levels = next(factor.levels for factor in factors if factor.name == compared.factor)
+        if compared.baseline not in [level.name for level in levels]:
+            compared = replace(compared, baseline=levels[0].name)
+    # The time of a block is known of the whole study only.
+    measure = replace(study.measure, about=None) if chosen else study.measure
+    return replace(study, factors=factors, compared=compared, measure=measure)
+
+
+def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
+    known = {level.name: level for level in (*factor.levels, *factor.choices)}
+    for name in names:
+        if factor.role == "size" and not is_size(name):
+            raise UnusableInput(
+                f"the factor {factor.name} is a size, and {name!r} is not a number",
+                hint="give numbers above 0",
+            )
+        if name not in known and not factor.plain:
+            raise UnusableInput(
+                f"the factor {factor.name} has no level {name!r}",
+                hint=f"there are {', '.join(known)}",
+            )
+    # Levels that the quick form leaves out can still be chosen.
+    choices = factor.choices if factor.plain else tuple(known.values())
+    levels = tuple(known.get(name) or Level(name) for name in names)
+    return replace(factor, levels=levels, choices=choices)
+
+
+def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
+    """Return the study without the factors that change nothing: plain ones that no text names.
+
+    So another program can replace the workload of a study whose sizes it does not have. Raise
+    `UnusableInput` if the compared factor is one of them.
+    """
+    factors: list[Factor] = []
+    warnings: list[CampaignWarning] = []
+    for factor in study.factors:
+        if not factor.plain or any(f"{{{factor.name}}}" in text for text in study.texts()):
+            factors.append(factor)
+            continue
+        what = f"the factor {factor.name} changes nothing: no text names {{{factor.name}}}"
+        hint = f"write {{{factor.name}}} where its level belongs, as in the command"
+        if study.compared is not None and study.compared.factor == factor.name:
+            raise study.places.table("factors", factor.name).fail(what, hint)
+        warnings.append(CampaignWarning("factor_idle", f"{what}; it is left out", hint))
+    names = {factor.name for factor in factors}
+    exclusions = tuple(each for each in study.exclusions if each.keys() <= names)
+    return replace(study, factors=tuple(factors), exclusions=exclusions), tuple(warnings)

@@ -9,11 +9,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from equipoise.design.choice import quick_form, without_idle_factors
 from equipoise.design.grid import build_lines, grid_of
 from equipoise.design.site import without_missing
 from equipoise.measure.installation import host_site
 from equipoise.measure.launcher import COUNTERS
+from equipoise.studies.preparation import quick_form, without_idle_factors
 from equipoise.studies.reader.study import read_study
 from tests.fuzz.case import Case, Target
 from tests.fuzz.mutators import TEXTS, any_text, mutated_bytes, mutated_tree

@@ -17,11 +17,11 @@ from equipoise.why.differences.changes import (
     Difference,
     FaultsChange,
     FileChange,
-    Function,
     LockChange,
     SizeClassChange,
     Wait,
 )
+from equipoise.why.evidence.observer import Function
 
 NONE = Change(0.0, 0.0, 0.0, (0.0, 0.0))
 ONE = Change(1.0, 1.0, 0.0, (0.0, 0.0))

@@ -12,14 +12,25 @@ from equipoise.model.record import Accounting, Trial
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
 from equipoise.why.evidence.allocations import Allocations, SizeClass
-from equipoise.why.evidence.process import End
+from equipoise.why.evidence.observer import (
+    Calls,
+    End,
+    FileUse,
+    Frequency,
+    Function,
+    FunctionKind,
+    LockWaits,
+    Sampled,
+    SampledSource,
+    Stack,
+    Stacks,
+    SystemCalls,
+)
 from equipoise.why.evidence.sources import EvidenceSet, Runs
-from equipoise.why.evidence.stacks import Frame, Kind, Sampled, SampledSource, Stack, Stacks
-from equipoise.why.evidence.system_calls import Calls, FileUse, Frequency, LockWaits, SystemCalls
 
 CONDITIONS = (Condition("before", ("program",)), Condition("after", ("program",)))
 SUCCESS = End(0, None)
-_KINDS: Mapping[str, Kind] = {"kernel": "kernel", "size": "size"}
+_KINDS: Mapping[str, FunctionKind] = {"kernel": "kernel", "size": "size"}
 
 
 def trial(block: int, condition: int, wall_s: float, **account: float | None) -> Trial:
@@ -45,13 +56,13 @@ def stacks(weights: Mapping[str, float]) -> Stacks:
 
     A frame without a file is in ``program``.
     """
-    places: dict[Frame, int] = {}
+    places: dict[Function, int] = {}
     every = []
     for names, weight in weights.items():
         frames = []
         for word in names.split(";") if names else ():
             name, _, module = word.partition("@")
-            frame = Frame(name, module or "program", _KINDS.get(module, "user"))
+            frame = Function(name, module or "program", _KINDS.get(module, "user"))
             frames.append(places.setdefault(frame, len(places)))
         every.append(Stack(tuple(frames), 1, weight))
     return Stacks(tuple(places), tuple(every))

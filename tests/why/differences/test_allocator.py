@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.why.differences.allocations import is_of_allocator
-from equipoise.why.differences.changes import Function
+from equipoise.why.evidence.observer import Function
 
 
 @pytest.mark.parametrize(

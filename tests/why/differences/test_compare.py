@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.differences.changes import Function, Wait
+from equipoise.why.differences.changes import Wait
 from equipoise.why.evidence.instructions import Instructions
+from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs
 from tests.why.differences.made import (
     WALLS,

@@ -10,7 +10,7 @@ import pytest
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
 from equipoise.why.differences.wording import where_the_time_goes
-from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.observer import Process
 from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Runs
 from tests.why.differences.made import CONDITIONS, trial
 from tests.why.evidence.programs import ENVIRONMENT, compiled, run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from equipoise.model.record import Trial
 from equipoise.why.differences.wording import where_the_time_goes
+from equipoise.why.evidence.observer import Sampled
 from equipoise.why.evidence.sources import Runs
-from equipoise.why.evidence.stacks import Sampled
 from tests.why.differences.made import (
     allocations,
     calls,

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.why.evidence.process import Process
-from equipoise.why.evidence.stacks import Stacks
-from equipoise.why.evidence.system_calls import Calls, SystemCalls
+from equipoise.why.evidence.observer import Calls, Process, Stacks, SystemCalls
 
 NOBODY = 65534
 ENVIRONMENT = {"PATH": os.environ["PATH"]}

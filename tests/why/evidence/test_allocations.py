@@ -12,7 +12,7 @@ import pytest
 
 from equipoise.why.evidence import allocations
 from equipoise.why.evidence.allocations import Allocations, SizeClass
-from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.observer import Process
 from tests.why.evidence.programs import ENVIRONMENT, compiled, run, weights_by_name, with_small_disk
 
 HEAD = """
@@ -247,7 +247,7 @@ import subprocess, sys
 from pathlib import Path
 import msgspec
 from equipoise.why.evidence import allocations
-from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.observer import Process
 folder, filled, program = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 (folder / "filler").write_bytes(bytes(4096 * filled))
 process = allocations.wrap(Process((program,)), folder)

@@ -29,10 +29,11 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import Observation
 from equipoise.why.evidence import collect as collecting
-from equipoise.why.evidence import process
+from equipoise.why.evidence import observer
 from equipoise.why.evidence.allocations import Allocations
 from equipoise.why.evidence.collect import EvidenceRun, collect, draw_runs, usual_repetitions
-from equipoise.why.evidence.process import Process as ObservedProcess
+from equipoise.why.evidence.observer import Process as ObservedProcess
+from equipoise.why.evidence.observer import Sampled, SystemCalls
 from equipoise.why.evidence.sources import (
     BY_DEFAULT,
     SOURCES,
@@ -40,8 +41,6 @@ from equipoise.why.evidence.sources import (
     latest_conditions,
     observations_of_pair,
 )
-from equipoise.why.evidence.stacks import Sampled
-from equipoise.why.evidence.system_calls import SystemCalls
 from tests.plans import plan_of
 from tests.scripted import FINISHED, ScriptedStarter
 from tests.why.evidence.programs import NOBODY, by_name, compiled, opened_to_all
@@ -225,7 +224,7 @@ def test_a_source_that_says_why_it_cannot_be_used_is_quoted_and_the_others_go_on
 def test_a_missing_observer_is_found_out_before_anything_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "native_programs", lambda: tmp_path)
+    monkeypatch.setattr(observer, "native_programs", lambda: tmp_path)
     starter = ScriptedStarter()
     (observation,) = collected(starter, plan_of(), BOTH[:1])
     assert observation.failure is not None

@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.evidence import instructions
-from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.observer import Process
 from tests.why.evidence.programs import ENVIRONMENT, compiled, run
 
 FILE = """\

@@ -10,8 +10,14 @@ from pathlib import Path
 import pytest
 
 from equipoise.why.differences.stacks import places_of, weights
-from equipoise.why.evidence.process import Process
-from equipoise.why.evidence.stacks import Frame, Sampled, SampledSource, read_sampled, wrap_sampled
+from equipoise.why.evidence.observer import (
+    Function,
+    Process,
+    Sampled,
+    SampledSource,
+    read_sampled,
+    wrap_sampled,
+)
 from tests.why.evidence.programs import (
     ENVIRONMENT,
     compiled,
@@ -89,7 +95,7 @@ def test_time_is_in_the_functions_that_use_it(tmp_path: Path, program: Path) -> 
     assert seconds["slow_function"] == pytest.approx(0.3, abs=0.1)
     assert seconds["quick_function"] == pytest.approx(0.1, abs=0.05)
     assert evidence.total == pytest.approx(evidence.stacks.weight(), rel=0.1)
-    assert Frame("inner_part", program.name, "inlined") in evidence.stacks.frames
+    assert Function("inner_part", program.name, "inlined") in evidence.stacks.frames
     assert seconds["inner_part"] == pytest.approx(
         seconds["slow_function"] + seconds["quick_function"], rel=0.05
     )

@@ -13,9 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from equipoise.why.evidence import system_calls
-from equipoise.why.evidence.process import Process
-from equipoise.why.evidence.system_calls import Method, SystemCalls
+from equipoise.why.evidence.observer import (
+    Method,
+    Process,
+    SystemCalls,
+    read_calls,
+    wrap_calls,
+)
 from tests.why.evidence.programs import (
     ENVIRONMENT,
     NOBODY,
@@ -58,9 +62,9 @@ by_either_method = pytest.mark.parametrize("method", METHODS)
 def observed(folder: Path, method: Method, *command: str) -> SystemCalls:
     """What the command asked of the kernel."""
     process = Process(command, ENVIRONMENT)
-    done = run(system_calls.wrap(process, folder, method))
+    done = run(wrap_calls(process, folder, method))
     assert (done.returncode, done.stderr) == (0, "")
-    return system_calls.read(folder)
+    return read_calls(folder)
 
 
 @by_either_method
@@ -256,7 +260,7 @@ def test_stops_and_signals_of_the_command_work_as_without(tmp_path: Path, method
 
 @by_either_method
 def test_if_the_observer_is_killed_so_is_the_command(tmp_path: Path, method: Method) -> None:
-    process = system_calls.wrap(Process(("sleep", "60"), ENVIRONMENT), tmp_path, method)
+    process = wrap_calls(Process(("sleep", "60"), ENVIRONMENT), tmp_path, method)
     with subprocess.Popen(process.command, env=dict(process.environment)) as observer:
         deadline = time.monotonic() + 300
         asleep: list[psutil.Process] = []
@@ -276,30 +280,30 @@ def test_a_signal_that_the_observer_is_sent_is_for_the_command(
 ) -> None:
     ready = tmp_path / "ready"
     line = f"trap 'exit 7' TERM; touch {ready}; while true; do sleep 0.01; done"
-    process = system_calls.wrap(Process(("sh", "-c", line), ENVIRONMENT), tmp_path, method)
+    process = wrap_calls(Process(("sh", "-c", line), ENVIRONMENT), tmp_path, method)
     with subprocess.Popen(process.command, env=dict(process.environment)) as observer:
         deadline = time.monotonic() + 300
         while not ready.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         observer.terminate()
     assert observer.returncode == 0
-    evidence = system_calls.read(tmp_path)
+    evidence = read_calls(tmp_path)
     assert (evidence.end.exit, evidence.end.signal) == (7, None)
 
 
 @by_either_method
 def test_a_command_that_cannot_be_executed_is_named(tmp_path: Path, method: Method) -> None:
-    done = run(system_calls.wrap(Process(("/no/such",), ENVIRONMENT), tmp_path, method))
+    done = run(wrap_calls(Process(("/no/such",), ENVIRONMENT), tmp_path, method))
     assert done.returncode == 1
     assert "the command cannot be executed: No such file or directory" in done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_without_root_it_degrades_and_says_how(tmp_path: Path) -> None:
-    wrapped = system_calls.wrap(Process(("getent", "hosts", "localhost"), ENVIRONMENT), tmp_path)
+    wrapped = wrap_calls(Process(("getent", "hosts", "localhost"), ENVIRONMENT), tmp_path)
     done = run_as_nobody(wrapped, tmp_path)
     assert done.returncode == 0, done.stderr
-    evidence = system_calls.read(tmp_path)
+    evidence = read_calls(tmp_path)
     assert evidence.method == "ptrace"
     assert any("every call was stopped twice by ptrace" in words for words in evidence.unseen)
     assert any("set-user-ID" in words for words in evidence.unseen)
@@ -321,7 +325,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of ptrace is x86-64's")
 def test_where_ptrace_is_forbidden_there_is_a_hint(tmp_path: Path) -> None:
-    wrapped = system_calls.wrap(Process(("true",), ENVIRONMENT), tmp_path, "ptrace")
+    wrapped = wrap_calls(Process(("true",), ENVIRONMENT), tmp_path, "ptrace")
     ptrace = "101"
     done = run(Process((sys.executable, "-c", FORBIDS, ptrace, *wrapped.command), ENVIRONMENT))
     assert done.returncode == 1

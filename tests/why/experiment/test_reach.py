@@ -17,8 +17,8 @@ from equipoise.report.builders.why import interventions_section
 from equipoise.report.document import Paragraph
 from equipoise.why.campaigns import result_of
 from equipoise.why.evidence.collect import EvidenceRun
+from equipoise.why.evidence.observer import FileUse
 from equipoise.why.evidence.sources import EvidenceSet, Runs
-from equipoise.why.evidence.system_calls import FileUse
 from equipoise.why.experiment import outcome
 from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, effective_plan
 from equipoise.why.experiment.reach import KnownEvidence, expected_changes

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 from msgspec.structs import asdict
 
-from equipoise.design.choice import named_data
 from equipoise.design.grid import kept_settings
 from equipoise.model.plan import PRIMARY_METRIC, SOCKET, Process, ServerTrial
 from equipoise.model.record import Accounting
@@ -34,7 +33,7 @@ from equipoise.model.study import (
     Workload,
     is_size,
 )
-from equipoise.studies.data_sets import DATA_SETS
+from equipoise.studies.data_sets import DATA_SETS, named_data
 from equipoise.studies.kinds import KINDS, PACKAGES, Kind
 from equipoise.studies.reader.toml_file import Form, Table, one_of, read_toml
 
@@ -455,9 +454,7 @@ def _measure(
         raise table.fail(
             "min_blocks", f"it is {form.min_blocks}, more than blocks = {form.blocks}", "lower it"
         )
-    values = asdict(form) | {"metrics": metrics}
-    seconds = {f"{key}_s": values.pop(key) for key in ("budget", "timeout", "about")}
-    return StudyMeasure(**values, **seconds)
+    return StudyMeasure(**asdict(form) | {"metrics": metrics})
 
 
 def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> list[str]:
@@ -506,7 +503,7 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
         not_at=_levels_by_factor(table.table("not_at"), factors),
         command=table.command("command"),
         command_place=table.place("command"),
-        budget_s=form.budget,
+        budget=form.budget,
         blocks=form.blocks,
     )
 

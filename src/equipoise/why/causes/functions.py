@@ -15,7 +15,8 @@ from equipoise.why.causes.remaining import (
     largest,
     short_name,
 )
-from equipoise.why.differences.changes import Change, Difference, Function, is_more
+from equipoise.why.differences.changes import Change, Difference, is_more
+from equipoise.why.evidence.observer import Function
 
 _SAME_INSTRUCTIONS = 0.02
 """Largest relative difference of equal work: threads start and meet a little differently."""

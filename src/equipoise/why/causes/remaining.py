@@ -27,12 +27,12 @@ from equipoise.why.differences.changes import (
     CallsChange,
     Change,
     Difference,
-    Function,
     Wait,
     is_more,
     sum_of,
 )
 from equipoise.why.differences.stacks import WHOLE_KERNEL
+from equipoise.why.evidence.observer import Function
 
 POLLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 PAGE_FAULT = "page_fault"

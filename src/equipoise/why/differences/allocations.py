@@ -10,13 +10,13 @@ from itertools import accumulate
 
 from equipoise.why.differences.changes import (
     AllocationsChange,
-    Function,
     SizeClassChange,
     changes,
     counted,
 )
 from equipoise.why.differences.stacks import Place, places_of, weights
 from equipoise.why.evidence.allocations import Allocations, SizeClass
+from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs, Side
 
 MOST = 0.9

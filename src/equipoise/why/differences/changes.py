@@ -18,8 +18,8 @@ from msgspec import Struct, field
 
 from equipoise.model.quantities import Interval
 from equipoise.stats.two_samples import NO_SPREAD, sample_difference
+from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs, Side
-from equipoise.why.evidence.stacks import Kind as FrameKind
 
 LEVEL = 0.05
 """1 minus the nominal coverage of each interval, by itself."""
@@ -65,14 +65,6 @@ class Change(Struct, frozen=True):
 
 
 NO_CHANGE = Change(0.0, 0.0, 0.0, (0.0, 0.0))
-
-
-class Function(Struct, frozen=True):
-    """A function of the program."""
-
-    name: str
-    module: str
-    kind: FrameKind
 
 
 class Wait(Struct, frozen=True):

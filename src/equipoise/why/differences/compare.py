@@ -39,8 +39,8 @@ from equipoise.why.differences.changes import (
     paired_measured,
 )
 from equipoise.why.differences.stacks import page_faults_change, waits_change, with_profile
+from equipoise.why.evidence.observer import SystemCalls
 from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
-from equipoise.why.evidence.system_calls import SystemCalls
 
 Run = TypeVar("Run")
 Kind = TypeVar("Kind", bound=Struct)

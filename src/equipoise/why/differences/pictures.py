@@ -12,9 +12,8 @@ from typing import Literal
 import msgspec
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.evidence.process import EVIDENCE_PROGRAM, native_file
+from equipoise.why.evidence.observer import EVIDENCE_PROGRAM, Function, Sampled, native_file
 from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
-from equipoise.why.evidence.stacks import Frame, Sampled
 
 Picture = Literal["flame-graph", "firefox"]
 
@@ -71,7 +70,7 @@ def can_be_drawn(runs: Runs[Sampled], slower: Side) -> bool:
 
 def _condition(name: str, runs: Sequence[Sampled]) -> dict[str, object]:
     """Return means over the runs: a run that did not see a stack has 0 seconds of it."""
-    places: dict[Frame, int] = {}
+    places: dict[Function, int] = {}
     sums: dict[tuple[int, ...], float] = defaultdict(float)
     for run in runs:
         frames = run.stacks.frames

@@ -18,14 +18,13 @@ from equipoise.why.differences.changes import (
     Change,
     Difference,
     FaultsChange,
-    Function,
     Wait,
     changes,
     counted,
     measured,
 )
+from equipoise.why.evidence.observer import Function, Sampled, Stacks
 from equipoise.why.evidence.sources import Runs, Side
-from equipoise.why.evidence.stacks import Sampled, Stacks
 
 Key = TypeVar("Key")
 
@@ -112,12 +111,8 @@ class Place(Struct, frozen=True):
 
 def places_of(stacks: Stacks) -> tuple[Place, ...]:
     """Return where each of the stacks ends."""
-    # Each function is made once: a profile has many stacks of few functions.
-    functions = [
-        None if frame.kind in {"kernel", "size"} else Function(frame.name, frame.module, frame.kind)
-        for frame in stacks.frames
-    ]
-    entries = [frame.name if frame.kind == "kernel" else None for frame in stacks.frames]
+    functions = [None if one.kind in {"kernel", "size"} else one for one in stacks.frames]
+    entries = [one.name if one.kind == "kernel" else None for one in stacks.frames]
     return tuple(
         Place(
             entries[stack.frames[-1]] if stack.frames else None,

@@ -10,11 +10,11 @@ from equipoise.why.differences.changes import (
     CallsChange,
     Change,
     Difference,
-    Function,
     SizeClassChange,
     Wait,
     is_more,
 )
+from equipoise.why.evidence.observer import Function
 
 WORTH_SAYING = 0.05
 """Smallest part of the gap that the sentence mentions."""

@@ -15,8 +15,14 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from equipoise.why.evidence.process import EVIDENCE_PROGRAM, Process, decode_document, native_file
-from equipoise.why.evidence.stacks import Stacks, StacksDocument
+from equipoise.why.evidence.observer import (
+    EVIDENCE_PROGRAM,
+    Process,
+    Stacks,
+    StacksDocument,
+    decode_document,
+    native_file,
+)
 
 _RECORDER = "libequipoise_recorder.so"
 _VARIABLE = "EQUIPOISE_ALLOCATIONS"

@@ -32,7 +32,7 @@ from equipoise.measure.untimed import describe_signal, stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import Observation, RunRecord
-from equipoise.why.evidence.process import End, Process
+from equipoise.why.evidence.observer import End, Process
 from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source, observations_of_pair
 from equipoise.why.gap import Gap
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.observer import Process
 
 _PREFIX = "callgrind"
 

@@ -18,12 +18,19 @@ from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import DIFF, Observation
-from equipoise.why.evidence import allocations, instructions, system_calls
+from equipoise.why.evidence import allocations, instructions
 from equipoise.why.evidence.allocations import Allocations
 from equipoise.why.evidence.instructions import Instructions
-from equipoise.why.evidence.process import Process
-from equipoise.why.evidence.stacks import Sampled, SampledSource, read_sampled, wrap_sampled
-from equipoise.why.evidence.system_calls import SystemCalls
+from equipoise.why.evidence.observer import (
+    Process,
+    Sampled,
+    SampledSource,
+    SystemCalls,
+    read_calls,
+    read_sampled,
+    wrap_calls,
+    wrap_sampled,
+)
 
 
 class Source(Struct, frozen=True):
@@ -43,7 +50,7 @@ def _sampled(name: SampledSource) -> Source:
 
 SOURCES: Mapping[str, Source] = MappingProxyType(
     {
-        "system_calls": Source(system_calls.wrap, system_calls.read, SystemCalls),
+        "system_calls": Source(wrap_calls, read_calls, SystemCalls),
         "profile": _sampled("profile"),
         "page_faults": _sampled("page_faults"),
         "waits": _sampled("waits"),

@@ -21,12 +21,10 @@ from equipoise.model.record import Accounting, Observation, Trial
 from equipoise.model.why import ExpectedChange, Explanation, PlannedIntervention
 from equipoise.why.causes.remaining import is_named
 from equipoise.why.differences.allocations import is_inside_allocator
-from equipoise.why.differences.changes import Function
 from equipoise.why.differences.stacks import places_of
 from equipoise.why.evidence.collect import EvidenceRun
+from equipoise.why.evidence.observer import Function, Sampled, SystemCalls
 from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Side
-from equipoise.why.evidence.stacks import Sampled
-from equipoise.why.evidence.system_calls import SystemCalls
 from equipoise.why.interventions.intervention import Changes
 
 REACHED = 0.5

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from equipoise.model.primitives import LATENCY
 from equipoise.model.quantities import joined
-from equipoise.model.result import Findings, FindingTable, ResultDocument
+from equipoise.model.result import Findings, FindingTable
 from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, short
 
 MACHINES = (
@@ -80,9 +80,8 @@ PLACEMENTS = {"same_cpu": "same CPU", "across_cpus": "across CPUs"}
 PLACED = "{placement}"
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return the three tables in the article's layout, and what differs here."""
-    measured = StudyData(document)
     cells = (on_this_host(measured, column, one) for column in COLUMNS for one in PLACEMENTS)
     if all(cell is None for cell in cells):
         return Findings()

@@ -7,7 +7,7 @@ import itertools
 from msgspec.structs import replace
 
 from equipoise.model.quantities import joined
-from equipoise.model.result import Findings, FindingTable, ResultDocument
+from equipoise.model.result import Findings, FindingTable
 from equipoise.studies.ranking import Ranking
 from equipoise.studies.study_data import StudyData, findings_of, short, times
 
@@ -21,16 +21,14 @@ OPERATIONS = {"dgemm": 2.0, "invert": 2.0}
 """Floating point operations over N³: a product; a factorisation (2/3) and the inverse (4/3)."""
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return speeds by size, core types, huge pages, and where the order of libraries reverses."""
-    measured = StudyData(document)
     tasks, sizes = measured.levels("task"), measured.levels("size")
     tables = [*(_speeds(measured, task) for task in tasks), _core_types(measured)]
     paragraphs = [_huge_pages(measured)]
     if len(tasks) > 1 and sizes:
         largest = max(sizes, key=float)
-        at_largest = StudyData(_at_size(document, largest))
-        libraries = _untuned(measured)
+        at_largest, libraries = _at_size(measured, largest), _untuned(measured)
         ranking = Ranking(at_largest, TIME, "task", "library", libraries, "libraries")
         _, order = ranking.sentences()
         paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
@@ -55,14 +53,14 @@ def _answer(measured: StudyData) -> str:
     )
 
 
-def _at_size(document: ResultDocument, size: str) -> ResultDocument:
+def _at_size(measured: StudyData, size: str) -> StudyData:
     conditions = tuple(
         condition
-        for condition in document.conditions
+        for condition in measured.document.conditions
         if condition.levels.get("size") == size
         and condition.levels.get("huge_pages") in (None, "off")
     )
-    return replace(document, conditions=conditions)
+    return StudyData(replace(measured.document, conditions=conditions))
 
 
 def _untuned(measured: StudyData) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.result import Findings, FindingTable, ResultDocument
+from equipoise.model.result import Findings, FindingTable
 from equipoise.stats.levels import Levels, variance_by_level
 from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, ratio_text, times
 
@@ -54,9 +54,8 @@ class Answer(Struct, frozen=True):
         )
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return the answers in one layout and over layouts, and the variance that layouts add."""
-    measured = StudyData(document)
     answers = list(_answers(measured))
     table = FindingTable(
         "In one layout, and over layouts",

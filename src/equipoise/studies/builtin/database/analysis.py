@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.quantities import Interval, counted, joined
-from equipoise.model.result import Findings, FindingTable, ResultDocument
+from equipoise.model.result import Findings, FindingTable
 from equipoise.studies.study_data import StudyData, quantity, ratio_text, short
 
 THROUGHPUT = "throughput_per_s"
@@ -65,9 +65,8 @@ class Curve(Struct, frozen=True):
     """``None`` without a point at one client, or with no other."""
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return curves, mechanisms and the open loop for each server and work, and the knees."""
-    measured = StudyData(document)
     tables: list[FindingTable] = []
     paragraphs: list[str] = []
     answers: list[str] = []

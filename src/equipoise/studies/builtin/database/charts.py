@@ -9,7 +9,6 @@ import altair as alt
 from equipoise.figures.building import Rows, chart_of, condition_color, frame
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import metric_name, unit_of
-from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.database.analysis import THROUGHPUT, Curve, curves_of, places
 from equipoise.studies.chart_parts import lines, log_x, log_y
 from equipoise.studies.study_data import StudyData
@@ -27,9 +26,8 @@ HOW_TO_READ = {
 }
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
+def figures(measured: StudyData) -> Iterator[Figure]:
     """Yield throughput and latency by the number of clients, for each server and work."""
-    measured = StudyData(document)
     for where in places(measured):
         for metric, how_to_read in HOW_TO_READ.items():
             curves = [curve for curve in curves_of(measured, metric, where) if curve.points[1:]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from equipoise.model.result import Findings, ResultDocument
+from equipoise.model.result import Findings
 from equipoise.studies.ranking import Ranking, ranking_figures, ranking_findings
 from equipoise.studies.study_data import StudyData
 
@@ -13,16 +13,15 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return the ranks, and where they reverse."""
-    return ranking_findings([_ranking(document)])
+    return ranking_findings([_ranking(measured)])
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
+def figures(measured: StudyData) -> Iterator[Figure]:
     """Return the ratio to the best package on each task."""
-    return ranking_figures([_ranking(document)])
+    return ranking_figures([_ranking(measured)])
 
 
-def _ranking(document: ResultDocument) -> Ranking:
-    measured = StudyData(document)
+def _ranking(measured: StudyData) -> Ranking:
     return Ranking(measured, "work_s", "task", "package", measured.levels("package"), "packages")

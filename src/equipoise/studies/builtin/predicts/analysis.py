@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.result import Findings, FindingTable, ResultDocument
+from equipoise.model.result import Findings, FindingTable
 from equipoise.stats.companions import (
     LEAST_POINTS,
     RankCorrelation,
@@ -40,9 +40,9 @@ class Primitive(Struct, frozen=True):
     """Correlation with throughput; ``None`` for too few conditions, or where nothing changes."""
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return the primitives by how strongly they correlate with the throughput."""
-    ranked = primitives(StudyData(document))
+    ranked = primitives(measured)
     if not ranked:
         return Findings()
     table = FindingTable(

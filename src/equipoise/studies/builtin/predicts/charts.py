@@ -10,7 +10,6 @@ from equipoise.figures.building import frame, layer, point
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
-from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.predicts.analysis import Primitive, primitives
 from equipoise.studies.chart_parts import log_x, point_labels
 from equipoise.studies.study_data import StudyData
@@ -23,9 +22,9 @@ HOW_TO_READ = (
 MAX_CHARTS = 3
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
+def figures(measured: StudyData) -> Iterator[Figure]:
     """Yield throughput against the primitives that move with it most."""
-    ranked = [one for one in primitives(StudyData(document)) if one.correlation is not None]
+    ranked = [one for one in primitives(measured) if one.correlation is not None]
     for primitive in ranked[:MAX_CHARTS]:
         yield Figure(f"beside_{primitive.name}", HOW_TO_READ, beside_chart(primitive))
 

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.quantities import joined
-from equipoise.model.result import Findings, FindingTable, ResultDocument
+from equipoise.model.result import Findings, FindingTable
 from equipoise.studies.study_data import (
     Ratio,
     StudyData,
@@ -55,9 +55,8 @@ PEAK_NOTE = (
 )
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return the three-way table, the costs by block size and the steps."""
-    measured = StudyData(document)
     tables = [_three_way(measured), *_by_block(measured), _steps(measured)]
     return findings_of(tables, _paragraphs(measured), _answer(measured))
 

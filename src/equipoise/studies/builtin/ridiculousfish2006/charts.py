@@ -9,7 +9,6 @@ import altair as alt
 from equipoise.figures.building import Rows, chart_of, condition_color, frame
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
-from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.ridiculousfish2006.analysis import BY_BLOCK, Cost, block_rows, steps
 from equipoise.studies.chart_parts import lines
 from equipoise.studies.study_data import StudyData
@@ -20,9 +19,8 @@ HOW_TO_READ = (
 )
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
+def figures(measured: StudyData) -> Iterator[Figure]:
     """Yield a chart of each cost by block size."""
-    measured = StudyData(document)
     for cost in BY_BLOCK:
         rows = list(block_rows(measured, cost.metric))
         if rows:

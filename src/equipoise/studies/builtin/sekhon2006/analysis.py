@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.model.quantities import joined
-from equipoise.model.result import Findings, FindingTable, ResultDocument
+from equipoise.model.result import Findings, FindingTable
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.study_data import (
     UNKNOWN,
@@ -78,9 +78,8 @@ RATIO_NOTES = (
 )
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return the table, and which of the article's claims hold here."""
-    measured = StudyData(document)
     tables = (
         FindingTable(
             "Sekhon (2006), Table 1: time of a search",

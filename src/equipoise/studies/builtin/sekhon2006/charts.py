@@ -9,7 +9,6 @@ import altair as alt
 
 from equipoise.figures.building import Rows, chart_of, condition_color, frame
 from equipoise.figures.gallery import Figure
-from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.sekhon2006.analysis import (
     DEFAULT,
     HERE,
@@ -32,9 +31,8 @@ _NOTE = "filled: here; hollow diamonds: published in 2006, on machines of then"
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
+def figures(measured: StudyData) -> Iterator[Figure]:
     """Yield Figure 1 and the ratios to the default, published and ours."""
-    measured = StudyData(document)
     seconds, ratios = list(figure_1_rows(measured)), list(ratio_rows(measured))
     if seconds:
         yield Figure("figure_1", HOW_TO_READ_SECONDS, seconds_chart(seconds))

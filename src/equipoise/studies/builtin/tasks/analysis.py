@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from equipoise.model.result import Findings, ResultDocument
+from equipoise.model.result import Findings
 from equipoise.studies.ranking import Ranking, ranking_figures, ranking_findings
 from equipoise.studies.study_data import StudyData
 
@@ -16,19 +16,18 @@ FACTOR = "exchanged"
 LIBRARIES = ("reference", "atlas", "openblas", "blis")
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return the ranks, and where they reverse."""
-    return ranking_findings(_rankings(document))
+    return ranking_findings(_rankings(measured))
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
+def figures(measured: StudyData) -> Iterator[Figure]:
     """Return a chart of the libraries, and a chart of the allocators."""
-    return ranking_figures(_rankings(document))
+    return ranking_figures(_rankings(measured))
 
 
-def _rankings(document: ResultDocument) -> list[Ranking]:
+def _rankings(measured: StudyData) -> list[Ranking]:
     """Return the groups of at least two levels that are ranked."""
-    measured = StudyData(document)
     levels = measured.levels(FACTOR)
     groups = {
         "BLAS libraries": [level for level in levels if level in LIBRARIES],

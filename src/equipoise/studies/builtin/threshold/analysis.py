@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.quantities import joined
-from equipoise.model.result import Findings, FindingTable, ResultDocument
+from equipoise.model.result import Findings, FindingTable
 from equipoise.studies.study_data import StudyData, findings_of, quantity, ratio_text, size_text
 
 TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"
@@ -29,9 +29,8 @@ Works = Mapping[str, tuple[Point, ...]]
 """The thresholds of each workload, at least one."""
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return a table for each workload, and whether one threshold is the best everywhere."""
-    measured = StudyData(document)
     works = {work: points(measured, work) for work in measured.levels("work")}
     works = {work: thresholds for work, thresholds in works.items() if thresholds}
     note = "On the front: no other threshold has both a smaller median time and a smaller peak."

@@ -10,7 +10,6 @@ from equipoise.figures.building import frame, layer, point
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
-from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.threshold.analysis import Point, points, threshold_text
 from equipoise.studies.chart_parts import log_x, point_labels
 from equipoise.studies.study_data import StudyData
@@ -21,9 +20,8 @@ HOW_TO_READ = (
 )
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
+def figures(measured: StudyData) -> Iterator[Figure]:
     """Yield time against peak memory for each workload, with the front."""
-    measured = StudyData(document)
     for work in measured.levels("work"):
         thresholds = points(measured, work)
         if thresholds:

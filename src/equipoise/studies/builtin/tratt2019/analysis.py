@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from equipoise.model.result import Comparison, Findings, FindingTable, ResultDocument
+from equipoise.model.result import Comparison, Findings, FindingTable
 from equipoise.stats.arrays import FloatArray, shared_ranks
 from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, quantity, short
 
@@ -21,9 +21,8 @@ PROGRAMS = (("hashwalk", WALK), ("wordsearch, linear", LINEAR), ("wordsearch, bi
 Rows = Iterator[tuple[str, ...]]
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return the range, the flatness and the steps of each program; minimum beside distribution."""
-    measured = StudyData(document)
     tables = (
         FindingTable(
             "Performance points",

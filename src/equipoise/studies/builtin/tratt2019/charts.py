@@ -11,7 +11,6 @@ from equipoise.figures.building import chart_of, frame, layer, point
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import rounded, unit_of
 from equipoise.figures.theme import color_of
-from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.builtin.tratt2019.analysis import LEAST_RUNS, PROGRAMS, STEPS, TIME
 from equipoise.studies.study_data import StudyData
@@ -25,9 +24,8 @@ BINS = 40
 MAX_POINTS = 2000
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
+def figures(measured: StudyData) -> Iterator[Figure]:
     """Yield a histogram of each program, and its time by its steps."""
-    measured = StudyData(document)
     for name, levels in PROGRAMS:
         values, steps = measured.values(TIME, **levels), measured.values(STEPS, **levels)
         if len(values) < LEAST_RUNS:

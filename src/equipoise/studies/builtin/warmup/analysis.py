@@ -7,18 +7,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from equipoise.model.result import Findings, FindingTable, ResultDocument
-from equipoise.studies.study_data import UNKNOWN, findings_of, quantity, short
+from equipoise.model.result import Findings, FindingTable
+from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, quantity, short
 
 METRIC = "iteration_s"
 
 
-def findings(document: ResultDocument) -> Findings:
+def findings(measured: StudyData) -> Findings:
     """Return one row for each runtime on each kernel."""
     table = FindingTable(
         "Warm-up, by runtime and kernel",
         ("runtime", "kernel", "class", "steady from", "first", "steady", "times", "trials"),
-        tuple(_rows(document)),
+        tuple(_rows(measured)),
         (
             "Classes of Barrett et al. (2017) over the iterations of each trial; first: the median "
             "first iteration; steady: the mean over trials, where all but a fifth at most have a "
@@ -36,14 +36,14 @@ def findings(document: ResultDocument) -> Findings:
     )
 
 
-def _rows(document: ResultDocument) -> Iterator[tuple[str, ...]]:
-    for condition in document.conditions:
+def _rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
+    for condition in measured.document.conditions:
         shape = condition.iterations.get(METRIC)
         if shape is None or shape.kind is None:
             continue
         firsts = [
             row.iterations[METRIC][0]
-            for row in document.trials
+            for row in measured.document.trials
             if row.analysed and row.condition == condition.name and row.iterations.get(METRIC)
         ]
         first = float(np.median(firsts))

@@ -1,0 +1,283 @@
+"""The native observer (``crates/evidence``): how it starts a command, and what it saw of the run.
+
+It takes system calls from the kernel's tracepoints, and by ``ptrace`` where those are forbidden. It
+samples stacks with weights: seconds on a processor, seconds of waiting, page faults; it unwinds and
+names them after the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from equipoise.measure.installation import native_programs, present
+from equipoise.model.errors import UnusableInput
+
+Document = TypeVar("Document")
+
+EVIDENCE_PROGRAM = "equipoise-evidence"
+"""The native observer."""
+VERSION = 1
+"""Version of the documents that this program writes."""
+
+
+class Process(Struct, frozen=True):
+    """A command as it would be started, and its complete environment."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class End(Struct, frozen=True):
+    """How the observed command ended: either its exit status or the signal is known."""
+
+    exit: int | None
+    signal: int | None
+
+
+def under_observer(process: Process, document: Path, *options: str) -> Process:
+    """Return the process under the native observer, which writes the document.
+
+    Raise `UnusableInput` if the observer is missing.
+    """
+    observer = (str(native_file(EVIDENCE_PROGRAM)), *options, "--output", str(document), "--")
+    return Process((*observer, *process.command), process.environment)
+
+
+def native_file(name: str) -> Path:
+    """Return a native program or library of the package.
+
+    Raise `UnusableInput` if the file is missing.
+    """
+    path = native_programs() / name
+    return present(path, f"{path} is missing")
+
+
+def read_document(file: Path, kind: type[Document]) -> Document:
+    """Read the document that the native program wrote.
+
+    Raise `UnusableInput` if the native program wrote nothing, or another version of the document.
+    """
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise UnusableInput(
+            f"no evidence was written to {file}: {error.strerror}",
+            hint="the observer's standard error says why",
+        ) from error
+    return decode_document(text, str(file), kind)
+
+
+def decode_document(text: bytes, origin: str, kind: type[Document]) -> Document:
+    """Decode a JSON document of the native program; error messages name its ``origin``.
+
+    Raise `UnusableInput` if the text is no document, or has another version.
+    """
+    try:
+        version = msgspec.json.decode(text, type=_Versioned).version
+        if version == VERSION:
+            return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as error:
+        raise UnusableInput(f"{origin} is no evidence: {error}") from error
+    raise UnusableInput(
+        f"{origin} is version {version} of its document, not {VERSION}",
+        hint="install the package again: its parts are of different versions",
+    )
+
+
+class _Versioned(Struct, frozen=True):
+    version: int
+
+
+_CALLS_FILE = "system_calls.json"
+
+Method = Literal["best", "tracepoints", "ptrace"]
+
+
+class Frequency(Struct, frozen=True):
+    """A value of an argument, and the least number of times that it was seen."""
+
+    value: int
+    count: int
+
+
+class Calls(Struct, frozen=True):
+    """All calls of one name."""
+
+    name: str
+    count: int
+    seconds: float
+    """Seconds from entry to return, over the calls that returned, of all threads."""
+    longest_s: float
+    waits: bool
+    """Whether the call mostly waits for another thread, process or device."""
+    errors: Mapping[str, int]
+    """Number of errors by name: ``ENOENT``."""
+    unfinished: int
+    """Calls whose return was not seen."""
+    bytes_asked: int | None
+    """Sum of the size arguments; ``None`` if the call has none."""
+    bytes_done: int | None
+    """Sum of the bytes read or written; ``None`` if the call does neither."""
+    sizes: tuple[Frequency, ...]
+    """The most frequent size arguments, at most 8."""
+    modes: tuple[Frequency, ...]
+    """The most frequent advice of madvise, operation of futex, request of ioctl."""
+
+
+class FileUse(Struct, frozen=True):
+    """All that was done with one file; sockets and pipes are one each."""
+
+    name: str
+    reads: int
+    bytes_read: int
+    writes: int
+    bytes_written: int
+    syncs: int
+    seconds: float
+
+
+class LockWaits(Struct, frozen=True):
+    """Waits on the futexes of one place: "gate in /usr/bin/program", "anonymous memory"."""
+
+    place: str
+    waits: int
+    seconds: float
+
+
+class SystemCalls(Struct, frozen=True):
+    """The system calls of one run and its descendants."""
+
+    method: Literal["tracepoints", "ptrace"]
+    wall_s: float
+    end: End
+    processes: int
+    threads: int
+    programs: int
+    """Number of programs that were executed, with the command itself."""
+    waiting_s: float
+    """Seconds that threads spent in calls that wait for others, added up."""
+    calls: tuple[Calls, ...]
+    """The calls with the most seconds first."""
+    files: tuple[FileUse, ...]
+    locks: tuple[LockWaits, ...]
+    unseen: tuple[str, ...]
+    """Sentences about what could not be seen."""
+
+
+def wrap_calls(process: Process, folder: Path, method: Method = "best") -> Process:
+    """Return the process under the observer, which writes into the folder.
+
+    Raise `UnusableInput` if the observer is missing.
+    """
+    return under_observer(process, folder / _CALLS_FILE, "calls", "--method", method)
+
+
+def read_calls(folder: Path) -> SystemCalls:
+    """Read what the observer wrote into the folder.
+
+    Raise `UnusableInput` if the observer wrote nothing.
+    """
+    return read_document(folder / _CALLS_FILE, SystemCalls)
+
+
+FREQUENCY_HZ = 999
+
+KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
+"""Beginning of the observer's remark where it may not look into the kernel."""
+
+FunctionKind = Literal["user", "inlined", "python", "told", "kernel", "size", "unknown"]
+SampledSource = Literal["profile", "page_faults", "waits"]
+_COMMANDS = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
+
+
+class Function(Struct, frozen=True):
+    """A function in a stack.
+
+    One of the kernel is named by its entry point: a system call, ``page_fault``, ``interrupt``. One
+    of kind ``told`` is named by what made the code while it ran; one of kind ``size`` is the size
+    of an allocated block.
+    """
+
+    name: str
+    module: str
+    """Name of the file that holds the function, without its folder."""
+    kind: FunctionKind
+
+
+class Stack(Struct, frozen=True):
+    """One stack, and its weight."""
+
+    frames: tuple[int, ...]
+    """Places in ``Stacks.frames``, the outermost first."""
+    samples: int
+    weight: float
+
+
+class Stacks(Struct, frozen=True):
+    """Stacks, each once, the heaviest first."""
+
+    frames: tuple[Function, ...]
+    stacks: tuple[Stack, ...]
+
+    def weight(self) -> float:
+        """Return the sum of all weights."""
+        return sum(stack.weight for stack in self.stacks)
+
+
+class Sampled(Struct, frozen=True):
+    """Sampled stacks of one run and its descendants."""
+
+    source: SampledSource
+    wall_s: float
+    end: End
+    samples: int
+    total: float | None
+    """All that happened, whether sampled or not, in the unit of the weights."""
+    stacks: Stacks
+    unseen: tuple[str, ...]
+    """Sentences about what could not be seen."""
+
+    @property
+    def hides_kernel(self) -> bool:
+        """Whether only the program's own code could be sampled."""
+        return any(remark.startswith(KERNEL_IS_HIDDEN) for remark in self.unseen)
+
+
+class StacksDocument(Stacks, frozen=True):
+    """Stacks as the native observer writes them."""
+
+    unseen: tuple[str, ...]
+
+
+class _Document(StacksDocument, frozen=True):
+    wall_s: float
+    end: End
+    samples: int
+    total: float | None
+
+
+def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
+    """Return the process under the observer, which writes into the folder.
+
+    CPython publishes where its functions lie, if its version can. Raise `UnusableInput` if the
+    observer is missing.
+    """
+    telling = Process(process.command, {"PYTHONPERFSUPPORT": "1", **process.environment})
+    options = (_COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
+    return under_observer(telling, folder / f"{source}.json", *options)
+
+
+def read_sampled(source: SampledSource, folder: Path) -> Sampled:
+    """Read what the observer wrote into the folder.
+
+    Raise `UnusableInput` if the observer wrote nothing.
+    """
+    fields = asdict(read_document(folder / f"{source}.json", _Document))
+    return Sampled(source, stacks=Stacks(fields.pop("frames"), fields.pop("stacks")), **fields)
