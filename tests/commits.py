@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from equipoise.campaign.bisection import BisectionJudge
-from equipoise.campaign.commits import CommitsSegment, withdrawals_of
+from equipoise.campaign.commits import BisectionJudge, CommitsSegment
 from equipoise.campaign.conduct import JudgeFactory, resume, start
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import Runner
@@ -116,14 +115,12 @@ class Stage(ProgressListener):
     def resume(
         self, limits: CampaignLimits | None = None, judge_of: JudgeFactory | None = None
     ) -> RunRecord:
-        withdrawals = withdrawals_of(self.ledger.read_run())
         resume(
             "last",
             limits or CampaignLimits(),
             self.ledger,
             ProgressListener(),
-            judge_of=judge_of
-            or partial(BisectionJudge, builds=self.builds, withdrawals=withdrawals),
+            judge_of=judge_of or partial(BisectionJudge, builds=self.builds),
             segment_of=partial(CommitsSegment, builds=self.builds),
             runner_factory=self.hire,
             clock=self.clock,

@@ -11,10 +11,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from equipoise.design.coin import draw_block
-from equipoise.design.probe_rows import QUICK, conditions_of_rows
+from equipoise.measure.probes import conditions_of_rows
 from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
-from equipoise.model.primitives import BANDWIDTH, LATENCY, OS_STUDY, ProbeRow
+from equipoise.model.primitives import BANDWIDTH, LATENCY, OS_STUDY, QUICK, ProbeRow
 from equipoise.model.record import UNAVAILABLE, Better, Draw, RunRecord, Sample, Segment, Trial
 from tests.plans import trial_of
 from tests.scripted import ScriptedClock

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from equipoise.campaign.bisection import read_searches
+from equipoise.campaign.commits import read_searches
 from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import (
     BENCHMARK,

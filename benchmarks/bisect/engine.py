@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from benchmarks.bisect.cells import PROFILE_BLOCKS, PROFILE_COUNT, PROFILE_SD, Cell, Profile
 from benchmarks.bisect.noise import series
-from equipoise.stats.bisection import Bisection, OwnPairs
-from equipoise.stats.bisection_branches import Branch, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.model.plan import MergedBranch
+from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.stats.bisection_segment import OwnPairs
 from tests.stats.bisected import one_step, search, steps
 from tests.stats.simulated import FloatArray, Noise
 
@@ -109,7 +110,7 @@ def merge(cell: Cell, seed: int, *, inside: bool) -> Outcome:
     branches = []
     for one in range(1, count + 1):
         first = len(levels)
-        branches.append(Branch(one, (one - 1, *range(first, first + BRANCH))))
+        branches.append(MergedBranch(one, (one - 1, *range(first, first + BRANCH))))
         steps_inside = one_step(BRANCH, step if inside and one == merge else 0.0, culprit)
         levels += list(levels[one - 1] + steps_inside[1:])
     bisection = BranchingBisection(Bisection(count, alpha=ALPHA, min_effect=MIN_EFFECT), branches)

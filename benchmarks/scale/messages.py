@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from benchmarks.scale.growth import Growth
 from equipoise.cluster import tasks
-from equipoise.cluster.coordinator import Coordinator, FleetListener, HostCampaign
+from equipoise.cluster.coordinator import Coordinator, FleetListener, HostCampaign, HostLine
 from equipoise.cluster.messages import (
     Follow,
     Followed,
@@ -87,7 +87,7 @@ class _Hosts:
         question = from_bytes(request, Follow)
         ran = min(now - self._begun[question.place], self._budget_s)
         state = "ended" if ran >= self._budget_s else "running"
-        status = Status(state, int(ran), 2 * int(ran), ran, "budget" if state == "ended" else None)
+        status = Status(state, int(ran), ran, "budget" if state == "ended" else None)
         return to_bytes(Followed(status, bytes(SLICE_BYTES)))
 
 
@@ -124,10 +124,10 @@ def follow(hosts: int, budget_s: float) -> Course:
         while not roster.is_complete:
             await roster.news(1.0)
         places = [
-            HostCampaign(_order(place), HostReference(name, name), name, may_go_on=False)
+            HostCampaign(_order(place), HostReference(name, name), HostLine(name), may_go_on=False)
             for place, name in enumerate(await transport.workers())
         ]
-        await Coordinator(places, transport, roster, _Store(), FleetListener()).run()
+        await Coordinator("run", places, roster, _Store(), FleetListener()).run()
         keeping.cancel()
 
     started = time.process_time()

@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from equipoise.analysis.redaction import without_hidden_values
-from equipoise.analysis.result import judged_by
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
@@ -450,7 +449,7 @@ def show(
     with open_for_reading(Path(ledger or default_ledger())) as store:
         record = store.read_run(run)
         if engine is not None:
-            record = judged_by(record, engine)
+            record = record.judged_by(engine)
         records = with_experiment(record, store)
     return _result_of(*records, show_env=show_env)
 

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.levels import layout_spread
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.bisection import BisectionJudge
-from equipoise.campaign.commits import CommitsSegment
+from equipoise.campaign.commits import BisectionJudge, CommitsSegment
 from equipoise.campaign.conduct import start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import draw_layouts

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.redaction import without_hidden_values
-from equipoise.analysis.result import analyse_campaign, judged_by
+from equipoise.analysis.result import analyse_campaign
 from equipoise.model.plan import FIRST_ENGINE, Condition, Judgement, Plan
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.json_document import decode, encode
@@ -218,7 +218,7 @@ def test_weights_are_those_that_were_declared() -> None:
 
 
 def test_another_engine_judges_the_campaigns_of_all_hosts() -> None:
-    record = judged_by(fleet_record(), FIRST_ENGINE)
+    record = fleet_record().judged_by(FIRST_ENGINE)
     assert {one.plan.judgement.engine for one in record.members} == {FIRST_ENGINE}
     assert analyse_campaign(record).run.engine == FIRST_ENGINE
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.history import HistoryJudge
+from equipoise.campaign.commits import HistoryJudge
 from equipoise.model.history import HistoryResult
 from equipoise.model.plan import Stopping
 from equipoise.model.record import Phase, RunRecord

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from equipoise.analysis.series import series_result
+from equipoise.analysis.history import series_result
 from equipoise.model.history import ImportedSeries, SeriesPoint, SeriesResult
 
 STEP = (*[100.0] * 12, *[104.0] * 12)

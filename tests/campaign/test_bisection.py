@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.campaign.bisection import BisectionJudge, read_searches
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.commits import (
     NOT_BUILT,
     NOT_RUN,
+    BisectionJudge,
     CommitsSegment,
     Withdrawal,
+    read_searches,
     withdrawals_of,
 )
 from equipoise.campaign.conduct import Interrupted, start

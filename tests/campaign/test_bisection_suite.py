@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.campaign.bisection import read_searches
-from equipoise.campaign.commits import NOT_RUN, withdrawals_of
+from equipoise.campaign.commits import NOT_RUN, read_searches, withdrawals_of
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.plan import Stopping
 from equipoise.model.record import RunRecord

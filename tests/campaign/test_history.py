@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.campaign.commits import NOT_BUILT, withdrawals_of
-from equipoise.campaign.history import HistoryJudge, read_history, series_of
+from equipoise.campaign.commits import (
+    NOT_BUILT,
+    HistoryJudge,
+    read_history,
+    series_of,
+    withdrawals_of,
+)
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import HISTORY_STUDY, HistoryPlan, Measure, Plan, Revision, Stopping
 from equipoise.model.record import RunRecord
@@ -93,7 +98,7 @@ def test_the_next_campaign_goes_on_where_the_series_was(tmp_path: Path) -> None:
     assert [one.id for one in series] == [first.id, second.id, third.id]
     assert changes(series) == [(2, 3, True), (8, 9, True)]
     after = read_history(series).state()
-    ranks = [one.rank for one in after.pairs]
+    ranks = [one.pair for one in after.pairs]
     assert ranks == list(range(1, len(ranks) + 1)) and len(ranks) > len(before.pairs)
     assert after.pairs[: len(before.pairs)] == before.pairs
     # What is known already is not asked again.
@@ -141,8 +146,7 @@ def test_a_killed_campaign_loses_nothing_and_goes_on(tmp_path: Path, moment: int
     with pytest.raises(Killed):
         night(stage, plan_of_history(8, [first]))
     before = stage.ledger.read_run()
-    withdrawn = withdrawals_of(before)
-    judge = partial(HistoryJudge, builds=stage.builds, earlier=[first], withdrawals=withdrawn)
+    judge = partial(HistoryJudge, builds=stage.builds, earlier=[first])
     after = stage.resume(judge_of=judge)
     assert after.id == before.id
     assert after.trials[: len(before.trials)] == before.trials

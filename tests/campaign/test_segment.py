@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
-from equipoise.campaign.segment import SegmentInProgress, StopReason
+from equipoise.campaign.segment import Judge, SegmentInProgress, StopReason
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Measure, Plan, Stopping
@@ -34,7 +34,7 @@ class Diary:
 
 
 @dataclass
-class ScriptedJudge:
+class ScriptedJudge(Judge):
     """Settles after so many blocks."""
 
     after: int = 10**9

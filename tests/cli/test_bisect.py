@@ -14,7 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from equipoise.campaign.bisection import read_searches
+from equipoise.campaign.commits import read_searches
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import BisectPlan
 from equipoise.model.record import RunRecord

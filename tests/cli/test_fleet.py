@@ -17,6 +17,7 @@ from rich.console import Console
 from equipoise.cli.fleet import TroubleLines, fleet_table
 from equipoise.cluster.coordinator import FleetProgress, HostLine, HostState
 from equipoise.cluster.folders import CampaignFolder
+from equipoise.cluster.messages import Status
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
@@ -214,9 +215,9 @@ def test_what_does_not_go_to_a_cluster_is_named_before_anything_is_measured(
     assert len(answer.err.splitlines()) == 2
 
 
-def line(host: str, state: HostState, **settings: Any) -> HostLine:
-    """A line of the table."""
-    return HostLine(host, state, **settings)
+def line(host: str, state: HostState, *, problem: str | None = None, **answer: Any) -> HostLine:
+    """A line of the table, after an answer with these fields."""
+    return HostLine(host, state, Status("running", **answer), problem)
 
 
 def test_the_table_has_a_line_for_each_host_and_says_what_is_wrong() -> None:
@@ -225,7 +226,7 @@ def test_the_table_has_a_line_for_each_host_and_says_what_is_wrong() -> None:
         line("bob", "no answer", problem="no worker of it is connected"),
         line("[red]cyd", "ended", blocks=40, stopped_because="verdict"),
     )
-    text = printed(FleetProgress(lines, "connection refused"), rows=20)
+    text = printed(FleetProgress("run", lines, "connection refused"), rows=20)
     assert text[1].split() == ["ada", "measuring", "12", "30.0", "s"]
     assert text[2].endswith("no worker of it is connected")
     assert text[3].startswith("[red]cyd")
@@ -236,7 +237,7 @@ def test_the_table_has_a_line_for_each_host_and_says_what_is_wrong() -> None:
 def test_a_low_screen_shows_the_hosts_in_trouble() -> None:
     lines = [line(f"host{number}", "ended") for number in range(50)]
     lines[40] = line("host40", "failed", problem="the disk is full")
-    text = printed(FleetProgress(tuple(lines)), rows=4)
+    text = printed(FleetProgress("run", tuple(lines)), rows=4)
     assert "the disk is full" in text[1]
     assert text[-1] == "and 47 more, 47 of them ended"
     assert len(text) == 5
@@ -257,7 +258,7 @@ def test_a_pipe_hears_once_what_goes_wrong(capsys: pytest.CaptureFixture[str]) -
         *(("measuring", None), ("ended", None)),
     ):
         host = line("ada", state, problem="no worker" if state == "no answer" else None)  # type: ignore[arg-type]
-        lines.changed(FleetProgress((host,), trouble))
+        lines.changed(FleetProgress("run", (host,), trouble))
     assert capsys.readouterr().err.splitlines() == [
         "equipoise: the scheduler gives no answer, trying again: refused",
         "equipoise: ada: no answer: no worker",

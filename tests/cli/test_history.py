@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.campaign.history import read_history, series_of
+from equipoise.campaign.commits import read_history, series_of
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import HistoryPlan
 from equipoise.model.record import RunRecord

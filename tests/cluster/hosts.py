@@ -89,9 +89,9 @@ def halted(order: Order) -> Status:
     return from_bytes(tasks.halt(to_bytes(Halt(order.fleet, order.place))), Status)
 
 
-def followed(order: Order, after: bytes = b"", wait_s: float = 0.0) -> Followed:
+def followed(order: Order, after: bytes = b"") -> Followed:
     """How the campaign of an order goes, and what it recorded after a cursor."""
-    question = Follow(order.fleet, order.place, order.identity, after, wait_s)
+    question = Follow(order.fleet, order.place, order.identity, after)
     return from_bytes(tasks.follow(to_bytes(question)), Followed)
 
 

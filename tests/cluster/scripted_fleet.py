@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 
 from equipoise.cluster.coordinator import FleetListener, FleetProgress
-from equipoise.cluster.fleet import FleetOptions, FleetOutcome, resume, start
+from equipoise.cluster.fleet import FleetOptions, resume, start
 from equipoise.cluster.messages import (
     Follow,
     Followed,
@@ -172,7 +172,6 @@ class ScriptedHost:
         return Status(
             self.state,  # type: ignore[arg-type]
             self.blocks,
-            2 * self.blocks,
             self.block_s * self.blocks,
             self.reason if self.state == "ended" else None,
             failure,
@@ -257,7 +256,7 @@ class Watcher(FleetListener):
     troubles: list[str] = field(default_factory=list)
     problems: set[str] = field(default_factory=set)
 
-    def fleet_started(self, run_id: str, progress: FleetProgress) -> None:
+    def fleet_started(self, progress: FleetProgress) -> None:
         """Note when that was."""
         self.began = asyncio.get_running_loop().time()
 
@@ -288,15 +287,15 @@ class ScriptedFleet:
         """The hosts, in order."""
         return tuple(self.cluster.hosts.values())
 
-    async def starting(self, plan: Plan) -> FleetOutcome:
+    async def starting(self, plan: Plan) -> FleetProgress:
         """Begin a campaign and follow it."""
         return await start(plan, self.options, self.cluster, self.ledger, self.watcher)
 
-    def start(self, plan: Plan) -> FleetOutcome:
+    def start(self, plan: Plan) -> FleetProgress:
         """Begin a campaign and follow it to its end."""
         return conducted(self.starting(plan))
 
-    def resume(self, limits: CampaignLimits | None = None) -> FleetOutcome:
+    def resume(self, limits: CampaignLimits | None = None) -> FleetProgress:
         """Go on with the latest campaign to its end."""
         record, limits = self.ledger.read_run(), limits or CampaignLimits()
         self.watcher = Watcher()

@@ -68,7 +68,7 @@ def test_every_host_measures_with_its_own_coin_and_the_coordinator_gets_every_tr
     fleet = fleet_of()
     outcome = fleet.start(plan)
     assert whole(fleet)
-    assert [(line.host, line.state, line.blocks) for line in outcome.lines] == [
+    assert [(line.host, line.state, line.status.blocks) for line in outcome.lines] == [
         (name, "ended", BLOCKS) for name in NAMES
     ]
     record = fleet.ledger.read_run("last")

@@ -206,7 +206,7 @@ def test_a_worker_with_another_version_is_named(strata: ParquetStrata) -> None:
         b"",
         b"\xc1",
         msgspec.msgpack.encode({}),
-        msgspec.msgpack.encode({"problem": {"what": "x"}, "unfit": {"what": "y"}}),
+        msgspec.msgpack.encode({"outcome": None, "unfit": None}),
         msgspec.msgpack.encode({"outcome": {"name": "a"}}),
     ],
 )

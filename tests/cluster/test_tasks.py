@@ -63,19 +63,6 @@ def test_what_is_no_message_is_refused_however_deep_it_is(content: bytes) -> Non
         from_bytes(content, Status)
 
 
-def test_a_wait_that_is_no_number_does_not_last_for_ever(
-    host: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tasks, "LONGEST_WAIT_S", 0.01)
-    order = order_for(plan_for())
-    folder = CampaignFolder.of(order.fleet, order.place)
-    folder.path.mkdir()
-    folder.write_progress(Progress(1, "running"))
-    with folder.starting() as life:
-        assert life is not None
-        assert followed(order, wait_s=float("nan")).status.state == "running"
-
-
 def test_a_request_of_another_version_is_refused(host: Path) -> None:
     with pytest.raises(UnusableInput, match="cannot be read"):
         from_bytes(tasks.begin(to_bytes(Inventory(()))), Status)
@@ -100,16 +87,16 @@ def test_a_worker_whose_folder_is_gone_says_so(host: Path) -> None:
 
 
 def test_a_campaign_that_nobody_ordered_is_absent(host: Path) -> None:
-    answer = followed(order_for(plan_for()), wait_s=30.0)
+    answer = followed(order_for(plan_for()))
     assert (answer.status.state, answer.slice, answer.more) == ("absent", b"", False)
 
 
 def test_the_last_word_has_its_room_whatever_it_says(host: Path) -> None:
     folder = CampaignFolder(host)
-    folder.write_progress(Progress(1))
+    folder.write_progress(Progress("waiting", session=1))
     size = (host / "state").stat().st_size
     long = Progress(
-        1, "failed", failure="\U0001f525\x1b\n" * 9999, hint="\udcff" * 9999, run="r" * 99
+        "failed", session=1, failure="\U0001f525\x1b\n" * 9999, hint="\udcff" * 9999, run="r" * 99
     )
     folder.write_progress(long)
     assert (host / "state").stat().st_size == size
@@ -122,7 +109,7 @@ def test_the_last_word_has_its_room_whatever_it_says(host: Path) -> None:
 
 def test_a_state_that_is_half_written_is_none(host: Path) -> None:
     folder = CampaignFolder(host)
-    folder.write_progress(Progress(1, "running", process=123))
+    folder.write_progress(Progress("running", session=1, process=123))
     content = (host / "state").read_bytes()
     (host / "state").write_bytes(content.replace(b"123", b"456"))
     assert folder.progress() is None

@@ -16,6 +16,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.history import HistoryResult
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import ResultDocument
+from equipoise.report.builders.history import answer
 from equipoise.report.builders.result import CampaignReport, campaign_document
 from equipoise.report.json_document import encode, read_document
 from tests.histories import (
@@ -183,6 +184,8 @@ def test_of_a_metric_of_which_more_is_better_a_reader_sees_values(
     assert history_sentence(result, more_is_better=True).endswith("1 lower and 1 higher.")
     document = replace(history_document(result=result), more_is_better=("throughput_per_s",))
     assert "-20.0 %, 99.75 % interval -20.4 % to -19.5 %" in screen(document, capsys)
+    # A fall has the colour of a loss, as a ratio of costs above 1 has.
+    assert [one.tone for one in answer(document, result).claims] == ["slower", "faster"]
 
 
 def test_why_a_campaign_ended_early_comes_first(capsys: pytest.CaptureFixture[str]) -> None:

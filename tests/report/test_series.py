@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from equipoise.model.history import SeriesResult
-from equipoise.report.builders.series import CAVEAT, series_document, series_parts
+from equipoise.report.builders.history import CAVEAT, series_document, series_parts
 from equipoise.report.document import PAGE, Section, figures_of
 from equipoise.report.json_document import encode, schema
 from equipoise.report.renderers.csv import to_csv

@@ -6,7 +6,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.revisions.benchmarks import TOOLS
-from equipoise.revisions.commit_builds import chosen_benchmarks
+from equipoise.revisions.commit_plans import chosen_benchmarks
 
 NAMES = ("Sum<int, 4>", "Sum<int>", "Same", "int")
 

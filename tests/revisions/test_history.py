@@ -7,9 +7,15 @@ import pytest
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit, Revision
 from equipoise.revisions.checkout import repository_at
-from equipoise.revisions.commits import MEASURED, commits_between
+from equipoise.revisions.commits import (
+    MEASURED,
+    commits_between,
+    every_nth,
+    last_before,
+    later_than,
+    tagged,
+)
 from equipoise.revisions.git import Repository
-from equipoise.revisions.history import every_nth, last_before, later_than, tagged
 from tests.repositories import MadeRepository, repository
 
 Line = tuple[Repository, tuple[Commit, ...]]

@@ -9,8 +9,7 @@ from typing import TypeVar
 import numpy as np
 from msgspec import Struct
 
-from equipoise.stats.bisection import Bisection
-from equipoise.stats.bisection_branches import BranchingBisection
+from equipoise.stats.bisection import Bisection, BranchingBisection
 from tests.stats.simulated import FloatArray, Noise
 
 NO_COMMITS: frozenset[int] = frozenset()

@@ -9,8 +9,8 @@ import pytest
 
 from equipoise._native import BisectionSearch
 from equipoise.model.errors import UnusableInput
-from equipoise.stats.bisection import Bisection, BisectionState, OwnPairs
-from equipoise.stats.bisection_segment import share_of_gap
+from equipoise.stats.bisection import Bisection, BisectionState
+from equipoise.stats.bisection_segment import OwnPairs, share_of_gap
 from equipoise.stats.resolution import Resolution
 from tests.stats.bisected import Searched, one_step, search, steps
 from tests.stats.simulated import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.stats.bisection import Bisection, OwnPairs
-from equipoise.stats.bisection_branches import Branch, BranchingBisection, LineState
+from equipoise.model.plan import MergedBranch
+from equipoise.stats.bisection import Bisection, BranchingBisection, LineState
+from equipoise.stats.bisection_segment import OwnPairs
 from tests.stats.bisected import search
 from tests.stats.simulated import white
 
@@ -14,8 +15,8 @@ ALPHA = 0.05
 LAST = 8
 """The line has eight commits after the good one, 0 to 8. Commit 5 merges a branch that began at 2,
 with the commits 9 to 12; of those, 11 merges a branch with the commits 13 to 15."""
-OUTER = Branch(5, (2, 9, 10, 11, 12))
-INNER = Branch(11, (9, 13, 14, 15))
+OUTER = MergedBranch(5, (2, 9, 10, 11, 12))
+INNER = MergedBranch(11, (9, 13, 14, 15))
 
 
 def levels(**slow: set[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -28,7 +29,7 @@ def levels(**slow: set[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 def lines_of(
     slow: set[int],
     broken: frozenset[int] = frozenset(),
-    branches: tuple[Branch, ...] = (OUTER, INNER),
+    branches: tuple[MergedBranch, ...] = (OUTER, INNER),
     own_pairs: OwnPairs | None = None,
 ) -> tuple[LineState, ...]:
     """Search to the end; return each line."""
@@ -90,7 +91,7 @@ def test_another_commit_than_a_merge_begins_no_branch() -> None:
 
 
 def test_an_octopus_has_a_branch_for_each_further_parent() -> None:
-    lines = lines_of({5, 6, 7, 8, 14, 15}, branches=(OUTER, Branch(5, (2, 13, 14, 15))))
+    lines = lines_of({5, 6, 7, 8, 14, 15}, branches=(OUTER, MergedBranch(5, (2, 13, 14, 15))))
     assert named(lines) == [5, 14]
     assert [line.state.verdict for line in lines[1:]] == ["no difference", "culprit"]
 

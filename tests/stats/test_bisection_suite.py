@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.stats.bisection import Bisection, OwnPairs, Pair
-from equipoise.stats.bisection_branches import BranchingBisection, SharedBlocks, next_pairs
+from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.stats.bisection_segment import OwnPairs, Pair
 from tests.stats.bisected import one_step
 from tests.stats.simulated import FloatArray
 

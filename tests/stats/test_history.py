@@ -54,8 +54,7 @@ def test_both_changes_are_named_to_their_commit_and_nothing_else_is() -> None:
         change = changes[span]
         low, high = change.pair.ratio_ci
         assert change.is_confirmed and change.not_built == ()
-        assert change.pair.threshold is not None
-        assert change.pair.e_value >= change.pair.threshold
+        assert change.pair.e_value >= change.threshold
         assert low is not None and high is not None and low <= math.exp(effect) <= high
 
 
@@ -149,7 +148,7 @@ def test_a_pair_counts_only_blocks_since_it_was_opened() -> None:
         history.add({0: 1.0, 4: 1.0}, (0, 4))
     history.add({0: 1.0, 2: 1.0, 4: 1.0}, (2, 0, 4))
     names = names_of(4)
-    pairs = [(one.rank, one.after, one.until, one.blocks) for one in history.state().pairs]
+    pairs = [(one.pair, one.after, one.until, one.blocks) for one in history.state().pairs]
     assert pairs == [
         (1, names[0], names[4], 4),
         (2, names[0], names[2], 1),
@@ -159,11 +158,11 @@ def test_a_pair_counts_only_blocks_since_it_was_opened() -> None:
 
 def test_a_name_takes_the_e_value_of_its_rank_and_of_the_changes_so_far() -> None:
     history, _ = measured({5: 0.05, 12: -0.04})
-    named = [one for one in history.state().pairs if one.threshold is not None]
-    assert len(named) >= 2
-    for one in named:
-        assert one.threshold is not None and one.e_value >= one.threshold
-        bar = one.rank * (one.rank + 1) / ALPHA
+    changes = history.state().changes
+    assert len(changes) >= 2
+    for one in changes:
+        assert one.pair.e_value >= one.threshold
+        bar = one.pair.pair * (one.pair.pair + 1) / ALPHA
         assert one.threshold == pytest.approx(bar / round(bar / one.threshold))
 
 

@@ -16,8 +16,7 @@ reference.py    a result beside a reference result, and how their environments d
 sequences.py    the interval of each candidate after every block
 gate.py         whether a gate lets a revision through
 bisection.py    which commits made a difference
-history.py      what changed over the commits
-series.py       suspicions of imported series, each with the line that confirms it
+history.py      what changed over the commits, and suspicions of imported series
 certificate.py  how often this host gives false alarms, and what it can see
 warnings.py     the warnings that the numbers of a campaign give
 wording.py      sentences of verdicts

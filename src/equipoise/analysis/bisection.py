@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import change_clause, signed_percent
-from equipoise.campaign.bisection import BenchmarkSearch, read_searches
 from equipoise.campaign.blocks import cost_in, resolution_of, seconds_of_segments
-from equipoise.campaign.commits import withdrawals_of
+from equipoise.campaign.commits import BenchmarkSearch, bisection_of, read_searches, withdrawals_of
 from equipoise.model.bisection import (
     BisectBlock,
     BisectBranch,
@@ -30,8 +29,8 @@ from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import BENCHMARK_SUFFIX, BisectPlan, Commit, Plan, short_name
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.stats.bisection import NamedStep, SegmentState
-from equipoise.stats.bisection_branches import LineState
+from equipoise.stats.bisection import LineState
+from equipoise.stats.bisection_segment import NamedStep, SegmentState
 from equipoise.stats.verdict import e_value_of
 
 _VERDICTS: dict[str, BisectVerdict] = {
@@ -163,8 +162,7 @@ class _Recorded(Struct, frozen=True):
     @property
     def terms(self) -> BisectPlan:
         """The commits that are searched."""
-        assert self.record.plan.bisected is not None, "only a bisection searches commits"
-        return self.record.plan.bisected
+        return bisection_of(self.record.plan)
 
     @property
     def commits(self) -> tuple[Commit, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 
 from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
 from equipoise.design.command_line import joined_bisect_lines
+from equipoise.model.gate import GateOutcome, GateResult, GateRow
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
 from equipoise.model.quantities import counted
-from equipoise.model.result import GateOutcome, GateResult, GateRow
 from equipoise.stats.verdict import GateDecision, judge_gate
 
 
@@ -27,8 +28,9 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     gated = plan.gated
     if gated is None or not blocks:
         return None
-    by_metric = (pairings_of(plan, blocks, metric) for metric in gated.metrics)
-    pairings = [one for of_contrast in zip(*by_metric, strict=True) for one in of_contrast]
+    by_metric = [pairings_of(plan, blocks, metric) for metric in gated.metrics]
+    # Each benchmark with all of its metrics.
+    pairings = list(itertools.chain.from_iterable(zip(*by_metric, strict=True)))
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     decisions = judge_gate([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
     rows = tuple(_row(plan, *one) for one in zip(pairings, decisions, strict=True))

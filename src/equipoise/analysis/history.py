@@ -1,35 +1,43 @@
-"""What a history found: the recorded blocks of all its campaigns, read back, and its sentences."""
+"""What changed over commits: the answer of a history, and suspicions of imported series.
+
+A history is its recorded blocks of all campaigns, read back. A suspicion comes with the line that
+confirms it side by side.
+"""
 
 from __future__ import annotations
 
 import itertools
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec.structs import replace
+import numpy as np
+from msgspec.structs import asdict, replace
 
 from equipoise.analysis.bisection import commit_phrase
 from equipoise.analysis.reference import environment_differences
 from equipoise.analysis.wording import change_clause
 from equipoise.campaign.blocks import complete_blocks, resolution_of, seconds_of_segments
-from equipoise.campaign.commits import withdrawals_of
-from equipoise.campaign.history import read_history, series_of
+from equipoise.campaign.commits import history_of, read_history, series_of, withdrawals_of
 from equipoise.design.command_line import bisect_line
 from equipoise.model.history import (
     HistoryCampaign,
     HistoryChange,
     HistoryEra,
-    HistoryPair,
     HistoryResult,
     HistoryRevision,
+    ImportedSeries,
     RevisionStatus,
+    SeriesResult,
+    Suspicion,
+    shown_commit,
 )
 from equipoise.model.metrics import is_time
-from equipoise.model.plan import BENCHMARK_SUFFIX, Commit, HistoryPlan, short_name
-from equipoise.model.quantities import counted, iso_time, joined
+from equipoise.model.plan import BENCHMARK_SUFFIX, PRIMARY_METRIC, Commit, HistoryPlan, short_name
+from equipoise.model.quantities import MOST_NAMES, counted, iso_time, joined, listed, significant
 from equipoise.model.record import RunRecord
-from equipoise.stats.history import Change, HistoryState
+from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
+from equipoise.stats.history import Change, HistoryState, RevisionPoint
 
 _MOST_DIFFERENCES = 6
 """Number of facts of the environment that an era names."""
@@ -67,21 +75,7 @@ def history_result(record: RunRecord) -> HistoryResult | None:
         latest=terms.latest,
         revisions=tuple(_revisions(terms, state)),
         changes=changes,
-        pairs=tuple(
-            HistoryPair(
-                pair=one.rank,
-                after=one.after,
-                until=one.until,
-                status=one.status,
-                ratio=one.ratio,
-                ratio_ci=one.ratio_ci,
-                level=one.level,
-                e_value=one.e_value,
-                blocks=one.blocks,
-                era=one.era,
-            )
-            for one in state.pairs
-        ),
+        pairs=state.pairs,
         eras=tuple(_eras(series, numbers)),
         campaigns=campaigns,
         commits=len(terms.commits) - 1,
@@ -102,11 +96,11 @@ def history_result(record: RunRecord) -> HistoryResult | None:
 def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
     points = {one.name: one for one in state.revisions}
     for place, commit in enumerate(terms.commits):
-        point = points.get(commit.hash)
-        status: RevisionStatus = "waiting" if point is None else "measured"
+        point = points.get(commit.hash, RevisionPoint(commit.hash))
+        status: RevisionStatus = "measured" if commit.hash in points else "waiting"
         if commit.hash in state.withdrawn:
             status = "not built"
-        elif point is None and place not in terms.selected:
+        elif status == "waiting" and place not in terms.selected:
             continue
         yield HistoryRevision(
             commit=commit.hash,
@@ -115,11 +109,11 @@ def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevis
             date=commit.date,
             place=place,
             status=status,
-            ratio=None if point is None else point.ratio,
-            ratio_ci=(None, None) if point is None else point.ratio_ci,
-            level=None if point is None else point.level,
-            blocks=0 if point is None else point.blocks,
-            era=None if point is None else point.era,
+            ratio=point.ratio,
+            ratio_ci=point.ratio_ci,
+            level=point.level,
+            blocks=point.blocks,
+            era=point.era,
         )
 
 
@@ -143,8 +137,8 @@ def _change(
         ratio_ci=pair.ratio_ci,
         level=pair.level,
         e_value=pair.e_value,
-        threshold=pair.threshold,
-        pair=pair.rank,
+        threshold=change.threshold,
+        pair=pair.pair,
         confirmed=confirmed,
         blocks=pair.blocks,
         summary="",
@@ -158,7 +152,7 @@ def _campaign_with(
 ) -> tuple[RunRecord, tuple[Commit, ...]]:
     """Return the latest campaign that has both commits, and its commits from one to the other."""
     for record in reversed(series):
-        commits = _terms(record).commits
+        commits = history_of(record.plan).commits
         names = [commit.hash for commit in commits]
         if after in names and until in names:
             return record, commits[names.index(after) + 1 : names.index(until) + 1]
@@ -166,7 +160,8 @@ def _campaign_with(
 
 
 def _line_that_confirms(record: RunRecord, after: str, until: str) -> str:
-    terms, words = _terms(record), shlex.split(_terms(record).again)
+    terms = history_of(record.plan)
+    words = shlex.split(terms.again)
     metric = record.plan.judgement.primary_metric
     return bisect_line(
         after,
@@ -193,14 +188,14 @@ def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int)
         trials=sum(map(len, blocks)),
         builds=len(ran | {one.commit for one in withdrawals_of(record)}),
         seconds=seconds_of_segments(record),
-        until=_terms(record).commits[-1].hash,
+        until=history_of(record.plan).commits[-1].hash,
     )
 
 
 def _era_numbers(series: Sequence[RunRecord]) -> list[int]:
     """Return the number of the era of each campaign, from 1 in the order in which they began."""
     numbers: dict[str, int] = {}
-    return [numbers.setdefault(_terms(one).era, len(numbers) + 1) for one in series]
+    return [numbers.setdefault(history_of(one.plan).era, len(numbers) + 1) for one in series]
 
 
 def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[HistoryEra]:
@@ -222,11 +217,6 @@ def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
         yield f"{len(found) - _MOST_DIFFERENCES} more facts"
     if not found:
         yield _UNKNOWN_DIFFERENCE
-
-
-def _terms(record: RunRecord) -> HistoryPlan:
-    assert record.plan.history is not None, "each campaign of a series has its terms"
-    return record.plan.history
 
 
 def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool = False) -> str:
@@ -264,3 +254,90 @@ def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> 
     )
     kinds = joined(f"{count} {word}" for word, count in counts.most_common())
     return f"{len(changes)} changes in {since}: {kinds}."
+
+
+COMMAND = "COMMAND"
+"""Stands for the command in a line, where nobody named it."""
+_BIG_FACTOR = 2.0
+"""From here on a ratio reads better as "times" than as a percentage."""
+_METRICS = {"peakmemory": "max_rss_bytes"}
+"""Metrics of other tools under the name that `bisect --metrics` knows."""
+
+
+def series_result(
+    series: Iterable[ImportedSeries],
+    *,
+    min_effect: float,
+    again: str,
+    command: Sequence[str] = (),
+    build: str | None = None,
+) -> SeriesResult:
+    """Return series with their suspicions, those that have any first.
+
+    Two levels differ by ``min_effect`` percent at least. ``again`` is the shell line that imports
+    the series again; the command and the build line are those of the lines that confirm.
+    """
+    suspected = [_with_suspicions(one, min_effect, command, build) for one in series]
+    suspected.sort(key=lambda one: not one.suspicions)
+    return SeriesResult(
+        series=tuple(suspected),
+        min_effect=min_effect,
+        summary=_summary(suspected),
+        again=again,
+    )
+
+
+def _with_suspicions(
+    series: ImportedSeries, min_effect: float, command: Sequence[str], build: str | None
+) -> ImportedSeries:
+    changes = level_changes(np.array([point.value for point in series.points]), min_effect)
+    suspicions = tuple(_suspicion(series, change, command, build) for change in changes)
+    return replace(series, suspicions=suspicions, summary=_summary_of(series, suspicions))
+
+
+def _suspicion(
+    series: ImportedSeries, change: LevelChange, command: Sequence[str], build: str | None
+) -> Suspicion:
+    after, until = series.points[change.first].commit, series.points[change.last].commit
+    at = shown_commit(series.points[change.place].commit)
+    ratio = change.ratio
+    size = f"×{significant(ratio)}" if ratio >= _BIG_FACTOR else f"{100.0 * (ratio - 1.0):+.1f} %"
+    where = f"between {shown_commit(after)} and {shown_commit(until)}"
+    return Suspicion(
+        after=after,
+        until=until,
+        **asdict(change),
+        confirm=bisect_line(
+            after,
+            until,
+            command or (COMMAND,),
+            build=build,
+            metric=_METRICS.get(series.metric, PRIMARY_METRIC),
+        ),
+        summary=f"{series.benchmark}: {size} at about {at}, {where}.",
+    )
+
+
+def _summary_of(series: ImportedSeries, suspicions: Sequence[Suspicion]) -> str:
+    count = len(series.points)
+    if count < LEAST_VALUES:
+        return (
+            f"{series.benchmark}: {counted(count, 'commit')}, fewer than the {LEAST_VALUES} that a "
+            "change of level needs."
+        )
+    found = counted(len(suspicions), "suspicion") if suspicions else "no suspicion"
+    return f"{series.benchmark}: {found} over {count} commits."
+
+
+def _summary(series: Sequence[ImportedSeries]) -> str:
+    """Return in one sentence where the level of a series may have changed."""
+    suspected = [one.benchmark for one in series if one.suspicions]
+    of_all = counted(len(series), "imported benchmark")
+    if not suspected:
+        return f"No suspicion in {of_all}: no level changed clearly."
+    count = sum(len(one.suspicions) for one in series)
+    names = list(dict.fromkeys(suspected))
+    named = listed(names, MOST_NAMES)
+    return (
+        f"{counted(count, 'suspicion')} in {of_all} ({named}): the program or the machine changed."
+    )

@@ -60,12 +60,9 @@ from equipoise.campaign.blocks import (
     resolution_of,
 )
 from equipoise.campaign.interim import DESCRIBED
-from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE, Condition, Plan
+from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import excludes_one, iso_time
 from equipoise.model.record import (
-    JUDGED_ANEW,
-    CampaignWarning,
     Draw,
     RunRecord,
     Segment,
@@ -95,37 +92,6 @@ def analyse_campaign(record: RunRecord) -> ResultDocument:
     # A file may hold numbers whose squares are beyond every number: what comes of them is null.
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return _document_of(record)
-
-
-def judged_by(record: RunRecord, engine: int) -> RunRecord:
-    """Return the record with another engine, and a warning where it is not its own.
-
-    The chance of a wrong verdict is at most alpha for each engine, not for the better of the two.
-
-    Raises
-    ------
-    UnusableInput
-        There is no such engine.
-    """
-    if not FIRST_ENGINE <= engine <= LATEST_ENGINE:
-        raise UnusableInput(
-            f"there is no engine {engine}", hint=f"give {FIRST_ENGINE} or {LATEST_ENGINE}"
-        )
-    judgement = record.plan.judgement
-    if judgement.engine == engine:
-        return record
-    warning = CampaignWarning(
-        JUDGED_ANEW,
-        f"engine {engine} judges anew a campaign that engine {judgement.engine} judged",
-        "choose one of the two verdicts before you look: looking at both spends alpha twice",
-    )
-    return replace(
-        record,
-        plan=replace(record.plan, judgement=replace(judgement, engine=engine)),
-        notices=(*record.notices, warning),
-        earlier=tuple(judged_by(one, engine) for one in record.earlier),
-        members=tuple(judged_by(one, engine) for one in record.members),
-    )
 
 
 def _document_of(record: RunRecord) -> ResultDocument:

@@ -133,9 +133,9 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
 def _trial(
     row: TrialRow, condition: int, metric: str, better: Better, resolution: float | None
 ) -> Trial | None:
-    value = row.value_of(metric)
     samples: tuple[Sample, ...] = ()
     if not row.timed_out:
+        value = row.value_of(metric)
         if value is None:
             return None
         samples = (Sample(metric, value, better=better, resolution=resolution),)

@@ -1,10 +1,13 @@
-"""What campaigns over commits share: builds before a block, warm-ups, and commits left out.
+"""Campaigns over commits: builds before a block, warm-ups, commits left out, and the two judges.
 
-A block runs some of the commits, with one command or with several. Before it the commits are built,
-while nothing is measured, and what has just been built is warmed up. A commit that does not build
-takes part in no later block, nor does one whose command fails in the blocks of what that command
-measures: its name, its reason and the number of the first block without it are in the ledger. All
-of a search is a function of the recorded blocks and of these commits.
+A block runs some of the commits, with one command or with several: of a bisection two of each
+benchmark, of a history two or more. Before it the commits are built, while nothing is measured, and
+what has just been built is warmed up. A commit that does not build takes part in no later block,
+nor does one whose command fails in the blocks of what that command measures: its name, its reason
+and the number of the first block without it are in the ledger.
+
+All of a search is a function of the recorded blocks and of these commits (`read_searches`), and all
+of a history one of the campaigns of its series, in the order in which they began (`read_history`).
 """
 
 from __future__ import annotations
@@ -19,9 +22,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_in, read_block
+from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
+from equipoise.design.limits import CampaignLimits
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import (
+    BENCHMARK,
     REVISION,
     BisectPlan,
     CommitBenchmark,
@@ -29,9 +35,13 @@ from equipoise.model.plan import (
     HistoryPlan,
     Plan,
     Stopping,
+    short_name,
 )
-from equipoise.model.quantities import joined
+from equipoise.model.quantities import counted, joined
 from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
+from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.stats.bisection_segment import OwnPairs
+from equipoise.stats.history import History
 from equipoise.stats.verdict import earliest_block
 
 NOT_BUILT = "not_built"
@@ -86,11 +96,6 @@ def history_of(plan: Plan) -> HistoryPlan:
     return plan.history
 
 
-def indispensable(plan: Plan) -> tuple[int, ...]:
-    """Return the commits whose failure ends the campaign: both ends of a bisection, a baseline."""
-    return (FIRST,) if plan.bisected is None else (FIRST, plan.bisected.last)
-
-
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     """Return what was left out, in the order of the blocks before which it was."""
     plan, terms = record.plan, commits_of(record.plan)
@@ -121,7 +126,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
 def _not_measured(plan: Plan, trial: Trial) -> tuple[int, ...]:
     """Return the benchmarks that a trial of a dispensable commit should measure and does not."""
     terms = commits_of(plan)
-    if terms.commit_of(trial.condition) in indispensable(plan):
+    if terms.commit_of(trial.condition) in terms.indispensable:
         # A failure there ends the campaign.
         return ()
     return tuple(
@@ -143,27 +148,25 @@ class CommitsJudge(Judge, ABC):
         Unused: a search ends by itself, or by what the segment limits.
     builds
         ``None`` where a campaign is only read back.
-    withdrawals
-        Commits that earlier segments left out.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        stopping: Stopping,
-        builds: Builds | None = None,
-        withdrawals: Sequence[Withdrawal] = (),
-    ) -> None:
+    def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         self.plan = plan
         self.terms = commits_of(plan)
         self.left_out: set[tuple[int, int]] = set()
         """Commits that are left out, each with a benchmark of which it is."""
         self._builds = builds
-        self._waiting = list(withdrawals)
+        self._waiting: list[Withdrawal] = []
+        """What earlier segments left out, and the blocks added so far did not."""
         self._trial_s: list[float] = []
+
+    def recall(self, record: RunRecord) -> None:
+        """Read which commits a recorded campaign left out."""
+        self._waiting = list(withdrawals_of(record))
 
     def replay(self, record: RunRecord) -> None:
         """Add the complete blocks of the recorded campaign, and leave out what it left out."""
+        self.recall(record)
         latest = 0
         for number, block in complete_blocks(record.draws, record.trials).items():
             self.add(block)
@@ -224,7 +227,7 @@ class CommitsJudge(Judge, ABC):
 
     def tolerates(self, trial: Trial) -> bool:
         """Return whether the search goes on without the commit of a failed trial."""
-        return self.terms.commit_of(trial.condition) not in indispensable(self.plan)
+        return self.terms.commit_of(trial.condition) not in self.terms.indispensable
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a difference can be confirmed."""
@@ -344,3 +347,242 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self.store.record_notice(self.run_id, CampaignWarning(code, summary, hint))
         for benchmark in benchmarks:
             self.judge.leave_out(commit, benchmark)
+
+
+class BenchmarkSearch(Struct, frozen=True):
+    """The search of one benchmark."""
+
+    benchmark: CommitBenchmark
+    bisection: BranchingBisection
+    blocks: list[int]
+    """Numbers of the blocks that count, in the order in which they ran."""
+
+
+def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
+    """Return the search of each benchmark of a bisection, after its last complete block."""
+    plan = record.plan
+    judge = BisectionJudge(plan, plan.stopping)
+    judge.replay(record)
+    return judge.searches
+
+
+class BisectionJudge(CommitsJudge):
+    """The judge of a bisection: the search for the commits that made a difference, in pairs."""
+
+    def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
+        super().__init__(plan, stopping, builds)
+        judgement, terms, own_pairs = plan.judgement, bisection_of(plan), OwnPairs()
+        self._last = terms.last
+        self.searches = tuple(
+            BenchmarkSearch(
+                benchmark,
+                BranchingBisection(
+                    Bisection(
+                        terms.last,
+                        alpha=judgement.alpha,
+                        min_effect=judgement.min_effect,
+                        prior=terms.prior or None,
+                        engine=judgement.engine,
+                        own_pairs=own_pairs,
+                    ),
+                    terms.branches,
+                ),
+                [],
+            )
+            for benchmark in plan.commit_benchmarks
+        )
+        """The search of each benchmark after the blocks so far."""
+        self._measured_by = tuple(
+            tuple(at for at, one in enumerate(plan.commit_benchmarks) if one.process == process)
+            for process in range(1 + max(one.process for one in plan.commit_benchmarks))
+        )
+        """Places of the benchmarks that each command measures."""
+        self._commands = tuple(
+            SharedBlocks([self.searches[place].bisection for place in places])
+            for places in self._measured_by
+        )
+
+    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+        for command, places in zip(self._commands, self._measured_by, strict=True):
+            known = {place: blocks[place] for place in places if place in blocks}
+            if known:
+                self._add_block(number, command, places, known)
+
+    def _add_block(
+        self,
+        number: int,
+        command: SharedBlocks,
+        places: Sequence[int],
+        known: Mapping[int, BlockRead],
+    ) -> None:
+        """Add a block of one command, with what is known of the benchmarks that it measures."""
+        for place, block in known.items():
+            if block.resolution is not None:
+                self.searches[place].bisection.set_resolution(block.resolution)
+        ran = next(iter(known.values())).places
+        costs = [known[place].costs if place in known else None for place in places]
+        taken = command.add(costs, min(ran, key=ran.__getitem__))
+        for place, counts in zip(places, taken, strict=True):
+            if counts:
+                self.searches[place].blocks.append(number)
+
+    def _withdraw(self, commit: int, benchmark: int) -> None:
+        self.searches[benchmark].bisection.withdraw(commit)
+
+    def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+        pairs = next_pairs(self._commands, built, build_trials)
+        return tuple(
+            self.terms.condition_of(process, commit)
+            for process, pair in pairs.items()
+            for commit in pair
+        )
+
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
+        """Return the gap of each benchmark until it is confirmed, then how many are left."""
+        return tuple(map(self._status, self.searches))
+
+    def _status(self, search: BenchmarkSearch) -> ComparisonStatus:
+        bisection, benchmark = search.bisection, search.benchmark
+        state = bisection.state()
+        gap = state.gap
+        left = sum(not excluded for excluded in state.excluded)
+        clause = f"{left} of {self._last} commits are left"
+        if state.named:
+            culprits = [self._name(benchmark, one.last) for one in state.named]
+            clause = f"{joined(culprits)} made a difference"
+        elif benchmark.name:
+            clause = f"{benchmark.name}: {clause}"
+        merge = bisection.searched_merge
+        if merge is not None:
+            clause += f", and the branch of {self._name(benchmark, merge)} is searched"
+        return ComparisonStatus(
+            self._name(benchmark, self._last),
+            gap.verdict if state.verdict == "no difference" else "undecided",
+            gap.ratio,
+            gap.ratio_ci,
+            baseline=self._name(benchmark, FIRST),
+            blocks=state.blocks,
+            search="" if state.verdict in ("confirming", "no difference") else clause,
+        )
+
+    def _name(self, benchmark: CommitBenchmark, commit: int) -> str:
+        """Return the name of a commit's condition; it says the benchmark if there are several."""
+        at = self.terms.condition_of(benchmark.process, commit)
+        condition = self.plan.conditions[at]
+        if not benchmark.name or BENCHMARK in condition.levels:
+            return condition.name
+        return f"{benchmark.name}: {condition.name}"
+
+
+def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
+    """Return the campaigns of a history until a recorded one, in the order in which they began."""
+    assert tuple(one.id for one in record.earlier) == history_of(record.plan).earlier, (
+        "a campaign of a history is read with the earlier ones of its series"
+    )
+    return (*record.earlier, record)
+
+
+def read_history(records: Sequence[RunRecord]) -> History:
+    """Return the history after all blocks of the campaigns of a series.
+
+    Parameters
+    ----------
+    records
+        At least one; in the order in which they began.
+    """
+    history = _history_of(records[0].plan)
+    for record in records:
+        HistoryJudge(record.plan, record.plan.stopping, history=history).replay(record)
+    return history
+
+
+def check_judgement(limits: CampaignLimits) -> None:
+    """Refuse what no history can be judged by.
+
+    Raises
+    ------
+    UnusableInput
+        There is no smallest effect that matters.
+    """
+    judgement = limits.judgement()
+    History(alpha=judgement.alpha, min_effect=judgement.min_effect)
+
+
+class HistoryJudge(CommitsJudge):
+    """The judge of a campaign of a history: what the history asks next.
+
+    Parameters
+    ----------
+    earlier
+        Earlier campaigns of the series, in the order in which they began.
+    history
+        The history after their blocks, where it is known already.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        stopping: Stopping,
+        builds: Builds | None = None,
+        earlier: Sequence[RunRecord] = (),
+        history: History | None = None,
+    ) -> None:
+        super().__init__(plan, stopping, builds)
+        if history is None:
+            history = read_history(earlier) if earlier else _history_of(plan)
+        self.history = history
+        """The history after the blocks so far."""
+        self._next: tuple[object, tuple[int, ...]] = (None, ())
+        self._changed = 0
+        self._blocks = 0
+        terms = history_of(plan)
+        history.begin_campaign(
+            [commit.hash for commit in terms.commits],
+            terms.selected,
+            terms.era,
+            only_new=terms.only_new,
+        )
+
+    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+        block = blocks[0]
+        self._changed += 1
+        self._blocks += 1
+        if block.resolution is not None:
+            self.history.set_resolution(block.resolution)
+        self.history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
+
+    def _withdraw(self, commit: int, benchmark: int) -> None:
+        self._changed += 1
+        self.history.withdraw(commit)
+
+    def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+        # Whether anything is left to ask, and what it is, are two questions in a row.
+        question = (self._changed, frozenset(built), build_trials)
+        if self._next[0] != question:
+            self._next = (question, self.history.next_block(built, build_trials))
+        return self._next[1]
+
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
+        """Return how many commits the curve has, and which changes are certain."""
+        measured, changes = self.history.progress()
+        names = self.plan.conditions
+        course = f"{counted(measured, 'commit')} measured"
+        if changes:
+            until = joined([short_name(one.pair.until) for one in changes])
+            course += f", changes at {until}"
+        return (
+            ComparisonStatus(
+                names[-1].name,
+                "undecided",
+                None,
+                (None, None),
+                baseline=names[FIRST].name,
+                blocks=self._blocks,
+                search=course,
+            ),
+        )
+
+
+def _history_of(plan: Plan) -> History:
+    judgement = plan.judgement
+    return History(alpha=judgement.alpha, min_effect=judgement.min_effect, engine=judgement.engine)

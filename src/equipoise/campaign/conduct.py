@@ -184,6 +184,7 @@ def resume(
             )
         stopping = limits.stopping(plan.stopping)
         judge = judge_of(plan, stopping)
+        judge.recall(record)
         for trial in record.trials:
             # To continue would drop the block in which one condition failed (rule 1).
             check_for_failure(plan, trial, judge)
@@ -248,7 +249,7 @@ def _built_before(plan: Plan) -> Plan:
     terms = plan.over_commits
     if terms is None:
         return plan
-    built = (0,) if plan.bisected is None else (0, plan.bisected.last)
+    built = terms.indispensable
     there = [place for place in range(len(plan.conditions)) if terms.commit_of(place) in built]
     contrasts = tuple(
         Contrast(at, at + 1) for at in range(0, len(there), len(built)) if len(built) > 1

@@ -38,6 +38,7 @@ from equipoise.measure.environment.system import addresses_are_random, addresses
 from equipoise.measure.installation import native_programs
 from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment
+from equipoise.model import primitives
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     COMPARE_STUDY,
@@ -49,7 +50,6 @@ from equipoise.model.plan import (
     Plan,
     Stopping,
 )
-from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import CampaignWarning
 from equipoise.stats.verdict import decisive_block
 
@@ -329,19 +329,18 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     UnusableInput
         A name is unknown, the limits contradict each other, or the probes are missing.
     """
-    from equipoise.design import probe_rows
     from equipoise.measure import probes
 
     program = probes.probe_program()
-    rows = probe_rows.chosen_rows(probes.probe_rows(program), names)
-    form = probe_rows.QUICK if quick else probe_rows.FULL
+    rows = probes.chosen_rows(probes.probe_rows(program), names)
+    form = primitives.QUICK if quick else primitives.FULL
     blocks = limits.blocks or form.blocks
-    default = Stopping(blocks, min(probe_rows.LEAST_BLOCKS, blocks), True, form.budget_s)
-    measure = Measure(os.getcwd(), timeout_s=probe_rows.TIMEOUT_S, ignore_failure=True)
-    judgement = Judgement(alpha=probe_rows.ALPHA, min_effect=probe_rows.MIN_EFFECT)
+    default = Stopping(blocks, min(primitives.LEAST_BLOCKS, blocks), True, form.budget_s)
+    measure = Measure(os.getcwd(), timeout_s=primitives.TIMEOUT_S, ignore_failure=True)
+    judgement = Judgement(alpha=primitives.ALPHA, min_effect=primitives.MIN_EFFECT)
     return Plan(
-        study=OS_STUDY,
-        conditions=probe_rows.conditions_of_rows(rows, program, form),
+        study=primitives.OS_STUDY,
+        conditions=probes.conditions_of_rows(rows, program, form),
         # A row that cannot be measured here is shown as such, and must not end the others.
         measure=limits.measure(measure),
         stopping=limits.stopping(default),

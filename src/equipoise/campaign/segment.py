@@ -20,7 +20,7 @@ from equipoise.measure.trials import TrialReport
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import NO_ROOM, CampaignWarning, Draw, Phase, Trial
+from equipoise.model.record import NO_ROOM, CampaignWarning, Draw, Phase, RunRecord, Trial
 
 StopReason = Literal["verdict", "block limit", "budget", "precision"]
 
@@ -47,6 +47,10 @@ class Runner(Protocol):
 
 class Judge(Protocol):
     """Analyses the blocks as they come, and says what runs next and when to stop."""
+
+    def recall(self, record: RunRecord) -> None:
+        """Read what a recorded campaign has beside its blocks, before these are added again."""
+        return
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block, its trials in the order of their positions."""

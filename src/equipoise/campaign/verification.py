@@ -26,7 +26,7 @@ from equipoise.measure.environment.libraries import (
     opened_libraries,
 )
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.plan import Condition, Plan, Server
+from equipoise.model.plan import Condition, Plan
 
 
 def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, Mapped]:
@@ -97,14 +97,11 @@ class _Launch(Struct, frozen=True):
 
 
 def _launch_of(condition: Condition, plan: Plan, environment: Mapping[str, str]) -> _Launch:
-    starts = condition.server or condition
-    command = (
-        starts.start
-        if isinstance(starts, Server)
-        else starts.command_in(1 if plan.layouts else None)
-    )
-    variables, whole = starts.environment, {**environment, **starts.environment}
-    folder = starts.process.working_folder or plan.measure.working_folder
+    started = condition.started
+    # A server has no layouts.
+    command = condition.command_in(1) if plan.layouts else started.command
+    variables, whole = started.environment, {**environment, **started.environment}
+    folder = started.process.working_folder or plan.measure.working_folder
     return _Launch(condition, command, variables, whole, folder, plan.measure.timeout_s)
 
 

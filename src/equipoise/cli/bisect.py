@@ -15,28 +15,27 @@ from msgspec.structs import replace
 
 from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
-from equipoise.campaign.bisection import BisectionJudge, read_searches
-from equipoise.campaign.commits import CommitsSegment, bisection_of, withdrawals_of
+from equipoise.campaign.commits import BisectionJudge, CommitsSegment, bisection_of, read_searches
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
 from equipoise.cli.conducting import measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import read_result
 from equipoise.design.command_line import shell_line
-from equipoise.design.limits import CampaignLimits, check_number
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import LAYOUT, LayoutSpread
 from equipoise.model.record import DIFF, INTERRUPTED, Observation, RunRecord
 from equipoise.revisions.benchmarks import Benchmark, words_naming
-from equipoise.revisions.bisect import BisectRequest, bisect_plan
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
     revision_named,
     warnings_of_working_tree,
 )
 from equipoise.revisions.commit_builds import CommitBuilds, needed_of, repository_of
+from equipoise.revisions.commit_plans import BisectRequest, bisect_plan
 from equipoise.revisions.commits import (
     commits_between,
     diff_between,
@@ -91,7 +90,7 @@ def command(**arguments: Any) -> int:
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
             builds = CommitBuilds(cache, request.every_commit)
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
-            builds.make_needed(request.ends)
+            builds.make_needed(request.needed)
             spread = _layout_spread(ledger, request.repository)
             plan, warnings = bisect_plan(request, builds, scratch, spread)
             if arguments["bad"] is None:
@@ -139,7 +138,7 @@ def resume_bisection(
                 limits,
                 ledger,
                 listener,
-                judge_of=partial(BisectionJudge, builds=builds, withdrawals=withdrawals_of(record)),
+                judge_of=partial(BisectionJudge, builds=builds),
                 segment_of=partial(CommitsSegment, builds=builds),
             )
         if terms.why is not None:
@@ -231,6 +230,8 @@ def _request(arguments: dict[str, Any]) -> BisectRequest:
     repository = fields["repository"]
     good = revision_named(repository, arguments["good"], "--good")
     bad = revisions.revision_of(repository, arguments["bad"], "--bad")
+    if arguments["layouts"] is None:
+        _check_that_no_layout_is_named(fields["benchmarks"])
     between = commits_between(repository, good, bad)
     likely = tuple(arguments["likely"])
     limits = fields.pop("limits")
@@ -240,7 +241,7 @@ def _request(arguments: dict[str, Any]) -> BisectRequest:
         bad=bad,
         commits=between,
         merged=merged_commits(repository, between),
-        layouts=_layouts(arguments["layouts"], fields["benchmarks"]),
+        layouts=arguments["layouts"],
         why=("test" if arguments["test"] else "observe") if arguments["why"] else None,
         likely=likely,
         prior=weights_by_path(repository, between, likely) if likely else (),
@@ -262,22 +263,13 @@ def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | Non
     return None
 
 
-def _layouts(count: float | None, benchmarks: Sequence[Benchmark]) -> int | None:
-    """Return the number of layouts.
-
-    Raises
-    ------
-    UnusableInput
-        The command names layouts, and there are none.
-    """
+def _check_that_no_layout_is_named(benchmarks: Sequence[Benchmark]) -> None:
     words = [word for benchmark in benchmarks for word in benchmark.command]
-    if count is None and any(LAYOUT in word for word in words):
+    if any(LAYOUT in word for word in words):
         raise UnusableInput(
             f"{LAYOUT} in the command is the number of a layout, and there are none",
             hint="add --layouts 12; --build has to link as many",
         )
-    check_number("layouts", count)
-    return None if count is None else int(count)
 
 
 def _command_line(request: BisectRequest) -> Iterator[str]:

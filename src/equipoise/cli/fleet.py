@@ -31,7 +31,7 @@ from equipoise.cluster.coordinator import (
     FleetProgress,
     HostState,
 )
-from equipoise.cluster.fleet import FleetOptions, FleetOutcome, OpenTransport
+from equipoise.cluster.fleet import FleetOptions, OpenTransport
 from equipoise.cluster.places import portable_builds
 from equipoise.cluster.transport import DaskTransport
 from equipoise.design.command_line import shell_line
@@ -39,6 +39,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Plan
+from equipoise.model.quantities import counted
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.safe_text import visible
 from equipoise.report.units import waiting_time
@@ -80,7 +81,8 @@ def measure_fleet(
         machine built it: every host builds them itself.
     """
     options = replace(
-        _options(access, arguments, output, again),
+        _options(access, arguments, output),
+        again=again,
         builds=portable_builds(build_lines or {}, plan.measure.working_folder),
         build_folders=tuple((build_folders or {}).values()),
     )
@@ -100,16 +102,15 @@ def resume_fleet(
     assert terms is not None, "only a coordinator's run has a cluster"
     access = fleet_access({**arguments, "cluster": arguments["cluster"] or terms.cluster})
     assert access is not None
-    options = _options(access, arguments, output, terms.again)
+    options = _options(access, arguments, output)
     return _follow(lambda *cluster: fleet.resume(record, limits, options, *cluster), access, output)
 
 
 def _options(
-    access: ClusterAccess, arguments: Mapping[str, Any], output: OutputOptions, again: str | None
+    access: ClusterAccess, arguments: Mapping[str, Any], output: OutputOptions
 ) -> FleetOptions:
     return FleetOptions(
         cluster=access.address.text,
-        again=again,
         campaign_for_each_worker=isinstance(access.address, LocalWorkers),
         ship=bool(arguments.get("ship")),
         allow_concurrent=output.allow_concurrent,
@@ -119,7 +120,7 @@ def _options(
 
 
 def _follow(
-    begin: Callable[[OpenTransport, Ledger, FleetListener], Coroutine[Any, Any, FleetOutcome]],
+    begin: Callable[[OpenTransport, Ledger, FleetListener], Coroutine[Any, Any, FleetProgress]],
     access: ClusterAccess,
     output: OutputOptions,
 ) -> int:
@@ -150,7 +151,7 @@ def _follow(
 
 
 def _show_fleet(
-    outcome: FleetOutcome, access: ClusterAccess, ledger: Ledger, output: OutputOptions
+    outcome: FleetProgress, access: ClusterAccess, ledger: Ledger, output: OutputOptions
 ) -> int:
     """Name what is missing, then show the result of what is there; return the exit status.
 
@@ -173,7 +174,7 @@ def _show_fleet(
     if missing:
         names = ", ".join(line.host for line in missing)
         what = f"no answer from {names}: what was measured there since is not in this result"
-        if all(line.blocks == 0 for line in outcome.lines):
+        if all(line.status.blocks == 0 for line in outcome.lines):
             raise UnusableInput(f"no answer from {names}: nothing is here yet", hint=resume)
         say(what, f"{resume} fetches it")
     return show_result(analyse(outcome.run_id, ledger, output), output)
@@ -207,10 +208,9 @@ class FleetTable(FleetListener):
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._drawn_at = 0.0
 
-    def fleet_started(self, run_id: str, progress: FleetProgress) -> None:
+    def fleet_started(self, progress: FleetProgress) -> None:
         """Say which run it is, and show the table."""
-        hosts = len(progress.lines)
-        line = f"campaign {run_id} on {hosts} host{'s' if hosts != 1 else ''}"
+        line = f"campaign {progress.run_id} on {counted(len(progress.lines), 'host')}"
         self._console.print(line, style="dim", highlight=False, markup=False)
         self._live.start()
         self._draw(progress)
@@ -254,12 +254,12 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
         lines.sort(key=lambda line: _STATES_IN_ORDER.index(line.state))
     fitting = lines if len(lines) <= rows else lines[: max(rows - 1, 0)]
     for line in fitting:
-        remark = line.stopped_because if line.state == "ended" else line.problem
+        remark = line.status.stopped_because if line.state == "ended" else line.problem
         table.add_row(
             Text(visible(line.host)),
             Text(line.state, style=STYLES.get(line.state, "")),
-            Text(str(line.blocks)),
-            Text(waiting_time(line.running_s)),
+            Text(str(line.status.blocks)),
+            Text(waiting_time(line.status.running_s)),
             Text(visible(remark or ""), style="dim"),
         )
     hidden = lines[len(fitting) :]

@@ -14,10 +14,11 @@ import click
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
-from equipoise.campaign.commits import CommitsSegment, history_of, withdrawals_of
-from equipoise.campaign.history import (
+from equipoise.campaign.commits import (
+    CommitsSegment,
     HistoryJudge,
     check_judgement,
+    history_of,
     read_history,
     series_of,
 )
@@ -31,7 +32,9 @@ from equipoise.cli.streams import say
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import HOST_VARIABLE, host_name
+from equipoise.interop.reading import read_within_bounds
 from equipoise.interop.series import SERIES_FORMATS
+from equipoise.interop.series.reading import read_series
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, UnusableInput
@@ -39,22 +42,22 @@ from equipoise.model.history import SeriesResult
 from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Revision
 from equipoise.model.record import RunRecord
 from equipoise.report.document import Paragraph
+from equipoise.report.json_document import encode
 from equipoise.report.renderers.terminal import print_parts
 from equipoise.revisions.benchmarks import words_naming
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import revision_named
-from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds, baseline_of, needed_of
-from equipoise.revisions.commits import MEASURED, commits_between
-from equipoise.revisions.git import Repository
-from equipoise.revisions.history import (
-    HistoryRequest,
+from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds, needed_of
+from equipoise.revisions.commit_plans import HistoryRequest, following, history_plan
+from equipoise.revisions.commits import (
+    MEASURED,
+    commits_between,
     every_nth,
-    following,
-    history_plan,
     last_before,
     later_than,
     tagged,
 )
+from equipoise.revisions.git import Repository
 
 _TO_MEASURE = ("words", "kind", "benches", "suite", "first", "every", "tags", "since", "only_new")
 """Options without which ``--import`` measures nothing."""
@@ -138,7 +141,7 @@ def command(**arguments: Any) -> int:
         with open_cache(first.repository, first.build, first.tool, scratch) as cache:
             builds = CommitBuilds(cache, first.commits)
             listener.building((f"baseline {first.baseline.label}",))
-            builds.make_needed((baseline_of(first.baseline),))
+            builds.make_needed(first.needed)
             for request in requests:
                 run_id = _measure(request, builds, scratch, ledger, listener)
                 result = analyse(run_id, ledger, output)
@@ -217,12 +220,7 @@ def resume_history(
                 limits,
                 ledger,
                 listener,
-                judge_of=partial(
-                    HistoryJudge,
-                    builds=builds,
-                    earlier=series[:-1],
-                    withdrawals=withdrawals_of(record),
-                ),
+                judge_of=partial(HistoryJudge, builds=builds, earlier=series[:-1]),
                 segment_of=partial(CommitsSegment, builds=builds),
             )
 
@@ -355,10 +353,7 @@ def read_imported(
     UnusableInput
         A file cannot be read, or holds no values over commits.
     """
-    from equipoise.analysis.series import series_result
-    from equipoise.interop.reading import read_within_bounds
-    from equipoise.interop.series import SERIES_FORMATS
-    from equipoise.interop.series.reading import read_series
+    from equipoise.analysis.history import series_result
 
     names = [name for file in files for name in _named(file)]
     sources = [read_within_bounds(name, Path(name)) for name in names]
@@ -378,8 +373,7 @@ def read_imported(
 
 def show_imported(result: SeriesResult, output: OutputOptions) -> int:
     """Write imported series to each place, and print them."""
-    from equipoise.report.builders.series import series_document
-    from equipoise.report.json_document import encode
+    from equipoise.report.builders.history import series_document
 
     write_output(series_document(result), lambda: encode(result) + b"\n", output)
     return 0

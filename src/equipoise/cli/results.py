@@ -15,6 +15,7 @@ from equipoise.analysis.redaction import without_hidden_values
 from equipoise.cli.output_options import OutputOptions, write_file, write_json, write_report
 from equipoise.ledger import Ledger
 from equipoise.model.errors import UnusableInput
+from equipoise.model.quantities import listed
 from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
 from equipoise.model.result import EnvironmentDifference, ResultDocument
 from equipoise.model.safe_text import visible
@@ -52,9 +53,7 @@ def read_result(
 
     record = ledger.read_run(run)
     if engine is not None:
-        from equipoise.analysis.result import judged_by
-
-        record = judged_by(record, engine)
+        record = record.judged_by(engine)
     earlier = earlier_campaigns(record, ledger)
     records = reported_records(with_experiment(record, ledger), show_env=output.show_env)
     return CampaignResult(load_result(records, output), records[0], earlier)
@@ -140,12 +139,9 @@ def check_allowed(differing: Differing, allowed: Collection[str], instead: str) 
     names = [name for name in differing if name not in allowed]
     if not names:
         return
-    differences = "; ".join(
-        f"{name}: {_values_text(differing[name])}" for name in names[:_MOST_NAMED]
-    )
-    more = f"; and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    differences = [f"{name}: {_values_text(differing[name])}" for name in names]
     raise UnusableInput(
-        f"the campaigns ran in different environments ({differences}{more})",
+        f"the campaigns ran in different environments ({listed(differences, _MOST_NAMED, '; ')})",
         hint=f"{instead.format(name=names[0])}; --allow {','.join(names)} lets it differ",
     )
 
@@ -158,9 +154,7 @@ def difference_warning(name: str, values: Sequence[str], hint: str) -> CampaignW
 
 def _values_text(values: Sequence[str]) -> str:
     """Return the first few different values, each shortened."""
-    different = [visible(value)[:_MOST_LETTERS] for value in dict.fromkeys(values)]
-    more = f" and {len(different) - _MOST_NAMED} more" if len(different) > _MOST_NAMED else ""
-    return ", ".join(different[:_MOST_NAMED]) + more
+    return listed([visible(value)[:_MOST_LETTERS] for value in dict.fromkeys(values)], _MOST_NAMED)
 
 
 def _text(value: Any) -> str:

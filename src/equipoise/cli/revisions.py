@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from equipoise.campaign.commits import commits_of
 from equipoise.cli import options
 from equipoise.cli.options import Option
 from equipoise.design.limits import metric_names
@@ -174,8 +175,7 @@ def kept_builds(record: RunRecord) -> Iterator[CommitBuilds]:
     UnusableInput
         The repository, a commit or the toolchain is no longer what it was.
     """
-    terms = record.plan.over_commits
-    assert terms is not None, "only a bisection or a history has builds of commits"
+    terms = commits_of(record.plan)
     repository, tool = repository_of(terms), tool_of(terms)
     with scratch_folder() as scratch, open_cache(repository, terms.build, tool, scratch) as cache:
         yield builds_of_plan(record.plan, cache)

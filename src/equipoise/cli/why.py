@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -166,11 +167,11 @@ def _experiment_request(arguments: dict[str, Any], explained: Plan) -> Experimen
     """Return what is to be tried on this campaign's gap, as the options say."""
     variables = [user_variable(text) for text in arguments["tries"]]
     commands = [user_command(text, host_site()) for text in arguments["try_commands"]]
-    default = default_experiment(explained)
+    limits, default = options.limits_of(arguments), default_experiment(explained)
     return ExperimentRequest(
-        stopping=options.limits_of(arguments).stopping(default.stopping),
-        alpha=default.alpha if arguments["alpha"] is None else arguments["alpha"],
-        seed=default.seed if arguments["seed"] is None else arguments["seed"],
+        stopping=limits.stopping(default.stopping),
+        alpha=limits.alpha or default.alpha,
+        seed=limits.drawn_seed(),
         own=(*variables, *commands),
         only=arguments["only"],
     )
@@ -217,18 +218,22 @@ def _observed(
     """Return the campaign with evidence; a ledger that has all of it may be read-only."""
     if not missing_runs(record, gap, request):
         return record
-    require_data(record.plan, output.ledger)
-    with measuring(output) as (ledger, _), _builds_for(record, gap, ledger):
+    with _ready_to_run(record, gap, output) as ledger:
         return observe_gap(record, gap, request, ledger, output)
 
 
-def _builds_for(record: RunRecord, gap: Gap, ledger: Ledger) -> AbstractContextManager[None]:
-    """Keep the builds of both conditions, if they are commits of a bisection."""
-    if record.plan.bisected is None:
-        return nullcontext()
-    from equipoise.cli.bisect import built_culprit
+@contextmanager
+def _ready_to_run(record: RunRecord, gap: Gap, output: OutputOptions) -> Iterator[Ledger]:
+    """Give the ledger when both conditions can run: with their builds, if they are commits."""
+    require_data(record.plan, output.ledger)
+    with measuring(output) as (ledger, _):
+        if record.plan.bisected is None:
+            yield ledger
+            return
+        from equipoise.cli.bisect import built_culprit
 
-    return built_culprit(record, gap, ledger)
+        with built_culprit(record, gap, ledger):
+            yield ledger
 
 
 def _tested(
@@ -247,8 +252,7 @@ def _tested(
                 "every interval is narrower",
             )
         return earlier
-    require_data(record.plan, output.ledger)
-    with measuring(output) as (ledger, _), _builds_for(record, gap, ledger):
+    with _ready_to_run(record, gap, output) as ledger:
         try_interventions(record, gap, request, ledger, output)
         return latest_experiment(record, ledger, gap.contrast)
 

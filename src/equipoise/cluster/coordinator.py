@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.cluster import tasks
 from equipoise.cluster.messages import Follow, Followed, Halt, Order, Status
-from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import NoAnswer, Transport, ask
+from equipoise.cluster.roster import NotConnected, Roster
+from equipoise.cluster.transport import NoAnswer
 from equipoise.ledger import Ledger
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.fleet import HostReference
@@ -46,29 +47,39 @@ class HostLine(Struct, frozen=True):
     """How the campaign of one host goes."""
 
     host: str
-    state: HostState
-    blocks: int = 0
-    trials: int = 0
-    running_s: float = 0.0
-    stopped_because: str | None = None
+    """Name of the host in tables."""
+    state: HostState = "starting"
+    status: Status = Status("absent")
+    """Its latest answer."""
     problem: str | None = None
     """What is wrong, in one line."""
     hint: str | None = None
 
 
 class FleetProgress(Struct, frozen=True):
-    """How a fleet's campaign goes."""
+    """How a fleet's campaign goes, or has ended for now."""
 
+    run_id: str
     lines: tuple[HostLine, ...]
     """In the order of the fleet's plan."""
     trouble: str | None = None
     """Why the scheduler does not answer; ``None`` if it does."""
 
+    @property
+    def missing(self) -> tuple[HostLine, ...]:
+        """The hosts that gave no answer."""
+        return tuple(line for line in self.lines if line.state == "missing")
+
+    @property
+    def failed(self) -> tuple[HostLine, ...]:
+        """The hosts whose campaign failed."""
+        return tuple(line for line in self.lines if line.state == "failed")
+
 
 class FleetListener:
     """Hears how a fleet's campaign goes; this one does nothing."""
 
-    def fleet_started(self, run_id: str, progress: FleetProgress) -> None:
+    def fleet_started(self, progress: FleetProgress) -> None:
         """Hear that the hosts are asked."""
 
     def changed(self, progress: FleetProgress) -> None:
@@ -84,15 +95,10 @@ class HostCampaign:
 
     order: Order
     host: HostReference
-    name: str
-    """Name of the host in tables."""
+    line: HostLine
     may_go_on: bool
     """Whether it may have ended earlier: it is then ordered only if it has not reached its own end,
     or the order has new limits."""
-    state: HostState = "starting"
-    status: Status = Status("absent")
-    problem: str | None = None
-    hint: str | None = None
     answered_at: float = 0.0
     _silences: int = 0
     _deaths: int = 0
@@ -105,90 +111,79 @@ class HostCampaign:
     @property
     def is_over(self) -> bool:
         """Whether the coordinator follows it no longer."""
-        return self.state in OVER
-
-    def line(self) -> HostLine:
-        """Return how it goes."""
-        status = self.status
-        return HostLine(
-            host=self.name,
-            state=self.state,
-            blocks=status.blocks,
-            trials=status.trials,
-            running_s=status.running_s,
-            stopped_because=status.stopped_because,
-            problem=self.problem,
-            hint=self.hint,
-        )
+        return self.line.state in OVER
 
     def answered(self, status: Status, now: float) -> None:
         """Note an answer: what it says decides whether the campaign is ordered, again or anew."""
-        self.status, self.answered_at, self._silences = status, now, 0
-        self.problem, self.hint = status.failure, status.hint
+        self.answered_at, self._silences = now, 0
+        problem, hint = status.failure, status.hint
+        state: HostState = "ended" if status.state == "ended" else "failed"
         match status.state:
             case "waiting":
-                self.state, self.problem, self.hint = "waiting", status.hint, None
+                state, problem, hint = "waiting", status.hint, None
             case "running":
-                self.state = "measuring"
+                state = "measuring"
             case "absent":
-                self.state, self.must_order = "starting", True
+                state, self.must_order = "starting", True
             case "died":
-                self._died()
-            case "ended" | "failed" if self._has_more_to_do():
-                self.state, self.must_order, self.may_go_on = "starting", True, False
-            case _:
-                self.state = "ended" if status.state == "ended" else "failed"
+                state, problem, hint = self._died(status.blocks)
+            case "ended" | "failed" if self._has_more_to_do(status):
+                state, self.must_order, self.may_go_on = "starting", True, False
+        self.line = HostLine(self.line.host, state, status, problem, hint)
 
     def refused(self, error: EquipoiseError) -> None:
         """Note that the host, or this ledger, cannot go on with the campaign."""
-        self.state, self.problem, self.hint = "failed", error.what, error.hint
+        self.line = replace(self.line, state="failed", problem=error.what, hint=error.hint)
 
     def kept_silent(self, why: str) -> float:
         """Note that it gave no answer; return the seconds until it is asked again."""
-        self.state, self.problem, self.hint = "no answer", why, None
+        self.line = replace(self.line, state="no answer", problem=why, hint=None)
         self._silences += 1
         return min(2.0 ** (self._silences - 1), LONGEST_DELAY_S)
 
     def gave_up(self, after_s: float) -> None:
         """Note that it is not asked any more."""
-        why = "" if self.problem is None else f": {self.problem}"
-        self.state = "missing"
-        self.problem = f"no answer for {after_s:.0f} s{why}"
+        why = "" if self.line.problem is None else f": {self.line.problem}"
+        problem = f"no answer for {after_s:.0f} s{why}"
+        self.line = replace(self.line, state="missing", problem=problem)
 
     def pause_s(self) -> float:
         """Return the seconds until it is asked again."""
         if self.must_order:
             return min(2.0 ** (self._deaths - 1), LONGEST_DELAY_S) if self._deaths else 0.0
-        part = PART_OF_TIME * self.status.running_s
+        part = PART_OF_TIME * self.line.status.running_s
         # In this order the bounds also hold for NaN.
         return max(SHORTEST_PAUSE_S, min(LONGEST_PAUSE_S, part))
 
-    def _has_more_to_do(self) -> bool:
+    def _has_more_to_do(self, status: Status) -> bool:
         """Return whether a campaign that has ended earlier is to go on."""
         if not self.may_go_on:
             return False
-        halted = self.status.stopped_because == INTERRUPTED
-        return halted or self.status.state == "failed" or self.order.limits is not None
+        halted = status.stopped_because == INTERRUPTED
+        return halted or status.state == "failed" or self.order.limits is not None
 
-    def _died(self) -> None:
-        if self.status.blocks > self._blocks_at_death:
-            self._deaths, self._blocks_at_death = 0, self.status.blocks
+    def _died(self, blocks: int) -> tuple[HostState, str, str | None]:
+        """Note that its process died after so many blocks; return its state, problem and hint."""
+        if blocks > self._blocks_at_death:
+            self._deaths, self._blocks_at_death = 0, blocks
         self._deaths += 1
         if self._deaths > MOST_DEATHS:
-            self.state = "failed"
-            self.problem = f"its process died {self._deaths} times without a new block"
-            self.hint = "look for what ends it, such as a limit of memory, then resume"
-        else:
-            self.state, self.must_order = "starting", True
-            self.problem = "its process died; it is started again"
+            problem = f"its process died {self._deaths} times without a new block"
+            return (
+                "failed",
+                problem,
+                "look for what ends it, such as a limit of memory, then resume",
+            )
+        self.must_order = True
+        return "starting", "its process died; it is started again", None
 
 
 @dataclass(frozen=True)
 class Coordinator:
     """Follows the hosts of one fleet."""
 
+    run_id: str
     campaigns: Sequence[HostCampaign]
-    transport: Transport
     roster: Roster
     ledger: Ledger
     listener: FleetListener
@@ -197,9 +192,8 @@ class Coordinator:
 
     def progress(self) -> FleetProgress:
         """Return how every host's campaign goes."""
-        return FleetProgress(
-            tuple(campaign.line() for campaign in self.campaigns), self.roster.trouble
-        )
+        lines = tuple(campaign.line for campaign in self.campaigns)
+        return FleetProgress(self.run_id, lines, self.roster.trouble)
 
     async def run(self) -> None:
         """Follow each host to its end. If this is cancelled, halt the hosts first.
@@ -241,32 +235,28 @@ class Coordinator:
 
     async def _step(self, campaign: HostCampaign) -> float:
         """Ask a host once; return the seconds until it is asked again."""
-        worker = self.roster.worker_of(campaign.host.identity)
-        if worker is None:
-            campaign.kept_silent(self.roster.trouble or "no worker of it is connected")
+        host = campaign.host.identity
+        try:
+            if not campaign.must_order:
+                return await self._pull(campaign)
+            status = await self.roster.ask(host, tasks.begin, campaign.order, Status, TASK_S)
+            campaign.must_order = False
+            campaign.answered(status, self._now())
+        except NotConnected as absence:
+            campaign.kept_silent(str(absence))
             await self.roster.news(LONGEST_PAUSE_S)
             return 0.0
-        try:
-            if campaign.must_order:
-                status = await ask(
-                    self.transport, worker, tasks.begin, campaign.order, Status, TASK_S
-                )
-                campaign.must_order = False
-                campaign.answered(status, self._now())
-            else:
-                return await self._pull(campaign, worker)
         except NoAnswer as silence:
-            self.roster.failed(worker)
             return campaign.kept_silent(str(silence))
         except EquipoiseError as error:
             campaign.refused(error)
         return campaign.pause_s()
 
-    async def _pull(self, campaign: HostCampaign, worker: str) -> float:
-        order = campaign.order
+    async def _pull(self, campaign: HostCampaign) -> float:
+        order, host = campaign.order, campaign.host.identity
         after = self.ledger.cursor(order.identity)
         question = Follow(order.fleet, order.place, order.identity, after)
-        followed = await ask(self.transport, worker, tasks.follow, question, Followed, TASK_S)
+        followed = await self.roster.ask(host, tasks.follow, question, Followed, TASK_S)
         if followed.slice:
             self.ledger.absorb(followed.slice, of=order.identity)
         if followed.more:
@@ -285,12 +275,9 @@ class Coordinator:
         self.listener.changed(self.progress())
 
     async def _halt_one(self, campaign: HostCampaign) -> None:
-        worker = self.roster.worker_of(campaign.host.identity)
-        if worker is None:
-            return
+        request, host = Halt(campaign.order.fleet, campaign.order.place), campaign.host.identity
         try:
-            request = Halt(campaign.order.fleet, campaign.order.place)
-            status = await ask(self.transport, worker, tasks.halt, request, Status, HALT_S)
+            status = await self.roster.ask(host, tasks.halt, request, Status, HALT_S)
             campaign.answered(status, 0.0)
         except (NoAnswer, EquipoiseError) as error:
             campaign.kept_silent(str(error))

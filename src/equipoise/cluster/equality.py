@@ -23,13 +23,14 @@ from equipoise.cluster.files import MOST_SHIPPED_BYTES, digest_of, file_here, to
 from equipoise.cluster.messages import File, Introduction, Inventory, Received, Shipment
 from equipoise.cluster.places import FOLDER, Places, inside
 from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import NoAnswer, Transport, ask
+from equipoise.cluster.transport import NoAnswer
 from equipoise.files.reading import read_whole
 from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Condition, Plan, Server
+from equipoise.model.quantities import listed
 
 EXAMINE_S = 60.0
 """Seconds that a host has to say which files it has."""
@@ -41,35 +42,19 @@ _WORD_ENDS = re.compile(r"[\s;&|<>()='\"`]+")
 _MOST_NAMED = 3
 
 
-class RefusedHost(Struct, frozen=True):
-    """A host that is left out."""
-
-    host: HostReference
-    what: str
-    """Sentence that names the host and what differs."""
-    hint: str
-
-
-class ComparableHost(Struct, frozen=True):
-    """A host whose campaign may be compared with those of the others."""
-
-    introduction: Introduction
-    shipped: tuple[File, ...] = ()
-    """Files to ship to it before its campaign begins: the ``shipped`` of its order."""
-
-
 class HostComparison(Struct, frozen=True):
-    """Hosts that may be compared, and those that may not."""
+    """Hosts whose campaigns may be compared with one another, and those that are left out."""
 
-    comparable: tuple[ComparableHost, ...]
-    refused: tuple[RefusedHost, ...]
+    comparable: dict[HostReference, tuple[File, ...]]
+    """Each with the files to ship to it before its campaign: the ``shipped`` of its order."""
+    refused: tuple[UnusableInput, ...]
+    """For each other host, its name with what differs."""
 
 
 async def prepared_hosts(
     files: tuple[File, ...],
     folder: str,
     introductions: Sequence[Introduction],
-    transport: Transport,
     roster: Roster,
     *,
     ship: bool,
@@ -83,42 +68,34 @@ async def prepared_hosts(
     UnusableInput
         No host may be compared, or a file cannot be shipped.
     """
-    inventories = await asyncio.gather(
-        *(_inventory(files, one, transport, roster) for one in introductions)
-    )
+    inventories = await asyncio.gather(*(_inventory(files, one, roster) for one in introductions))
     comparison = compare_hosts(files, introductions, inventories, ship=ship)
     if not comparison.comparable:
         first = comparison.refused[0]
         raise UnusableInput(f"no host can be compared: {first.what}", hint=first.hint)
-    await asyncio.gather(*(_ship(folder, one, transport, roster) for one in comparison.comparable))
+    receivers = comparison.comparable.items()
+    await asyncio.gather(*(_ship(folder, *receiver, roster) for receiver in receivers))
     return comparison
 
 
 async def _inventory(
-    files: tuple[File, ...], introduction: Introduction, transport: Transport, roster: Roster
+    files: tuple[File, ...], introduction: Introduction, roster: Roster
 ) -> Inventory | None:
-    worker = roster.worker_of(introduction.host.identity)
-    if worker is None or _version_refusal(introduction) is not None:
+    if introduction.equipoise != version("equipoise"):
         return None
+    host, request = introduction.host.identity, Inventory(files)
     try:
-        request = Inventory(files)
-        return await ask(transport, worker, tasks.examine, request, Inventory, EXAMINE_S)
+        return await roster.ask(host, tasks.examine, request, Inventory, EXAMINE_S)
     except NoAnswer:
         return None
 
 
-async def _ship(
-    folder: str, receiver: ComparableHost, transport: Transport, roster: Roster
-) -> None:
-    host = receiver.introduction.host
-    for file in receiver.shipped:
+async def _ship(folder: str, host: HostReference, files: Sequence[File], roster: Roster) -> None:
+    for file in files:
         shipment = shipment_of(file, folder)
-        worker = roster.worker_of(host.identity)
         try:
-            if worker is None:
-                raise NoAnswer("no worker of it is connected")
             # A host that cannot keep it says why.
-            await ask(transport, worker, tasks.receive, shipment, Received, SHIP_S)
+            await roster.ask(host.identity, tasks.receive, shipment, Received, SHIP_S)
         except NoAnswer as error:
             raise UnusableInput(
                 f"{file.path} could not be shipped to {host.name}: {error}",
@@ -138,41 +115,30 @@ def compare_hosts(
     ``files`` are those of the plan as the coordinator has them (`files_of`). Introductions and
     inventories are in one order; that of a host of another version is not needed.
     """
-    comparable: list[ComparableHost] = []
-    refused: list[RefusedHost] = []
+    comparable: dict[HostReference, tuple[File, ...]] = {}
+    refused: list[UnusableInput] = []
     for introduction, answer in zip(introductions, inventories, strict=True):
-        verdict = _judge(files, introduction, answer, ship=ship)
-        if isinstance(verdict, RefusedHost):
-            refused.append(verdict)
-        else:
-            comparable.append(verdict)
-    return HostComparison(tuple(comparable), tuple(refused))
+        try:
+            comparable[introduction.host] = _files_to_ship(files, introduction, answer, ship=ship)
+        except UnusableInput as refusal:
+            refused.append(refusal)
+    return HostComparison(comparable, tuple(refused))
 
 
-def _version_refusal(introduction: Introduction) -> RefusedHost | None:
-    """Return why a host with another version of Equipoise is left out; ``None`` if it has ours."""
-    own, name = version("equipoise"), introduction.host.name
-    if introduction.equipoise == own:
-        return None
-    return RefusedHost(
-        introduction.host,
-        f"{name} has Equipoise {introduction.equipoise}, this machine has {own}",
-        f"install Equipoise {own} on {name}",
-    )
-
-
-def _judge(
+def _files_to_ship(
     files: Sequence[File], introduction: Introduction, answer: Inventory | None, *, ship: bool
-) -> ComparableHost | RefusedHost:
-    of_version = _version_refusal(introduction)
-    if of_version is not None:
-        return of_version
-    host = introduction.host
+) -> tuple[File, ...]:
+    """Return what is to be shipped to a host; raise `UnusableInput` if it cannot be compared."""
+    own, name = version("equipoise"), introduction.host.name
+    if introduction.equipoise != own:
+        raise UnusableInput(
+            f"{name} has Equipoise {introduction.equipoise}, this machine has {own}",
+            hint=f"install Equipoise {own} on {name}",
+        )
     if answer is None or [file.path for file in answer.files] != [file.path for file in files]:
-        return RefusedHost(
-            host,
-            f"{host.name} did not say which files it has",
-            "install the same version of Equipoise on every host",
+        raise UnusableInput(
+            f"{name} did not say which files it has",
+            hint="install the same version of Equipoise on every host",
         )
     complaints = {
         file.path: complaint
@@ -180,25 +146,19 @@ def _judge(
         if (complaint := _complaint(file, there)) is not None
     }
     if not complaints:
-        return ComparableHost(introduction)
+        return ()
     fixed = [path for path in complaints if not inside(path)]
     if ship and not fixed:
         # The campaign gets a folder of its own, in which every file of its folder has to lie.
-        return ComparableHost(introduction, tuple(file for file in files if inside(file.path)))
+        return tuple(file for file in files if inside(file.path))
     named = fixed if ship else list(complaints)
-    folder = introduction.folder
-    hint = f"install the same on {host.name}"
+    hint = f"install the same on {name}"
     if not fixed:
-        hint = f"add --ship, or copy the same into {folder} on {host.name}"
+        hint = f"add --ship, or copy the same into {introduction.folder} on {name}"
     elif ship:
         hint += ": only files in the working folder are shipped"
-    return RefusedHost(host, f"{host.name}: {_listed(named, complaints)}", hint)
-
-
-def _listed(paths: Sequence[str], complaints: Mapping[str, str]) -> str:
-    named = "; ".join(f"{_display_name(path)} {complaints[path]}" for path in paths[:_MOST_NAMED])
-    further = len(paths) - _MOST_NAMED
-    return f"{named}; and {further} more" if further > 0 else named
+    differences = [f"{_display_name(path)} {complaints[path]}" for path in named]
+    raise UnusableInput(f"{name}: {listed(differences, _MOST_NAMED, '; ')}", hint=hint)
 
 
 def _display_name(path: str) -> str:
@@ -296,7 +256,7 @@ def _paths_of(plan: Plan) -> Iterator[tuple[str, bool]]:
                 read.add(key)
                 yield from _files_of_command(words, variables, where)
         for program, *arguments in others:
-            yield from ((path, True) for path, _ in _existing(program, place))
+            yield from _existing(program, place, is_program=True)
             for word in arguments:
                 yield from _named_by(word, place)
         settings = [condition.environment]
@@ -351,8 +311,7 @@ def _files_of_command(
     for path, _ in _existing(program, folder):
         yield path, True
         mapped = mapped_libraries((path, *words[1:]), environment, folder)
-        for interpreter, _ in _existing(mapped.program or "", folder):
-            yield interpreter, True
+        yield from _existing(mapped.program or "", folder, is_program=True)
         # A library of the system is a property of the host; one of the project is a part of it.
         for library in (mapped.libraries or {}).values():
             if Path(library).is_relative_to(os.path.realpath(folder)) and folder != "/":
@@ -369,8 +328,8 @@ def _named_by(word: str, folder: str) -> Iterator[tuple[str, bool]]:
         yield from _existing(value, folder)
 
 
-def _existing(path: str, folder: str) -> Iterator[tuple[str, bool]]:
-    """Yield the absolute path of a file, as data; nothing if there is no such file."""
+def _existing(path: str, folder: str, *, is_program: bool = False) -> Iterator[tuple[str, bool]]:
+    """Yield the absolute path of a file, and whether it is a program; nothing without a file."""
     whole = os.path.normpath(os.path.join(folder, path))
     try:
         is_file = os.path.isfile(whole)
@@ -378,4 +337,4 @@ def _existing(path: str, folder: str) -> Iterator[tuple[str, bool]]:
         # A zero byte.
         return
     if path and is_file and not whole.startswith(_OF_THE_KERNEL):
-        yield whole, False
+        yield whole, is_program

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from equipoise.cluster.folders import state_folder
 from equipoise.cluster.messages import File, Shipment, other_version
 from equipoise.cluster.places import Places, inside
-from equipoise.files.reading import OPEN_UNTRUSTED, opened
+from equipoise.files.reading import OPEN_UNTRUSTED
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 
@@ -32,7 +32,6 @@ MOST_SHIPPED_BYTES = 256 * 1024 * 1024
 MOST_KEPT_BYTES = 2 * 1024**3
 """Shipped files beyond this size together make room: those that were used last stay."""
 _new_digest = partial(hashlib.blake2b, digest_size=16)
-_CHUNK_BYTES = 1 << 20
 _DIGEST = re.compile("[0-9a-f]{32}")
 
 
@@ -162,20 +161,17 @@ def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
 
 
 def _copy(file: File, kept: Path, target: Path) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    digest = _new_digest()
     try:
-        with opened(kept, OPEN_UNTRUSTED) as source, opened(target, flags) as copy:
-            while chunk := os.read(source, _CHUNK_BYTES):
-                digest.update(chunk)
-                rest = memoryview(chunk)
-                while rest:
-                    rest = rest[os.write(copy, rest) :]
-            os.fchmod(copy, (file.mode & 0o777) | stat.S_IRUSR | stat.S_IWUSR)
+        with (
+            open(kept, "rb", opener=lambda path, _: os.open(path, OPEN_UNTRUSTED)) as source,
+            target.open("xb") as copy,
+        ):
+            shutil.copyfileobj(source, copy)
     except FileNotFoundError as error:
         raise _not_kept(file) from error
-    if digest.hexdigest() != file.digest:
+    if digest_of_file(target) != file.digest:
         raise _not_kept(file)
+    target.chmod((file.mode & 0o777) | stat.S_IRUSR | stat.S_IWUSR)
 
 
 def _not_kept(file: File) -> UnusableInput:

@@ -24,6 +24,7 @@ from equipoise.cluster.coordinator import (
     HOST_TIMEOUT_S,
     Coordinator,
     FleetListener,
+    FleetProgress,
     HostCampaign,
     HostLine,
 )
@@ -75,30 +76,13 @@ class FleetOptions(Struct, frozen=True):
     """Seconds that a host may give no answer before the campaign ends without it."""
 
 
-class FleetOutcome(Struct, frozen=True):
-    """How a fleet's campaign has ended, for now."""
-
-    run_id: str
-    lines: tuple[HostLine, ...]
-
-    @property
-    def missing(self) -> tuple[HostLine, ...]:
-        """The hosts that gave no answer."""
-        return tuple(line for line in self.lines if line.state == "missing")
-
-    @property
-    def failed(self) -> tuple[HostLine, ...]:
-        """The hosts whose campaign failed."""
-        return tuple(line for line in self.lines if line.state == "failed")
-
-
 OpenTransport = AbstractAsyncContextManager[Transport]
 
 
-def run_to_end(work: Coroutine[Any, Any, FleetOutcome]) -> FleetOutcome:
+def run_to_end(work: Coroutine[Any, Any, FleetProgress]) -> FleetProgress:
     """Run `start` or `resume` in the main thread; SIGTERM interrupts it as Ctrl-C does."""
 
-    async def interruptible() -> FleetOutcome:
+    async def interruptible() -> FleetProgress:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert task is not None
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
@@ -126,7 +110,7 @@ async def start(
     listener: FleetListener,
     *,
     warnings: Sequence[CampaignWarning] = (),
-) -> FleetOutcome:
+) -> FleetProgress:
     """Begin a fleet's campaign on every host of a cluster, and follow it to its end.
 
     The plan is that of every host, but for its coin and its folder. ``warnings`` are those that are
@@ -139,14 +123,13 @@ async def start(
     Interrupted
         The user interrupted it; the hosts were told to stop.
     """
-    async with opening as transport, _roster_of(transport) as roster:
-        introductions = await _introductions(roster, transport, options.cluster)
+    async with _roster_of(opening, options.cluster) as roster:
+        introductions = tuple(roster.introductions.values())
         hosts = {one.host.identity: one for one in introductions}
         comparison = await prepared_hosts(
             files_of(plan, options.build_folders, [build.line for build in options.builds]),
             plan.measure.working_folder,
             tuple(hosts.values()),
-            transport,
             roster,
             ship=options.ship,
         )
@@ -159,9 +142,9 @@ async def start(
                 ledger.record_notice(run_id, warning)
             campaigns = _host_campaigns(whole, ledger.identity_of(run_id), FIRST_SEGMENT, options)
             coordinator = Coordinator(
-                campaigns, transport, roster, ledger, listener, options.host_timeout_s
+                run_id, campaigns, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, run_id, FIRST_SEGMENT)
+            return await _follow(coordinator, FIRST_SEGMENT)
 
 
 async def resume(
@@ -171,7 +154,7 @@ async def resume(
     opening: OpenTransport,
     ledger: Ledger,
     listener: FleetListener,
-) -> FleetOutcome:
+) -> FleetProgress:
     """Fetch what the hosts of a fleet have recorded since, and have those go on that can.
 
     A host that has reached its own end goes on only under new limits.
@@ -186,51 +169,52 @@ async def resume(
     """
     plan, run_id = record.plan, record.id
     assert plan.fleet is not None, "only a coordinator's run is resumed here"
-    async with opening as transport, _roster_of(transport) as roster:
-        await _introductions(roster, transport, options.cluster)
+    async with _roster_of(opening, options.cluster) as roster:
         with run_lock(run_id, ledger):
             session = ledger.begin_segment(run_id, _environment(), time.time())
             new_limits = None if limits == CampaignLimits() else limits
             fleet = ledger.identity_of(run_id)
             campaigns = _host_campaigns(plan, fleet, session, options, new_limits)
             coordinator = Coordinator(
-                campaigns, transport, roster, ledger, listener, options.host_timeout_s
+                run_id, campaigns, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, run_id, session)
+            return await _follow(coordinator, session)
 
 
 @asynccontextmanager
-async def _roster_of(transport: Transport) -> AsyncIterator[Roster]:
-    """Yield the roster of a cluster and keep it up to date for the time of the block."""
-    roster = Roster(transport)
-    task = asyncio.create_task(roster.keep())
-    try:
-        yield roster
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+async def _roster_of(opening: OpenTransport, cluster: str) -> AsyncIterator[Roster]:
+    """Yield the roster of a cluster, in which every worker that answers has introduced itself.
+
+    It is kept up to date for the time of the block.
+    """
+    async with opening as transport:
+        try:
+            await transport.workers()
+        except Unreachable as error:
+            if isinstance(error.__cause__, EquipoiseError):
+                raise error.__cause__ from None
+            raise UnusableInput(
+                f"the cluster {cluster} cannot be reached: {error}",
+                hint="start one with `dask scheduler` and give the address that it prints",
+            ) from error
+        roster = Roster(transport)
+        task = asyncio.create_task(roster.keep())
+        try:
+            await _wait_for_introductions(roster, cluster)
+            yield roster
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
-async def _introductions(
-    roster: Roster, transport: Transport, cluster: str
-) -> tuple[Introduction, ...]:
-    """Wait until every worker has introduced itself; return what they said, or raise."""
-    try:
-        await transport.workers()
-    except Unreachable as error:
-        if isinstance(error.__cause__, EquipoiseError):
-            raise error.__cause__ from None
-        raise UnusableInput(
-            f"the cluster {cluster} cannot be reached: {error}",
-            hint="start one with `dask scheduler` and give the address that it prints",
-        ) from error
+async def _wait_for_introductions(roster: Roster, cluster: str) -> None:
+    """Wait until every worker has introduced itself; raise `UnusableInput` if none has."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + WORKERS_S
     while not roster.is_complete and loop.time() < deadline:
         await roster.news(deadline - loop.time())
-    introductions = tuple(roster.introductions.values())
-    if introductions:
-        return introductions
+    if roster.introductions:
+        return
     for why in roster.silent.values():
         raise other_version(f"no worker of the cluster {cluster} can measure: {why}")
     raise UnusableInput(
@@ -246,10 +230,10 @@ def _terms(
 
     The hosts that may be compared measure, each once, or once for each of its workers.
     """
-    shipped = {one.introduction.host.identity: one.shipped for one in comparison.comparable}
-    if not options.campaign_for_each_worker:
-        introductions = [one.introduction for one in comparison.comparable]
-    hosts = [one.host for one in introductions if one.host.identity in shipped]
+    shipped = {host.identity: files for host, files in comparison.comparable.items()}
+    hosts = list(comparison.comparable)
+    if options.campaign_for_each_worker:
+        hosts = [one.host for one in introductions if one.host.identity in shipped]
     hosts.sort(key=lambda host: (host.name, host.identity))
     return FleetPlan(
         hosts=tuple(hosts),
@@ -264,7 +248,7 @@ def _terms(
 
 def _left_out(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
     for one in comparison.refused:
-        yield CampaignWarning(HOST_LEFT_OUT, f"a host was left out: {one.what}", one.hint)
+        yield CampaignWarning(HOST_LEFT_OUT, f"a host was left out: {one.what}", one.hint or "")
     for worker, why in roster.silent.items():
         yield CampaignWarning(
             HOST_LEFT_OUT,
@@ -299,7 +283,7 @@ def _host_campaigns(
                 durable=options.durable,
             ),
             host,
-            name,
+            HostLine(name),
             may_go_on=session > FIRST_SEGMENT,
         )
         for place, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
@@ -334,28 +318,28 @@ def member_identity(fleet: str, place: int) -> str:
     return digest_of_text(f"equipoise run of a host: {fleet} {place}").hex()
 
 
-async def _follow(coordinator: Coordinator, run_id: str, session: int) -> FleetOutcome:
+async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:
     """Follow the hosts and record why that ended."""
-    coordinator.listener.fleet_started(run_id, coordinator.progress())
+    coordinator.listener.fleet_started(coordinator.progress())
     reason = INTERRUPTED
     try:
         await coordinator.run()
-        outcome = FleetOutcome(run_id, coordinator.progress().lines)
+        outcome = coordinator.progress()
         reason = _stop_reason(outcome)
         return outcome
     except asyncio.CancelledError:
-        raise Interrupted(run_id) from None
+        raise Interrupted(coordinator.run_id) from None
     finally:
         coordinator.listener.fleet_ended()
-        coordinator.ledger.end_segment(run_id, session, time.time(), reason)
+        coordinator.ledger.end_segment(coordinator.run_id, session, time.time(), reason)
 
 
-def _stop_reason(outcome: FleetOutcome) -> str:
+def _stop_reason(outcome: FleetProgress) -> str:
     if outcome.missing:
         return A_HOST_IS_MISSING
     if len(outcome.failed) == len(outcome.lines):
         return FAILED
-    reasons = dict.fromkeys(line.stopped_because or FAILED for line in outcome.lines)
+    reasons = dict.fromkeys(line.status.stopped_because or FAILED for line in outcome.lines)
     return " and ".join(reasons)
 
 

@@ -63,22 +63,15 @@ class StoredOrder(Struct, frozen=True):
     """Absolute path of the worker's working folder."""
 
 
-class Progress(Struct, frozen=True):
+class Progress(Status, frozen=True, kw_only=True):
     """How a campaign goes, as its process writes it."""
 
     session: int
-    state: State = "waiting"
     process: int | None = None
     began: float | None = None
     """Monotonic seconds of this host."""
-    running_s: float = 0.0
     run: str | None = None
     """Run id in the host's ledger, once it is there."""
-    blocks: int = 0
-    trials: int = 0
-    stopped_because: str | None = None
-    failure: str | None = None
-    hint: str | None = None
 
 
 def state_folder(name: str) -> Path:
@@ -228,7 +221,7 @@ class CampaignFolder:
             progress = self.after_death(progress)
         elif progress.began is not None and progress.state == "running":
             progress = replace(progress, running_s=time.monotonic() - progress.began)
-        return msgspec.convert(progress, Status, from_attributes=True)
+        return progress
 
     def after_death(self, progress: Progress) -> Progress:
         """Return how a campaign goes whose process does not live."""

@@ -108,14 +108,13 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         str(default_ledger().absolute()) if earlier is None else earlier.ledger,
         os.getcwd() if earlier is None else earlier.folder,
     )
-    check_plan(_plan_of(stored, folder), order)
+    check_plan(local_plan(order.plan, _places(stored, folder)), order)
     if order.shipped:
         fill_working_folder(order.shipped, folder.working_folder)
     folder.store(stored)
-    before = folder.progress()
-    progress = Progress(order.session)
-    if before is not None:
-        progress = replace(progress, run=before.run, blocks=before.blocks, trials=before.trials)
+    progress = Progress("waiting", session=order.session)
+    if (before := folder.progress()) is not None:
+        progress = replace(progress, run=before.run, blocks=before.blocks)
     folder.write_progress(progress)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     if folder.log.exists() and folder.log.stat().st_size > _MOST_LOG_BYTES:
@@ -166,25 +165,18 @@ def _environment_of_parent() -> Mapping[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _plan_of(
-    stored: StoredOrder, folder: CampaignFolder, builds: Mapping[str, str] | None = None
-) -> Plan:
-    """Return the plan of an order, with the folder of each level that was built here."""
-    home = _home_of(stored, folder)
-    return local_plan(stored.order.plan, Places(home, tuple((builds or {}).values())))
+def _places(stored: StoredOrder, folder: CampaignFolder) -> Places:
+    return Places(str(folder.working_folder) if stored.order.shipped else stored.folder)
 
 
-def _home_of(stored: StoredOrder, folder: CampaignFolder) -> str:
-    return str(folder.working_folder) if stored.order.shipped else stored.folder
-
-
-def _build(stored: StoredOrder, folder: CampaignFolder) -> dict[str, str]:
-    """Build the levels of a study; return the folder of each."""
-    home = _home_of(stored, folder)
-    lines = {build.level: Places(home).local(build.line) for build in stored.order.builds}
+def _built(stored: StoredOrder, folder: CampaignFolder) -> Places:
+    """Build the levels of a study; return the places with the folder of each."""
+    places = _places(stored, folder)
+    lines = {build.level: places.local(build.line) for build in stored.order.builds}
     # What a killed process left is not complete.
     shutil.rmtree(folder.builds, ignore_errors=True)
-    return build_levels(lines, folder.builds, own_environment(), home)
+    builds = build_levels(lines, folder.builds, own_environment(), places.folder)
+    return replace(places, builds=tuple(builds.values()))
 
 
 def check_plan(plan: Plan, order: Order) -> None:
@@ -226,9 +218,8 @@ def _unwritable(folder: CampaignFolder, error: OSError) -> EquipoiseError:
 class _Reporter(ProgressListener):
     """Writes down how the campaign goes, between trials only."""
 
-    def __init__(self, folder: CampaignFolder, progress: Progress, *, per_place: int) -> None:
+    def __init__(self, folder: CampaignFolder, progress: Progress) -> None:
         self._folder = folder
-        self._per_place = per_place
         self.progress = progress
 
     def segment_started(
@@ -236,10 +227,6 @@ class _Reporter(ProgressListener):
     ) -> None:
         """Write which run it is."""
         self.report(run=run_id, blocks=blocks_before)
-
-    def trial_ended(self, seconds: float, of: int) -> None:
-        """Count."""
-        self.progress = replace(self.progress, trials=self.progress.trials + self._per_place)
 
     def block_ended(self, progress: CampaignProgress) -> None:
         """Write how many blocks are complete."""
@@ -259,8 +246,7 @@ def run(folder: CampaignFolder) -> None:
     progress = folder.progress()
     assert stored is not None
     assert progress is not None
-    plan = _plan_of(stored, folder)
-    reporter = _Reporter(folder, progress, per_place=2 if plan.measure.washout else 1)
+    reporter = _Reporter(folder, progress)
     stopped_because = INTERRUPTED
     failed: EquipoiseError | None = None
     try:
@@ -306,21 +292,20 @@ def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -
         reporter.report(state="running", began=time.monotonic(), hint=None)
         run_id = ledger.id_of(order.identity)
         if run_id is None:
-            plan = _plan_of(stored, folder, _build(stored, folder))
+            plan = local_plan(order.plan, _built(stored, folder))
             identity = bytes.fromhex(order.identity)
             run_id = conduct.start(plan, ledger, reporter, identity=identity)
         else:
             _resume(run_id, order, ledger, reporter)
-        record = ledger.read_run(run_id)
-        reporter.report(run=run_id, trials=len(record.trials))
-        return record.segments[-1].stopped_because or INTERRUPTED
+        reporter.report(run=run_id)
+        return ledger.read_run(run_id).segments[-1].stopped_because or INTERRUPTED
 
 
 def _resume(run_id: str, order: Order, ledger: Ledger, reporter: _Reporter) -> None:
     """Go on with a campaign that was cut, or that has new limits."""
     record = ledger.read_run(run_id)
     blocks = len(complete_blocks(record.draws, record.trials))
-    reporter.report(run=run_id, blocks=blocks, trials=len(record.trials))
+    reporter.report(run=run_id, blocks=blocks)
     stopped = record.segments[-1].stopped_because
     if order.limits is None and stopped in get_args(StopReason):
         # It is at its own end; only its folder was not there any more.

@@ -102,7 +102,6 @@ class Status(Struct, frozen=True):
     state: State
     blocks: int = 0
     """Complete blocks, as of the latest one."""
-    trials: int = 0
     running_s: float = 0.0
     """Seconds that the process has run, by the host's own clock that never jumps."""
     stopped_because: str | None = None
@@ -120,8 +119,6 @@ class Follow(Struct, frozen=True):
     identity: str
     after: bytes
     """Where the coordinator's copy ends (`equipoise.ledger.parts`); empty for the beginning."""
-    wait_s: float = 0.0
-    """Seconds that the host may wait for something new before it answers."""
 
 
 class Followed(Struct, frozen=True):

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 
+from msgspec import Struct
+
 from equipoise.cluster import tasks
-from equipoise.cluster.messages import Introduction, from_bytes
+from equipoise.cluster.messages import Introduction, Message, Task, from_bytes, to_bytes
 from equipoise.cluster.transport import NoAnswer, Transport, Unreachable
 from equipoise.model.errors import EquipoiseError
 
@@ -21,6 +23,10 @@ LONGEST_DELAY_S = 15.0
 """Seconds between two attempts to reach a scheduler that does not answer, at most."""
 INTRODUCE_S = 20.0
 """Seconds that a worker has to introduce itself: its first task imports Equipoise."""
+
+
+class NotConnected(NoAnswer):
+    """No worker of a host is connected now."""
 
 
 class Roster:
@@ -66,16 +72,34 @@ class Roster:
         except TimeoutError:
             return
 
-    def worker_of(self, host: str) -> str | None:
-        """Return a worker of a host, the one that failed longest ago first; ``None`` without."""
+    async def ask(
+        self, host: str, task: Task, request: Struct, kind: type[Message], timeout_s: float
+    ) -> Message:
+        """Send a request to a host and return its answer, a message of one kind.
+
+        Of several workers of the host the one that failed longest ago is asked.
+
+        Raises
+        ------
+        NotConnected
+            The host has no worker now.
+        NoAnswer
+            The worker or the scheduler did not answer in time.
+        EquipoiseError
+            The host refused the request, or has another version.
+        """
         workers = [
             worker for worker, one in self.introductions.items() if one.host.identity == host
         ]
-        return min(workers, key=lambda worker: self._failed_at.get(worker, 0), default=None)
-
-    def failed(self, worker: str) -> None:
-        """Note that a worker did not answer: another one of its host is asked next."""
-        self._failed_at[worker] = next(self._failures)
+        if not workers:
+            raise NotConnected(self.trouble or "no worker of it is connected")
+        worker = min(workers, key=lambda worker: self._failed_at.get(worker, 0))
+        try:
+            answer = await self._transport.call(worker, task, to_bytes(request), timeout_s)
+        except NoAnswer:
+            self._failed_at[worker] = next(self._failures)
+            raise
+        return from_bytes(answer, kind)
 
     async def _round(self) -> None:
         workers = await self._transport.workers()

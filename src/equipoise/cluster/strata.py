@@ -10,12 +10,11 @@ one machine.
 from __future__ import annotations
 
 import heapq
-import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -23,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
+from equipoise.genoud.executors import DaskClient
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Question
@@ -30,13 +30,8 @@ from equipoise.observation.sample import Arms
 from equipoise.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
 from equipoise.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
-if TYPE_CHECKING:
-    from distributed import Client
-
 MOST_LOSSES = 3
 """Workers that may be lost over one stratum before it is given up."""
-PATIENCE_S = 30.0
-"""Seconds that a cluster may be without any worker."""
 POLL_S = 1.0
 """Seconds after which a lost worker is noticed."""
 LONGEST_ANSWER = 1 << 28
@@ -55,12 +50,13 @@ class StratumRequest(Struct, frozen=True):
     baseline: str
 
 
-class StratumReply(Struct, frozen=True):
-    """Answer: the outcome of the stratum, or why there is none."""
+class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
+    """Answer: the outcome of the stratum, or why this worker has none.
+
+    What is wrong with the question or the rows, as every worker would say, is a `Refusal` instead.
+    """
 
     outcome: StratumOutcome | None = None
-    problem: Refusal | None = None
-    """What is wrong with the question or the rows: every worker would say so."""
     unfit: Refusal | None = None
     """Why this worker cannot judge any stratum; the text goes on after the worker's name."""
 
@@ -69,14 +65,13 @@ def judge_request(request: bytes) -> bytes:
     """Judge the stratum of a `StratumRequest` on a worker; return a `StratumReply`."""
     try:
         reply = _reply(from_bytes(request, StratumRequest))
-    except UnusableInput as error:
-        reply = StratumReply(problem=Refusal.of(error))
-    try:
         answer = msgspec.msgpack.encode(reply, enc_hook=_plain)
+    except UnusableInput as error:
+        return to_bytes(Refusal.of(error))
     except (TypeError, OverflowError) as error:
-        return _encoded_problem(f"the clusters of a stratum cannot be sent: {error}")
+        return _refusal(f"the clusters of a stratum cannot be sent: {error}")
     if len(answer) > LONGEST_ANSWER:
-        return _encoded_problem(f"the answer of a stratum has {len(answer):,} bytes")
+        return _refusal(f"the answer of a stratum has {len(answer):,} bytes")
     return answer
 
 
@@ -86,11 +81,11 @@ def read_reply(content: bytes, name: str) -> StratumReply:
     Raises
     ------
     UnusableInput
-        It is none: the worker has another version of Equipoise.
+        It is none: the worker has another version of Equipoise. Or it is a `Refusal`.
     """
     reply = from_bytes(content, StratumReply)
     outcome = reply.outcome
-    if (outcome, reply.problem, reply.unfit).count(None) != 2:
+    if (outcome is None) == (reply.unfit is None):
         raise _implausible(name)
     if outcome is not None:
         rows = (outcome.candidate_rows, outcome.baseline_rows)
@@ -133,9 +128,9 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"no value of type {type(value).__name__} can be a cluster on workers")
 
 
-def _encoded_problem(what: str) -> bytes:
+def _refusal(what: str) -> bytes:
     hint = "observe without --cluster ADDRESS, or name another column with --cluster"
-    return msgspec.msgpack.encode(StratumReply(problem=Refusal(what, hint)))
+    return to_bytes(Refusal(what, hint))
 
 
 def _implausible(name: str) -> UnusableInput:
@@ -190,7 +185,7 @@ class _Judging:
         """The place and the task of each busy worker."""
         self._ended: dict[int, StratumOutcome] = {}
         self._losses: Counter[int] = Counter()
-        self._first_problem: tuple[int, Refusal] | None = None
+        self._first_problem: tuple[int, UnusableInput] | None = None
 
     def outcomes(self) -> list[StratumOutcome]:
         """Return the outcomes in the order of the strata."""
@@ -202,7 +197,7 @@ class _Judging:
         finally:
             self._workers.forget(task for _, task in self._running.values())
         if self._first_problem is not None:
-            raise self._first_problem[1].to_error()
+            raise self._first_problem[1]
         return [self._ended[place] for place in range(len(self._names))]
 
     def _start(self, threads: Mapping[str, int]) -> None:
@@ -229,7 +224,11 @@ class _Judging:
                 self._lose(place, f"{worker} is gone")
 
     def _take(self, worker: str, place: int, answer: bytes) -> None:
-        reply = read_reply(answer, self._names[place])
+        try:
+            reply = read_reply(answer, self._names[place])
+        except UnusableInput as problem:
+            self._fail(place, problem)
+            return
         if reply.unfit is not None:
             raise UnusableInput(
                 f"the worker {worker} {reply.unfit.what}",
@@ -240,10 +239,8 @@ class _Judging:
         if reply.outcome is not None:
             self._ended[place] = reply.outcome
             self._progress(f"judged {len(self._ended):,} of {len(self._names):,} strata")
-        elif reply.problem is not None:
-            self._fail(place, reply.problem)
 
-    def _fail(self, place: int, problem: Refusal) -> None:
+    def _fail(self, place: int, problem: UnusableInput) -> None:
         """Note a problem, and drop what comes after it: on one machine nobody would get there."""
         if self._first_problem is not None and self._first_problem[0] < place:
             return
@@ -266,28 +263,10 @@ class _Judging:
         )
 
 
-class DaskWorkers:
-    """The workers of a connected client, which stays the caller's."""
+class DaskWorkers(DaskClient):
+    """The workers of a connected client, for one stratum at a time on each."""
 
-    def __init__(self, client: Client) -> None:
-        self._client: Any = client  # Dask types half of its methods.
-        self._distributed = importlib.import_module("distributed")
-
-    def threads(self) -> Mapping[str, int]:
-        """Return the number of threads of each worker, once there is any."""
-        try:
-            found = self._client.nthreads()
-            if not found:
-                self._client.wait_for_workers(1, timeout=PATIENCE_S)
-                found = self._client.nthreads()
-        except TimeoutError as error:
-            raise UnusableInput(
-                f"the cluster at {self._address} has no worker",
-                hint=f"start some: dask worker {self._address}",
-            ) from error
-        except OSError as error:
-            raise self._scheduler_lost() from error
-        return {str(worker): int(count) for worker, count in found.items()}
+    lost_work = "the command"
 
     def start(self, worker: str, request: bytes) -> Any:
         """Start a task that no other worker may take."""
@@ -319,28 +298,11 @@ class DaskWorkers:
             raise Lost("it ran out of memory") from error
         except (ImportError, RuntimeError) as error:
             # What Dask says of a task that the worker could not even unpack.
-            raise UnusableInput(
-                f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
-                hint="install there what this process has, in the same versions",
-            ) from error
+            raise self._unusable_worker(f"cannot run Equipoise: {error}") from error
         if not isinstance(content, bytes):
-            raise UnusableInput(
-                f"a worker of the cluster at {self._address} answered with no message",
-                hint="install there what this process has, in the same versions",
-            )
+            raise self._unusable_worker("answered with no message")
         return content
 
     def forget(self, tasks: Iterable[Any]) -> None:
         """End tasks whose answers nobody needs."""
         self._client.cancel([*tasks], force=True)
-
-    @property
-    def _address(self) -> str:
-        scheduler = self._client.scheduler
-        return "an unknown address" if scheduler is None else str(scheduler.address)
-
-    def _scheduler_lost(self) -> UnusableInput:
-        return UnusableInput(
-            f"the connection to the scheduler at {self._address} was lost",
-            hint="start it again, and then the command: the same seed gives the same answer",
-        )

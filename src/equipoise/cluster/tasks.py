@@ -7,7 +7,6 @@ refuses is an answer as well (`equipoise.cluster.messages.Refusal`).
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
@@ -25,7 +24,6 @@ from equipoise.cluster.messages import (
     Received,
     Refusal,
     Shipment,
-    Status,
     Task,
     from_bytes,
     to_bytes,
@@ -39,10 +37,6 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 MOST_SLICE_BYTES = 1 << 20
 _MOST_TRIALS = 1000
 """Trials of a slice, unless they are larger than usual."""
-LONGEST_WAIT_S = 60.0
-QUIET_S = 1.0
-"""Seconds between two answers about a campaign that goes on, if the question allows for them."""
-_PAUSE_S = 0.1
 
 
 def _answering(task: Task) -> Task:
@@ -100,29 +94,9 @@ def follow(request: bytes) -> bytes:
     question = from_bytes(request, Follow)
     check_identity(question.identity)
     folder = CampaignFolder.of(question.fleet, question.place)
-    began = time.monotonic()
-    # In this order the bound also holds for NaN.
-    deadline = began + min(LONGEST_WAIT_S, question.wait_s)
-    while True:
-        # First the status: what an ended campaign recorded is then whole.
-        status = folder.status()
-        content, more = _slice(folder, question)
-        now = time.monotonic()
-        # Reading the ledger is work beside the trials: while they run, once a second is enough.
-        is_enough = more or (content and now - began >= QUIET_S)
-        if is_enough or not _goes_on(status) or now >= deadline:
-            return to_bytes(Followed(status, content, more))
-        _wait(folder, min(deadline, now + QUIET_S))
-
-
-def _goes_on(status: Status) -> bool:
-    return status.state in ("waiting", "running")
-
-
-def _wait(folder: CampaignFolder, until: float) -> None:
-    """Wait until a moment of the monotonic clock, or until the campaign has ended."""
-    while (remaining_s := until - time.monotonic()) > 0 and _goes_on(folder.status()):
-        time.sleep(min(_PAUSE_S, remaining_s))
+    # First the status: what an ended campaign recorded is then whole.
+    status = folder.status()
+    return to_bytes(Followed(status, *_slice(folder, question)))
 
 
 def _slice(folder: CampaignFolder, question: Follow) -> tuple[bytes, bool]:

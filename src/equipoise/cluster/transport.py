@@ -12,10 +12,8 @@ from collections.abc import Awaitable
 from concurrent.futures import CancelledError
 from typing import Any, Protocol
 
-from msgspec import Struct
-
 from equipoise.cluster.connection import CONNECT_S, TlsFiles, security_for
-from equipoise.cluster.messages import Message, Task, from_bytes, to_bytes
+from equipoise.cluster.messages import Task
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.extras import require
 
@@ -54,26 +52,6 @@ class Transport(Protocol):
         EquipoiseError
             The task itself refused the request.
         """
-
-
-async def ask(
-    transport: Transport,
-    worker: str,
-    task: Task,
-    request: Struct,
-    kind: type[Message],
-    timeout_s: float,
-) -> Message:
-    """Send a request to a worker and return its answer, a message of one kind.
-
-    Raises
-    ------
-    NoAnswer
-        The worker or the scheduler did not answer in time.
-    EquipoiseError
-        The host refused the request, or has another version.
-    """
-    return from_bytes(await transport.call(worker, task, to_bytes(request), timeout_s), kind)
 
 
 class DaskTransport:

@@ -32,7 +32,7 @@ LONG_LIFE_S = 60.0
 GRACE_S = 10.0
 """Seconds that a worker has to end after SIGTERM."""
 THREADS = 4
-"""Tasks of a worker at a time: they wait for a campaign, and compute nothing."""
+"""Tasks of a worker at a time: they ask how a campaign goes, and compute nothing."""
 _PR_SET_PDEATHSIG = 1
 QUIET: dict[str, object] = {
     "distributed.worker.profile.enabled": False,

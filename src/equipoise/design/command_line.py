@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from equipoise.design.limits import ONE_COMMAND
-from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.model.plan import (
     COMPARE_STUDY,
     FEWEST_RANKED,
@@ -21,7 +20,7 @@ from equipoise.model.plan import (
     Plan,
     Stopping,
 )
-from equipoise.model.primitives import OS_STUDY
+from equipoise.model.primitives import ALPHA, MIN_EFFECT, OS_STUDY, QUICK, TIMEOUT_S
 from equipoise.model.redaction import quoted_but_for_placeholders
 from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible

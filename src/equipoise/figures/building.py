@@ -194,6 +194,55 @@ def count_axis(field: str, low: float, high: float, title: str) -> alt.X:
     return linear(alt.X, field, low, high, title=title, **ticks)
 
 
+def log_x(field: str, title: str, padding: int, **axis: Any) -> alt.X:
+    """Return a logarithmic horizontal axis; ``axis`` has the settings of its labels."""
+    scale = alt.Scale(type="log", nice=False, padding=padding)
+    return alt.X(field, title=title, scale=scale, axis=alt.Axis(**axis))
+
+
+def log_y(title: str, low: float, high: float) -> alt.Y:
+    """Return a logarithmic vertical axis with labels at round numbers between two bounds."""
+    scale = alt.Scale(type="log", nice=False, padding=12)
+    axis = alt.Axis(values=log_ticks(low, high), format="~r")
+    return alt.Y("value:Q", title=title, scale=scale, axis=axis)
+
+
+def bars(rows: Rows, x: alt.X, y: alt.Y, names: Sequence[str], width: float = 2) -> alt.Chart:
+    """Return the interval of each point of a line, from ``low`` to ``high``, on the axis ``y``."""
+    low = alt.Y("low:Q", title=y["title"], scale=y["scale"], axis=y["axis"])
+    return layer(rows, rule(width), x=x, y=low, y2="high:Q", color=condition_color(names))
+
+
+def ends_of(rows: Rows) -> list[float]:
+    """Return the ends of the bars that a logarithmic axis can show."""
+    return [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
+
+
+def lines(
+    rows: Rows,
+    x: alt.X,
+    y: alt.Y,
+    names: Sequence[str],
+    *,
+    tooltip: Sequence[Any],
+    width: float = 1.5,
+    point_size: int = 45,
+) -> tuple[alt.Chart, alt.Chart]:
+    """Return the line and the points of each condition; ``names`` fix colours and shapes."""
+    channels = {"x": x, "y": y, "color": condition_color(names)}
+    shape = condition_shape(names)
+    return (
+        layer(rows, alt.MarkDef("line", strokeWidth=width), **channels),
+        layer(rows, point(point_size), shape=shape, tooltip=tooltip, **channels),
+    )
+
+
+def point_labels(rows: Rows, x: alt.X, y: alt.Y, field: str) -> list[alt.Chart]:
+    """Return the text of a field beside each point, with no line behind its letters."""
+    mark = {"align": "left", "dx": 8, "dy": -6, "fontSize": 11, "fontWeight": "normal"}
+    return labels(rows, field, x=x, y=y, mark=mark)
+
+
 def name_rows(field: str, names: Sequence[str], **scale: Any) -> alt.Y:
     """Return a row for each name, from top to bottom in this order."""
     rows = alt.Scale(domain=list(names), **scale)

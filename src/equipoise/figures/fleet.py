@@ -108,10 +108,9 @@ def _shown_hosts(known: Sequence[HostEffect]) -> list[HostEffect]:
 def _rows(comparison: Comparison, drawn: Sequence[HostEffect]) -> Iterator[_Bar]:
     answers = comparison.fleet
     assert answers is not None, "a comparison without answers is not drawn"
-    differing = {one.host for one in answers.otherwise.hosts if one.differs}
     names = {one.host for one in comparison.hosts}
     for one in drawn:
-        kind = _OTHERWISE if one.host in differing else _HOST
+        kind = _OTHERWISE if one.host in answers.otherwise.differing else _HOST
         yield _Bar(one.host, kind, one.ratio, one.ratio_ci, one.blocks)
     if comparison.ratio is not None and comparison.ratio_ci != (None, None):
         label = f"{_MEAN} (all)" if _MEAN in names else _MEAN

@@ -1,6 +1,7 @@
-"""Chart of a history: its commits over the baseline, and what changed between them.
+"""Charts over commits: a history against its baseline, and an imported series.
 
-The changes have named marks above the curve, in rows, so that no name meets another or a line.
+The changes of a history have named marks above the curve, in rows, so that no name meets another or
+a line. A series has its values, its levels, and where the level may have changed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from equipoise.figures.building import (
     frame,
     labels,
     layer,
+    plain_scale,
     point,
     ratio_axis,
     rule,
@@ -28,9 +30,8 @@ from equipoise.figures.building import (
     top_legend,
 )
 from equipoise.figures.quantity import extent, metric_name, rounded
-from equipoise.figures.series import COLOR, SUSPICION
 from equipoise.figures.theme import color_of
-from equipoise.model.history import HistoryResult, HistoryRevision, ImportedSeries
+from equipoise.model.history import HistoryResult, HistoryRevision, ImportedSeries, shown_commit
 from equipoise.model.metrics import is_time
 from equipoise.model.plan import short_name
 from equipoise.model.quantities import counted
@@ -52,9 +53,9 @@ _COMMIT = (("commit:N",), ("subject:N",), ("author:N",), ("date:N",))
 _NOT_BUILT_AT, _SUSPICIONS_AT = 8, 22
 """Pixels above the lower edge."""
 HEIGHT = 260
-"""Pixels of a chart with such names."""
+"""Pixels of a chart."""
 END = alt.value(HEIGHT)
-"""Lower edge of such a chart."""
+"""Lower edge of a chart."""
 LETTERS = 7
 """Letters of a commit's name beside its mark, as ``git log --oneline`` has them."""
 _LANE = 18
@@ -285,3 +286,80 @@ def _by_lane(marks: Rows) -> Iterator[tuple[int, Rows]]:
     ordered = sorted(marks, key=lambda mark: mark["lane"])
     for lane, members in itertools.groupby(ordered, key=lambda mark: mark["lane"]):
         yield lane, list(members)
+
+
+HOW_TO_READ_SERIES = (
+    "Each point is a commit, as another tool measured it on some day; the lines are levels. A "
+    "hollow diamond is a suspicion: the level may have changed within the grey band, by the "
+    "program or by the machine. Only a measurement side by side tells which."
+)
+COLOR = color_of(2)
+"""Colour of what was not measured side by side."""
+HOLLOW = point(110, shape="diamond", color=COLOR, filled=False, strokeWidth=2)
+"""Mark of a suspicion."""
+SUSPICION = tooltips(("what:N", "suspicion"), ("summary:N",), ("confirm:N", "to confirm it"))
+"""What a reader sees at a suspicion."""
+_MARGIN = 0.08
+"""Part of the range of values that is left free above and below."""
+
+
+def series(one: ImportedSeries) -> alt.LayerChart:
+    """Draw the values of a series in the order of its commits; at least one."""
+    values = [at.value for at in one.points]
+    low, high = min(values), max(values)
+    room = _MARGIN * (high - low or high)
+    scale = plain_scale(rounded(low - room), rounded(high + room))
+    title = f"{one.metric}, in {one.unit}" if one.unit else one.metric
+    x = count_axis("place", 0.5, len(values) + 0.5, "commit, in the order of the series")
+    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~s"))
+    points = [
+        {
+            "place": place,
+            "value": rounded(at.value),
+            "commit": shown_commit(at.commit),
+            "date": (at.date or "")[:10],
+        }
+        for place, at in enumerate(one.points, start=1)
+    ]
+    suspicions = list(_suspicions_in(one))
+    tooltip = tooltips(("commit:N",), ("date:N",), ("value:Q", title, "~s"))
+    layers = [
+        layer(suspicions, alt.MarkDef("rect", style="negligible"), x=x, x2="last:Q"),
+        layer(list(_levels(one)), rule(1.5, color=COLOR), x=x, x2="until:Q", y=y),
+        layer(points, point(30, color=COLOR), x=x, y=y, tooltip=tooltip),
+        layer(suspicions, HOLLOW, x=alt.X("at:Q"), y=y, tooltip=SUSPICION),
+    ]
+    setting = f" ({one.setting})" if one.setting else ""
+    return frame(
+        layers,
+        title=f"{one.benchmark}{setting}",
+        notes=[f"From {one.tool}: {one.source}. Not measured side by side."],
+        description=f"Series of another tool, not measured side by side. {one.summary}",
+        height=HEIGHT,
+    )
+
+
+def _suspicions_in(series: ImportedSeries) -> Iterator[dict[str, Any]]:
+    """Yield each suspicion: its band, from the first place to the last, and its best place."""
+    for one in series.suspicions:
+        yield {
+            "place": one.first + 1,
+            "last": one.last + 1,
+            "at": one.place + 1,
+            "value": rounded(one.before * one.ratio),
+            "what": shown_commit(series.points[one.place].commit),
+            "summary": one.summary,
+            "confirm": one.confirm,
+        }
+
+
+def _levels(series: ImportedSeries) -> Iterator[dict[str, Any]]:
+    """Yield a line for each level; a series without suspicions has none."""
+    begin = 0.5
+    for one in series.suspicions:
+        yield {"place": begin, "until": one.place + 0.5, "value": rounded(one.before)}
+        begin = one.place + 0.5
+    if series.suspicions:
+        last = series.suspicions[-1]
+        level = rounded(last.before * last.ratio)
+        yield {"place": begin, "until": len(series.points) + 0.5, "value": level}

@@ -17,7 +17,7 @@ from equipoise.figures.building import (
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import Quantity, quantity_of, unit_of
+from equipoise.figures.quantity import Quantity, quantity_of
 from equipoise.figures.values import analysed_values
 from equipoise.model.primitives import CLASS, LATENCY, PLACEMENT
 from equipoise.model.result import ResultDocument
@@ -98,18 +98,9 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
 
 def _quantity(metric: str, values: dict[str, list[float]]) -> Quantity:
     """Return the quantity in the unit of the middle row, with a range that holds every process."""
-    medians = [statistics.median(group) for group in values.values()]
-    divisor, unit = unit_of(metric, statistics.median(medians))
-    quantity = quantity_of(metric, list(values.values()))
-    rescaled = quantity.divisor / divisor
-    quantity = replace(
-        quantity,
-        divisor=divisor,
-        unit=unit,
-        low=quantity.low * rescaled,
-        high=quantity.high * rescaled,
-    )
-    drawn = [quantity.scaled(value) for group in values.values() for value in group]
+    groups = list(values.values())
+    quantity = quantity_of(metric, groups, statistics.median(map(statistics.median, groups)))
+    drawn = [quantity.scaled(value) for group in groups for value in group]
     return replace(
         quantity, low=min(quantity.low, *drawn) * 0.95, high=max(quantity.high, *drawn) * 1.05
     )

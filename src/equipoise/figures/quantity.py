@@ -85,11 +85,16 @@ def rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def quantity_of(metric: str, groups: Sequence[Sequence[float]]) -> Quantity:
-    """Choose how to draw a metric over groups of finite values, one for each condition."""
+def quantity_of(
+    metric: str, groups: Sequence[Sequence[float]], typical: float | None = None
+) -> Quantity:
+    """Choose how to draw a metric over groups of finite values, one for each condition.
+
+    The unit is that of a typical value, by default of the largest median.
+    """
     filled = [np.asarray(group, dtype=np.float64) for group in groups if len(group)]
     medians = [float(np.median(group)) for group in filled]
-    divisor, unit = unit_of(metric, max(medians, default=1.0))
+    divisor, unit = unit_of(metric, typical or max(medians, default=1.0))
     logarithmic = bool(
         filled
         and min(float(group.min()) for group in filled) > 0

@@ -10,11 +10,13 @@ import altair as alt
 
 from equipoise.figures.building import (
     Rows,
-    condition_color,
-    condition_shape,
+    bars,
+    ends_of,
     frame,
     layer,
-    point,
+    lines,
+    log_x,
+    log_y,
     rule,
     tooltips,
 )
@@ -69,7 +71,7 @@ def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
     measured = measured_sizes(document, factor, metric)
     divisor, unit = unit_of(metric, max(summary.median for _, _, summary in measured))
     rows = [_row(measurement, factor, divisor) for measurement in measured]
-    name, bounds = metric_name(metric), _bounds(rows)
+    name, ends = metric_name(metric), ends_of(rows)
     laws = scaling_laws(document, factor, metric)
     notes = [f"{line}: {law_sentence(law)}" for line, law in list(laws.items())[:MOST_LAWS]]
     if len(laws) > MOST_LAWS:
@@ -78,12 +80,7 @@ def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
         _lines(
             rows,
             factor,
-            alt.Y(
-                "value:Q",
-                title=f"{name}, in {unit}" if unit else name,
-                scale=alt.Scale(type="log", nice=False, padding=12),
-                axis=alt.Axis(values=log_ticks(min(bounds) / 2, 2 * max(bounds)), format="~r"),
-            ),
+            log_y(f"{name}, in {unit}" if unit else name, min(ends) / 2, 2 * max(ends)),
         ),
         title=f"{name.capitalize()} by {factor}",
         notes=notes,
@@ -121,8 +118,7 @@ def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | N
     ]
     law_text, name = describe_law(exponent, log_power), metric_name(metric)
     subject = name if law_text == "constant" else f"{name} over {law_text.replace('N', factor)}"
-    scale, axis = _normalised_axis(_bounds(rows))
-    y = alt.Y("value:Q", title=f"{subject}, the first is 1", scale=scale, axis=axis)
+    y = _normalised_y(f"{subject}, the first is 1", ends_of(rows))
     level = layer([{"value": 1.0}], rule(style="reference", aria=False), y=y)
     return frame(
         [level, *_lines(rows, factor, y)],
@@ -145,32 +141,18 @@ def _lines(rows: Rows, factor: str, y: alt.Y) -> list[alt.Chart]:
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
     sizes = sorted({float(row["size"]) for row in rows})
     labels = sizes if len(sizes) <= _MOST_LABELS else log_ticks(sizes[0], sizes[-1])
-    x = alt.X(
-        "size:Q",
-        title=factor,
-        scale=alt.Scale(type="log", nice=False, padding=20),
-        axis=alt.Axis(values=labels, format=","),
-    )
-    low = alt.Y("low:Q", title=y["title"], scale=y["scale"], axis=y["axis"])
-    color, shape = condition_color(names), condition_shape(names)
+    x = log_x("size:Q", factor, 20, values=labels, format=",")
     tooltip = tooltips(("condition:N",), ("size:Q",), ("value:Q", "value", ".5~r"))
-    return [
-        layer(rows, alt.MarkDef("line", strokeWidth=2), x=x, y=y, color=color),
-        layer(rows, rule(2), x=x, y=low, y2="high:Q", color=color),
-        layer(rows, point(60), x=x, y=y, color=color, shape=shape, tooltip=tooltip),
-    ]
+    line, points = lines(rows, x, y, names, tooltip=tooltip, width=2, point_size=60)
+    return [line, bars(rows, x, y, names), points]
 
 
-def _bounds(rows: Rows) -> list[float]:
-    return [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
-
-
-def _normalised_axis(bounds: Sequence[float]) -> tuple[alt.Scale, alt.Axis]:
+def _normalised_y(title: str, ends: Sequence[float]) -> alt.Y:
     """Return a logarithmic axis where the values lie far apart, else a linear one."""
-    if max(bounds) <= _LOGARITHMIC_FROM * min(bounds):
-        return alt.Scale(zero=False, nice=False, padding=12), alt.Axis(format="~r")
-    ticks = log_ticks(0.95 * min(bounds), 1.05 * max(bounds))
-    return alt.Scale(type="log", nice=False, padding=12), alt.Axis(values=ticks, format="~r")
+    if max(ends) > _LOGARITHMIC_FROM * min(ends):
+        return log_y(title, 0.95 * min(ends), 1.05 * max(ends))
+    scale = alt.Scale(zero=False, nice=False, padding=12)
+    return alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~r"))
 
 
 def _nearest_simple_law(law: ScalingLaw) -> tuple[float, int]:

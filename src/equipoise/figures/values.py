@@ -58,9 +58,9 @@ def primary_metric(document: ResultDocument) -> str:
 
 
 def known_values(document: ResultDocument, metric: str) -> Iterator[tuple[int, TrialRow, float]]:
-    """Return position in time (from 1), row and value of each trial that has a value.
+    """Return position in time (from 1), row and value of each trial: ``inf`` if it timed out.
 
-    The value of a trial that timed out is infinite.
+    Trials of which the value is not known are left out.
     """
     for number, row in enumerate(document.trials, start=1):
         value = TIMED_OUT if row.timed_out else row.value_of(metric)

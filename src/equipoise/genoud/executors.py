@@ -11,7 +11,7 @@ import importlib
 import itertools
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import (
     BrokenExecutor,
     CancelledError,
@@ -236,8 +236,58 @@ class Pool:
         self._to_send = pool_workers(self._executor)
 
 
-class Cluster:
-    """Evaluation by the workers of a connected client, which stays the caller's.
+class DaskClient:
+    """The workers of a connected client, which stays the caller's; errors name their cluster."""
+
+    lost_work = "the search"
+    """What has to be started again after the scheduler was lost."""
+
+    def __init__(self, client: Client) -> None:
+        self._client: Any = client  # Dask types half of its methods.
+        scheduler = client.scheduler
+        self._address = "an unknown address" if scheduler is None else str(scheduler.address)
+        self._distributed = importlib.import_module("distributed")
+
+    def threads(self) -> Mapping[str, int]:
+        """Return the number of threads of each worker, once there is any."""
+        with self._reaching_the_scheduler():
+            threads = self._client.nthreads()
+            if not threads:
+                self._wait_for_a_worker()
+                threads = self._client.nthreads()
+        return {str(worker): int(count) for worker, count in threads.items()}
+
+    @contextmanager
+    def _reaching_the_scheduler(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._scheduler_lost() from error
+
+    def _scheduler_lost(self) -> UnusableInput:
+        return UnusableInput(
+            f"the connection to the scheduler at {self._address} was lost",
+            hint=f"start it again, and then {self.lost_work}: the same seed gives the same answer",
+        )
+
+    def _wait_for_a_worker(self) -> None:
+        try:
+            self._client.wait_for_workers(1, timeout=PATIENCE_S)
+        except TimeoutError as error:
+            raise UnusableInput(
+                f"the cluster at {self._address} has no worker",
+                hint=f"start some: dask worker {self._address}",
+            ) from error
+
+    def _unusable_worker(self, what: str) -> UnusableInput:
+        return UnusableInput(
+            f"a worker of the cluster at {self._address} {what}",
+            hint="install there what this process has, in the same versions",
+        )
+
+
+class Cluster(DaskClient):
+    """Evaluation by the workers of a connected client.
 
     The evaluator is scattered to all workers once; a worker that joins later gets it from another.
     The scheduler does a lost worker's batches again by itself; batches that it gives up are
@@ -249,18 +299,13 @@ class Cluster:
             raise UnusableInput(
                 "executor is an asynchronous Client", hint="give one made without asynchronous=True"
             )
+        super().__init__(client)
         self._payload = payload
-        self._client: Any = client  # Dask types half of its methods.
-        scheduler = client.scheduler
-        self._address = "an unknown address" if scheduler is None else str(scheduler.address)
-        self._distributed = importlib.import_module("distributed")
         self._scattered = self._scatter()
 
     def batch_size(self, candidates: int) -> int:
         """Return a share for each thread of all workers."""
-        with self._reaching_the_scheduler():
-            threads = self._client.nthreads()
-        return batch_share(candidates, max(1, sum(int(count) for count in threads.values())))
+        return batch_share(candidates, max(1, sum(self.threads().values())))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """Return the values of each batch; another worker does those of a lost one again."""
@@ -308,12 +353,7 @@ class Cluster:
                 self._wait_for_a_worker()
             except (ImportError, RuntimeError) as error:
                 # What Dask says of a task that the worker could not even unpack.
-                return Failed(
-                    UnusableInput(
-                        f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
-                        hint="install there what this process has, in the same versions",
-                    )
-                )
+                return Failed(self._unusable_worker(f"cannot run Equipoise: {error}"))
 
     def _recover(self, losses: int, lost: Exception) -> None:
         if self._client.status != "running":
@@ -330,28 +370,6 @@ class Cluster:
         with self._reaching_the_scheduler():
             self._wait_for_a_worker()
             return self._client.scatter(self._payload, broadcast=True, hash=False)
-
-    @contextmanager
-    def _reaching_the_scheduler(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise self._scheduler_lost() from error
-
-    def _scheduler_lost(self) -> UnusableInput:
-        return UnusableInput(
-            f"the connection to the scheduler at {self._address} was lost",
-            hint="start it again, and then the search: the same seed gives the same answer",
-        )
-
-    def _wait_for_a_worker(self) -> None:
-        try:
-            self._client.wait_for_workers(1, timeout=PATIENCE_S)
-        except TimeoutError as error:
-            raise UnusableInput(
-                f"the cluster at {self._address} has no worker",
-                hint=f"start some: dask worker {self._address}",
-            ) from error
 
 
 def pool_workers(executor: Any) -> int:

@@ -52,16 +52,20 @@ def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[f
         started = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - started)
-    tick_s = time.get_clock_info("perf_counter").resolution
+    report_iterations(metric, seconds, time.get_clock_info("perf_counter").resolution)
+    return seconds
+
+
+def report_iterations(metric: str, seconds: list[float], step_s: float) -> None:
+    """Report the seconds of each iteration, in steps of ``step_s``, and their mean."""
     lines = [
-        _line(metric, call_s, {"iteration": number, "unit": "s", "resolution": tick_s})
+        _line(metric, call_s, {"iteration": number, "unit": "s", "resolution": step_s})
         for number, call_s in enumerate(seconds, 1)
     ]
     if seconds:
         mean_s = sum(seconds) / len(seconds)
-        lines.append(_line(metric, mean_s, {"unit": "s", "resolution": tick_s / len(seconds)}))
+        lines.append(_line(metric, mean_s, {"unit": "s", "resolution": step_s / len(seconds)}))
     _append(lines)
-    return seconds
 
 
 def _line(metric: str, value: float, known: dict[str, Any], better: str = "lower") -> str:

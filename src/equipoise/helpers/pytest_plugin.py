@@ -62,7 +62,11 @@ class Benchmark:
         self._was_used = True
         result = function(*args, **kwargs)
         if os.environ.get(VARIABLE):
-            _report(self._name, *_timed(lambda: function(*args, **kwargs)))
+            # Imported where it is used: most runs of pytest measure nothing.
+            from equipoise.helpers.equipoise_metrics import report_iterations
+
+            seconds, step_s = _timed(lambda: function(*args, **kwargs))
+            report_iterations(f"{self._name} time_s", seconds, step_s)
         return result
 
 
@@ -126,13 +130,3 @@ def _timed(call: Callable[[], object]) -> tuple[list[float], float]:
         calls *= 2
     step_s = time.get_clock_info("perf_counter").resolution / calls
     return [batch_s(calls) / calls for _ in range(BATCHES)], step_s
-
-
-def _report(name: str, seconds: list[float], step_s: float) -> None:
-    # Imported where it is used: most runs of pytest measure nothing.
-    from equipoise.helpers.equipoise_metrics import report
-
-    for number, batch_s in enumerate(seconds, start=1):
-        report(f"{name} time_s", batch_s, iteration=number, unit="s", resolution=step_s)
-    mean_s = sum(seconds) / len(seconds)
-    report(f"{name} time_s", mean_s, unit="s", resolution=step_s / len(seconds))

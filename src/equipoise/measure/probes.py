@@ -1,9 +1,10 @@
-"""The package's own probes of operating system primitives, and which of them work on this host."""
+"""The package's own probes of operating system primitives: their rows, and which work here."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,8 @@ from msgspec import Struct
 from equipoise.measure.installation import REINSTALL, native_programs, present
 from equipoise.measure.untimed import describe_signal, unavailable_reason
 from equipoise.model.errors import UnusableInput
-from equipoise.model.primitives import PROBE_PROGRAM, ProbeRow
+from equipoise.model.plan import Condition
+from equipoise.model.primitives import CLASS, PLACEMENT, PROBE, PROBE_PROGRAM, Form, ProbeRow
 
 _LIST_S = 30.0
 _CHECK_S = 60.0
@@ -32,7 +34,6 @@ class _Listed(msgspec.Struct, frozen=True, rename={"group": "class"}):
     rows: tuple[_Row, ...]
     group: str
     placements: tuple[str, ...] = ("none",)
-    needs: str = ""
 
 
 def probe_program() -> Path:
@@ -55,6 +56,40 @@ def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
         raise UnusableInput(
             f"{program} does not list its probes: {error}", hint=REINSTALL
         ) from error
+
+
+def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRow, ...]:
+    """Return the rows of the given names, in their own order; all rows if there is no name.
+
+    A name is that of a row, a probe or a table. Raise `UnusableInput` if one is unknown.
+    """
+    if not names:
+        return tuple(rows)
+    known = {name for row in rows for name in (row.name, row.probe, row.group)}
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, sorted(known), 1)
+            guess = f"is it {close[0]}? " if close else ""
+            raise UnusableInput(
+                f"--only {name}: there is no such row, probe or table",
+                hint=f"{guess}`equipoise list probes` has them all",
+            )
+    return tuple(row for row in rows if {row.name, row.probe, row.group}.intersection(names))
+
+
+def conditions_of_rows(
+    rows: Sequence[ProbeRow], program: Path, form: Form
+) -> tuple[Condition, ...]:
+    """Return a condition for each row, named as the row."""
+    return tuple(
+        Condition(
+            name=row.name,
+            command=(str(program), row.probe, *row.options, *form.options),
+            levels={CLASS: row.group, PROBE: row.probe, PLACEMENT: row.placement},
+            reports=(row.metric,),
+        )
+        for row in rows
+    )
 
 
 def why_unavailable(program: Path, row: ProbeRow) -> str | None:
@@ -92,7 +127,6 @@ def _rows_of(line: bytes) -> Iterator[ProbeRow]:
             metric=listed.metric,
             options=row.options,
             placement=_option(row.options, "--placement") or listed.placements[0],
-            needs=listed.needs,
         )
 
 

@@ -177,6 +177,11 @@ class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
 
     hosts: tuple[HostDifference, ...] = ()
 
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Names of the hosts that are otherwise."""
+        return tuple(one.host for one in self.hosts if one.differs)
+
 
 class FleetVariances(FleetAnswer, frozen=True, kw_only=True):
     """How far hosts differ, beside what blocks of one host differ by: logarithms of the ratio."""

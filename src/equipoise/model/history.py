@@ -93,8 +93,9 @@ def shown_commit(name: str) -> str:
 
 
 PairStatus = Literal["changed", "equivalent", "open"]
-"""``changed``: named as a change. ``equivalent``: within the smallest effect that matters.
-``open``: not known yet."""
+"""``changed``: named as a change. ``equivalent``: its own interval at 1 - alpha lies within the
+smallest effect that matters; no claim is made of it, it says why nothing more is asked. ``open``:
+not known yet."""
 RevisionStatus = Literal["measured", "waiting", "not built"]
 """``measured``: it ran, if not always beside the baseline. ``waiting``: the curve wants it, and it
 did not run yet. ``not built``: it does not build or run."""
@@ -166,14 +167,18 @@ class HistoryPair(Struct, frozen=True):
     """Whole name of the later commit."""
     status: PairStatus
     ratio: float | None
-    """Cost of the later commit over that of the earlier one."""
+    """Cost of the later commit over that of the earlier one; null where it is not finite."""
     ratio_ci: Interval
     level: float
-    """1 minus the coverage of ``ratio_ci``."""
+    """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)) of the t-th pair, so that all hold
+    together."""
     e_value: float
+    """Against "the difference is at most the smallest effect that matters"; of a named pair when it
+    was named."""
     blocks: int
-    """Blocks in which both ran."""
+    """Blocks in which both ran since the pair was opened."""
     era: int
+    """Number of the era in the series, from 1."""
 
 
 class HistoryEra(Struct, frozen=True):

@@ -143,6 +143,14 @@ class Output(Struct, frozen=True):
     """The file, for the kind ``file``."""
 
 
+class Started(Struct, frozen=True):
+    """What is started to be measured."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    process: Process
+
+
 class Condition(Struct, frozen=True):
     """One level of each factor: one thing that can be run."""
 
@@ -165,6 +173,14 @@ class Condition(Struct, frozen=True):
     """Core types of which the BLAS must report one."""
     output: Output | None = None
     """Destination of its standard output (with a server, the client's); else the plan's."""
+
+    @property
+    def started(self) -> Started:
+        """Its server, or its command if it has none."""
+        server = self.server
+        if server is None:
+            return Started(self.command, self.environment, self.process)
+        return Started(server.start, server.environment, server.process)
 
     @property
     def has_programs_by_layout(self) -> bool:
@@ -571,6 +587,11 @@ class CommitsPlan(Struct, frozen=True, kw_only=True):
     benchmarks: tuple[CommitBenchmark, ...] = ()
     """Benchmarks, if there are several."""
 
+    @property
+    def indispensable(self) -> tuple[int, ...]:
+        """Commits that are built before the first block, and whose failure ends the campaign."""
+        return (0,)
+
     def condition_of(self, process: int, commit: int) -> int:
         """Return the condition that runs a command in a commit."""
         return process * len(self.every_commit) + commit
@@ -618,6 +639,11 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
     def last(self) -> int:
         """Condition of the bad revision; the good one has condition 0."""
         return len(self.commits) - 1
+
+    @property
+    def indispensable(self) -> tuple[int, ...]:
+        """Both ends."""
+        return (0, self.last)
 
     @property
     def every_commit(self) -> tuple[Commit, ...]:

@@ -1,4 +1,4 @@
-"""Operating system primitives: the rows of ``equipoise os``, as frozen data."""
+"""Operating system primitives: the rows of ``equipoise os``, and how much of each is measured."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
 
 PROBE_PROGRAM = "equipoise-probe"
 
+LEAST_BLOCKS = 6
+"""Least number of processes that gives a row's median an exact interval at 95 %
+(docs/statistics.md)."""
+TIMEOUT_S = 60.0
+ALPHA, MIN_EFFECT = 0.05, 5.0
+"""Defaults of `equipoise os`; the effect in percent."""
+
 
 class ProbeRow(Struct, frozen=True):
     """One row: a probe with certain options."""
@@ -31,5 +38,25 @@ class ProbeRow(Struct, frozen=True):
     options: tuple[str, ...] = ()
     placement: str = "none"
     """Placement of its sides: ``none``, ``same_cpu`` or ``across_cpus``."""
-    needs: str = ""
-    """Requirement in words; empty if every Linux fulfils it."""
+
+
+class Form(Struct, frozen=True):
+    """Amount that a campaign measures, and each process of a probe."""
+
+    batches: int
+    """Batches in one process."""
+    batch_ms: int
+    """Approximate time of a batch."""
+    blocks: int
+    budget_s: float
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options of the probe."""
+        return ("--batches", str(self.batches), "--batch-ms", str(self.batch_ms))
+
+
+QUICK = Form(batches=7, batch_ms=4, blocks=13, budget_s=42.0)
+"""A process start and about 35 ms for each trial: less than a minute for all rows."""
+FULL = Form(batches=11, batch_ms=10, blocks=15, budget_s=230.0)
+"""Less than five minutes for all rows."""

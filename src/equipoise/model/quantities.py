@@ -117,10 +117,14 @@ def joined(parts: Iterable[str], last: str = "and") -> str:
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
-def listed(values: Sequence[str]) -> str:
-    """Return values as ``a, b, c``; of many, the first and how many more there are."""
-    more = f" and {len(values) - MOST_LISTED} more" if len(values) > MOST_LISTED else ""
-    return ", ".join(values[:MOST_LISTED]) + more
+def listed(values: Sequence[str], most: int = MOST_LISTED, joint: str = ", ") -> str:
+    """Return values as ``a, b, c``; of many, the first and how many more there are.
+
+    Clauses are joined by ``"; "``.
+    """
+    shown, more = joint.join(values[:most]), len(values) - most
+    end = "; and" if joint == "; " else " and"
+    return f"{shown}{end} {more} more" if more > 0 else shown
 
 
 def names_of(conditions: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct, field
 
 from equipoise.model.bisection import BisectResult
 from equipoise.model.fleet import FleetAnswers, FleetResult, HostEffect
+from equipoise.model.gate import GateResult
 from equipoise.model.history import HistoryResult
 from equipoise.model.plan import (
     FIRST_ENGINE,
@@ -21,7 +22,6 @@ from equipoise.model.plan import (
     FunctionsPlan,
     ImportSource,
     Layout,
-    Revision,
 )
 from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning, Phase
@@ -112,48 +112,6 @@ class ReferenceComparison(Struct, frozen=True):
     between_sessions: float
     """Percent by which sessions are taken to differ beyond what they show of themselves."""
     scope: str
-
-
-GateOutcome = Literal["slower", "passes", "undecided"]
-"""``slower``: the whole interval lies beyond the smallest effect that matters, on the slower side.
-``passes``: none of it does. ``undecided``: some of it does."""
-
-
-class GateRow(Struct, frozen=True):
-    """One benchmark: the candidate revision against the baseline on one metric."""
-
-    benchmark: str
-    metric: str
-    baseline_median: float | None
-    candidate_median: float | None
-    ratio: float | None
-    ratio_ci: Interval
-    level: float
-    """1 minus the coverage of ``ratio_ci``."""
-    blocks: int
-    outcome: GateOutcome
-    summary: str
-    equivalence_ci: Interval = (None, None)
-    """Interval that decides: each side of it stands for itself, at ``level``."""
-    equivalence_level: float | None = None
-    """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
-
-
-class GateResult(Struct, frozen=True):
-    """Whether the gate lets the candidate through."""
-
-    baseline: Revision
-    candidate: Revision
-    min_effect: float
-    """Percent beyond which a slower candidate fails."""
-    passed: bool
-    rows: tuple[GateRow, ...]
-    summary: str
-    again: str
-    """The shell line that runs it again in the repository, coin and revisions included."""
-    bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that finds the commit that made a benchmark slower, for each that is slower; one
-    line for all where one bisection can search them together."""
 
 
 SCHEMA = "equipoise.result/2"
@@ -705,7 +663,5 @@ class ResultDocument(Struct, frozen=True):
     def primary_metric(self) -> str:
         """Metric that was compared, or would have been."""
         of_kinds = (self.imported, self.typical, *self.searches, self.history, self.fleet)
-        for one in of_kinds:
-            if one is not None:
-                return one.metric
-        return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC
+        metrics = (one.metric for one in (*of_kinds, *self.comparisons) if one is not None)
+        return next(metrics, PRIMARY_METRIC)

@@ -40,6 +40,7 @@ from equipoise.model.observation_result import (
     Strata,
     StratumResult,
 )
+from equipoise.model.quantities import listed
 from equipoise.observation.analysis import (
     MatchedSample,
     describe_matching,
@@ -590,5 +591,4 @@ def _reasons(outcomes: Sequence[StratumOutcome]) -> str:
     reasons = [
         f"{outcome.name} ({outcome.reason})" for outcome in outcomes if outcome.reason is not None
     ]
-    more = f" and {len(reasons) - _NAMED} more" if len(reasons) > _NAMED else ""
-    return ", ".join(reasons[:_NAMED]) + more
+    return listed(reasons, _NAMED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from equipoise.model.quantities import Interval, amount
 from equipoise.model.quantities import byte_count as byte_count
@@ -11,6 +12,7 @@ from equipoise.model.quantities import metric_formatter as metric_formatter
 from equipoise.model.quantities import metric_value as metric_value
 from equipoise.model.quantities import significant as significant
 from equipoise.model.result import MetricSummary
+from equipoise.report.document import UNKNOWN
 
 _BIG_FACTOR = 2.0
 """From here on a ratio reads better as "times" than as a percentage."""
@@ -100,6 +102,12 @@ def interval_text(interval: Interval, unlimited: str = "unlimited to unlimited")
     ``unlimited`` stands for an interval without any end.
     """
     return unlimited if interval == (None, None) else " to ".join(in_one_unit(*interval))
+
+
+def range_text(interval: Interval, show: Callable[[float], str], unknown: str = UNKNOWN) -> str:
+    """Return ``1.2 ms to 1.4 ms``, or what stands for an interval of which an end is not known."""
+    low, high = interval
+    return unknown if low is None or high is None else f"{show(low)} to {show(high)}"
 
 
 def times(ratio: float) -> str:

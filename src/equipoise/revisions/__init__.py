@@ -2,11 +2,10 @@
 
 git          running git in the user's repository, without writing into it
 checkout     revisions in working trees of their own
-commits      the commits between two revisions, and what a commit changed
+commits      the commits between two revisions or of a history, and what a commit changed
 benchmarks   what a gate runs: commands, a suite file, or a language's benchmark tool
 build_cache  builds that are kept for the next gate or bisection, and the key of each
 plan         revisions as conditions, and the plan of a gate of two of them
 commit_builds the builds of commits that are the conditions of a campaign
-bisect       the plan of a bisection
-history      the commits that a history measures, and the plan of its campaigns
+commit_plans the plans of a bisection and of a history
 """

@@ -7,40 +7,23 @@ import statistics
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from equipoise.campaign.commits import commits_of
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import (
-    BENCHMARK,
-    BENCHMARK_SUFFIX,
-    REVISION,
     BisectPlan,
     Commit,
-    CommitBenchmark,
     CommitsPlan,
-    Condition,
     HistoryPlan,
-    Judgement,
     Plan,
     Revision,
-    Stopping,
 )
-from equipoise.model.record import CampaignWarning
-from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
+from equipoise.revisions.benchmarks import TOOLS, BenchmarkTool
 from equipoise.revisions.build_cache import Build, BuildCache, NoFolder, source_of
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
-from equipoise.revisions.plan import (
-    CheckedOut,
-    RevisionsRequest,
-    benchmarks_in_all,
-    condition_in,
-    metrics_of,
-)
 
 _POLL_S = 0.05
 _FEWEST_AT_ONCE = 2
@@ -79,18 +62,6 @@ def needed_of(terms: CommitsPlan) -> tuple[NeededCommit, ...]:
         return ends_of(terms.good, terms.bad, len(terms.commits))
     assert isinstance(terms, HistoryPlan), "commits belong to a bisection or a history"
     return (baseline_of(terms.baseline),)
-
-
-class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
-    """What the user wants to run in each of several commits, and how."""
-
-    commits: tuple[Commit, ...]
-    metrics: str | None = None
-
-    @property
-    def every_commit(self) -> tuple[Commit, ...]:
-        """The commit of each condition."""
-        return self.commits
 
 
 class CommitBuilds:
@@ -181,70 +152,6 @@ class CommitBuilds:
         return {commit: seconds for commit, seconds in enumerate(taken) if seconds is not None}
 
 
-def plan_of_commits(
-    study: str,
-    request: CommitsRequest,
-    builds: CommitBuilds,
-    needed: Sequence[NeededCommit],
-    scratch: Path,
-) -> tuple[Plan, tuple[CommitBenchmark, ...], tuple[CampaignWarning, ...]]:
-    """Return a plan with one condition for each command and commit, without the terms of its study.
-
-    Beside it stand its benchmarks, if there are several, and warnings of those that are left out.
-    The needed commits are built.
-
-    Raises
-    ------
-    UnusableInput
-        The program does not exist in a needed commit, or no benchmark has a name that is given.
-    ConditionFailed
-        The benchmarks of the tool failed when they were run to see what they report.
-    """
-    tool, sides = request.tool, _sides(request, builds, needed)
-    of_needed = [sides[one.place] for one in needed]
-    commands, unlisted = benchmarks_in_all(request, of_needed)
-    if tool is not None and tool.listing is not None:
-        chosen = chosen_benchmarks(tool, request.metrics, [one.name for one in commands])
-        commands = tuple(one for one in commands if one.name in chosen)
-    conditions = _conditions(request, commands, sides, {one.place for one in needed})
-    metrics, unreported = _metrics(
-        request, of_needed, [conditions[one.place] for one in needed], scratch
-    )
-    plan = request.plan(
-        study,
-        conditions,
-        metrics,
-        folder=str(of_needed[-1].folder),
-        warmup=1,
-        stopping=Stopping(min_seconds=0.0, budget_s=BUDGET_S),
-        judgement=Judgement(),
-    )
-    return replace(plan, ranking=False), _several(commands, metrics), (*unlisted, *unreported)
-
-
-def _several(commands: Sequence[Benchmark], metrics: Sequence[str]) -> tuple[CommitBenchmark, ...]:
-    """Return the benchmarks if there are several: a command each, or metrics of one command."""
-    if len(commands) > 1:
-        return tuple(
-            CommitBenchmark(one.name, metrics[0], process) for process, one in enumerate(commands)
-        )
-    if len(metrics) > 1:
-        return tuple(CommitBenchmark(one.removesuffix(BENCHMARK_SUFFIX), one) for one in metrics)
-    return ()
-
-
-def terms_of(request: CommitsRequest) -> dict[str, Any]:
-    """Return the fields of `CommitsPlan` that a request fills."""
-    return {
-        "commits": request.commits,
-        "build": request.build,
-        "repository": str(request.repository.top),
-        "folder": request.repository.inside,
-        "tool": None if request.tool is None else request.tool.name,
-        "again": request.command_line,
-    }
-
-
 def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     """Return the builds of a recorded campaign, to go on with it.
 
@@ -293,88 +200,6 @@ def repository_of(terms: CommitsPlan) -> Repository:
 def tool_of(terms: CommitsPlan) -> BenchmarkTool | None:
     """Return the tool that reads the results of a recorded campaign."""
     return None if terms.tool is None else TOOLS[terms.tool]
-
-
-def _sides(
-    request: CommitsRequest, builds: CommitBuilds, needed: Sequence[NeededCommit]
-) -> tuple[CheckedOut, ...]:
-    """Return where each commit is, or will be, checked out and built."""
-    named = {one.place: (one.role, one.revision) for one in needed}
-    sides: list[CheckedOut] = []
-    for place, (commit, tree) in enumerate(zip(request.every_commit, builds.trees, strict=True)):
-        role, revision = named.get(place, ("commit", revision_of(commit)))
-        sides.append(CheckedOut(role, revision, tree, request.repository))
-    return tuple(sides)
-
-
-def _conditions(
-    request: CommitsRequest,
-    commands: Sequence[Benchmark],
-    sides: Sequence[CheckedOut],
-    built: Collection[int],
-) -> tuple[Condition, ...]:
-    """Return one condition for each command and commit; built ones have to have the programs."""
-    names = [commit.short for commit in request.every_commit]
-    if len(set(names)) < len(names):
-        names = [commit.name for commit in request.every_commit]
-    conditions: list[Condition] = []
-    for benchmark in commands:
-        stratum = {BENCHMARK: benchmark.name} if len(commands) > 1 else {}
-        prefix = f"{benchmark.name}: " if stratum else ""
-        for place, (name, side) in enumerate(zip(names, sides, strict=True)):
-            levels = {**stratum, REVISION: name}
-            conditions.append(
-                condition_in(
-                    side, benchmark, request.tool, prefix + name, levels, built=place in built
-                )
-            )
-    return tuple(conditions)
-
-
-def _metrics(
-    request: CommitsRequest,
-    sides: Sequence[CheckedOut],
-    conditions: Sequence[Condition],
-    scratch: Path,
-) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the metric that is named, or the benchmarks that needed commits report to a tool."""
-    tool = request.tool
-    reported, warnings = metrics_of(request, sides, conditions, scratch)
-    if tool is None or tool.listing is not None:
-        return reported, warnings
-    names = [one.removesuffix(BENCHMARK_SUFFIX) for one in reported]
-    chosen = chosen_benchmarks(tool, request.metrics, names)
-    return tuple(name + BENCHMARK_SUFFIX for name in chosen), warnings
-
-
-def chosen_benchmarks(
-    tool: BenchmarkTool, text: str | None, names: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the benchmarks that ``--metrics`` names; all without it.
-
-    A name may have commas in it: the longest stretch of the text that is a name is one.
-
-    Raises
-    ------
-    UnusableInput
-        A part of the text is no name.
-    """
-    if text is None:
-        return tuple(names)
-    known = {name.replace(" ", ""): name for name in names}
-    words = text.replace(" ", "").split(",")
-    chosen: list[str] = []
-    while words:
-        ends = (end for end in range(len(words), 0, -1) if ",".join(words[:end]) in known)
-        end = next(ends, None)
-        if end is None:
-            raise UnusableInput(
-                f"{tool.name} has no benchmark {','.join(words)}; it has {', '.join(names[:20])}",
-                hint="name those to be searched, with commas between: --metrics NAME,NAME",
-            )
-        chosen.append(known[",".join(words[:end])])
-        words = words[end:]
-    return tuple(dict.fromkeys(chosen))
 
 
 def revision_of(commit: Commit) -> Revision:

@@ -17,6 +17,7 @@ from equipoise.revisions.git import (
     Repository,
     depth_of,
     first_bytes_of_git,
+    line_of,
     reason_of,
     run_git,
     text_of,
@@ -235,6 +236,62 @@ def weights_by_path(
         LIKELY_WEIGHT if (commit.hash, commit.uncommitted) in touching else 1.0
         for commit in commits[1:]
     )
+
+
+def every_nth(commits: Sequence[Commit], step: int) -> tuple[int, ...]:
+    """Return the place of every so many-th commit, the first and the last among them."""
+    return _with_ends(commits, range(0, len(commits), step))
+
+
+def tagged(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
+    """Return the places of the commits that have a tag, and of the first and the last.
+
+    Raises
+    ------
+    UnusableInput
+        No commit after the first has a tag.
+    """
+    # An annotated tag is an object of its own, and *objectname is its commit.
+    form = "--format=%(objectname) %(*objectname)"
+    names = set(text_of(run_git(repository.top, "for-each-ref", form, "refs/tags")).split())
+    places = [place for place, commit in enumerate(commits) if place and commit.hash in names]
+    if not places:
+        raise UnusableInput(
+            "--tags: no commit after the baseline has a tag",
+            hint="fetch them: git fetch --tags, or measure every tenth commit: --every 10",
+        )
+    return _with_ends(commits, places)
+
+
+def later_than(repository: Repository, commits: Sequence[Commit], date: str) -> tuple[int, ...]:
+    """Return the places of the commits since a date, as git reads it, and of the two ends.
+
+    Raises
+    ------
+    UnusableInput
+        There is none.
+    """
+    range_ = f"{commits[0].hash}..{commits[-1].hash}"
+    words = ("rev-list", "--first-parent", f"--since={date}", range_, "--")
+    names = set(text_of(run_git(repository.top, *words)).split())
+    places = [place for place, commit in enumerate(commits) if commit.hash in names]
+    if not places:
+        raise UnusableInput(
+            f"--since {date}: no commit after the baseline is that late",
+            hint="give an earlier date, such as --since 2026-01-31 or --since '3 months ago'",
+        )
+    return _with_ends(commits, places)
+
+
+def last_before(repository: Repository, latest: Revision, date: str) -> Revision | None:
+    """Return the last commit before a date along first parents; ``None`` if there is none."""
+    words = ("rev-list", "--first-parent", "--max-count=1", f"--before={date}", latest.commit)
+    commit = line_of(repository.top, *words, "--")
+    return Revision(commit, commit) if commit else None
+
+
+def _with_ends(commits: Sequence[Commit], places: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted({0, *places, len(commits) - 1}))
 
 
 def diff_between(repository: Repository, parent: Commit, commit: Commit) -> CommitDiff | None:

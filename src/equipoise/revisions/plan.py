@@ -116,7 +116,7 @@ class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
 
 
 class CheckedOut(Struct, frozen=True):
-    """A revision in a working tree of its own."""
+    """A revision in a working tree of its own, now or once it is built."""
 
     role: str
     """``baseline`` or ``candidate``."""
@@ -125,6 +125,8 @@ class CheckedOut(Struct, frozen=True):
     """Root of the working tree."""
     repository: Repository
     """The user's own."""
+    is_built: bool = True
+    """Whether its programs have to be there already."""
 
     @property
     def folder(self) -> Path:
@@ -407,12 +409,8 @@ def condition_in(
     tool: BenchmarkTool | None,
     name: str,
     levels: dict[str, str],
-    *,
-    built: bool = True,
 ) -> Condition:
     """Return a benchmark in a revision as a condition; the tool, if any, reads its results.
-
-    ``built`` says whether the revision is built already, and the program has to be there.
 
     Raises
     ------
@@ -420,7 +418,7 @@ def condition_in(
         The program does not exist, or lies in the user's own working tree.
     """
     program, *arguments = benchmark.command
-    command = (_program_in(side, program, built=built), *arguments)
+    command = (_program_in(side, program), *arguments)
     return Condition(
         name=name,
         command=command if tool is None else tool.reading(command),
@@ -430,7 +428,7 @@ def condition_in(
     )
 
 
-def _program_in(side: CheckedOut, name: str, *, built: bool) -> str:
+def _program_in(side: CheckedOut, name: str) -> str:
     """Return the path of the program of a command in a revision; errors as for `condition_in`."""
     if "/" not in name:
         return find_program(name, native_programs(), own_environment())
@@ -442,7 +440,7 @@ def _program_in(side: CheckedOut, name: str, *, built: bool) -> str:
             hint=f"name it by its path in the repository, ./{os.path.relpath(name, top)}",
         )
     path = os.path.normpath(os.path.join(side.folder, name))
-    if not built:
+    if not side.is_built:
         return path
     # Of programs that differ in layout alone, the first represents all.
     file = path.replace(LAYOUT, "1")

@@ -7,8 +7,8 @@ Verdicts, in reading order:
   are too slow for a gate, and the smallest effect that a host can see in a given time.
 - ``ranking``: which of several conditions is the fastest.
 - ``layouts``: the verdict on layouts in general, from a campaign over some.
-- ``bisection``: which of many commits made a difference; ``bisection_segment``: one search of it;
-  ``bisection_branches``: the bisections of branches, and of several benchmarks that share blocks.
+- ``bisection``: which of many commits made a difference, also in branches, and for several
+  benchmarks that share blocks; ``bisection_segment``: one search of it.
 - ``history``: the curve over many commits and the changes between them, over many campaigns;
   ``history_course``: which commits run next.
 - ``fleet``: what the campaigns of several hosts say together.

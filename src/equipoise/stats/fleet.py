@@ -38,12 +38,12 @@ from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     check_alpha,
-    difference,
     e_value_of,
     earliest_block,
     finite_ratio,
     margin_of,
     running_interval,
+    verdict_by,
 )
 
 End = Literal["measuring", "finished", "left"]
@@ -73,15 +73,11 @@ class FleetHost(Struct, frozen=True):
     if that was decided without a look at any other host: by its own rules, or by a fault."""
 
 
-class Bounds(Struct, frozen=True):
+class LogInterval(Struct, frozen=True):
     """An interval in log units; infinite on a side without a bound."""
 
     low: float
     high: float
-    level: float
-    """1 minus the coverage."""
-    unknown_because: str | None = None
-    """Why a side has no bound."""
 
     @property
     def ratio_ci(self) -> Interval:
@@ -89,10 +85,18 @@ class Bounds(Struct, frozen=True):
         return (finite_ratio(self.low), finite_ratio(self.high))
 
 
+class Bounds(LogInterval, frozen=True):
+    """A confidence sequence."""
+
+    level: float
+    """1 minus the coverage."""
+    unknown_because: str | None = None
+    """Why a side has no bound."""
+
+
 class HostAnswer(Struct, frozen=True):
     """One asked host by itself, and whether it is otherwise than the others."""
 
-    name: str
     blocks: int
     typical: float | None
     """Huber centre of its block differences; ``None`` without one, ±inf if half are infinite."""
@@ -141,20 +145,12 @@ class FleetMean(Struct, frozen=True):
         return None if self.typical is None else finite_ratio(self.typical)
 
 
-class Prediction(Struct, frozen=True):
+class Prediction(LogInterval, frozen=True):
     """An interval for what was not measured, with its honest chance."""
 
-    low: float
-    high: float
-    """Log units; infinite where unknown."""
     chance: float | None
     """Chance with which the interval holds it, at least; ``None`` where none can be given."""
     unknown_because: str | None = None
-
-    @property
-    def ratio_ci(self) -> Interval:
-        """Interval as ratios; ``None`` for a bound that is not finite."""
-        return (finite_ratio(self.low), finite_ratio(self.high))
 
 
 class HostVariance(Struct, frozen=True):
@@ -284,7 +280,6 @@ class _Fleet:
         elif bounds.high < others.low:
             otherwise = "faster"
         return HostAnswer(
-            name=host.name,
             blocks=len(host.blocks),
             typical=self.centres[place],
             bounds=bounds,
@@ -335,17 +330,16 @@ class _Fleet:
         if typical is not None:
             typical = min(max(typical, bounds.low), bounds.high)
         ln_mean_ratio = float(self.parts_of(places) @ self.ln_mean_ratios(places))
-        is_equivalent = self.is_within_margin(places, equivalence)
-        # NaN, nothing known of the means, is a veto too.
-        is_vetoed = self.rules.means_veto_equivalence and not abs(ln_mean_ratio) <= self.margin
-        verdict: Verdict = "equivalent"
-        if is_vetoed or not is_equivalent:
-            verdict = difference(
-                (bounds.low, bounds.high),
-                typical,
-                self.margin,
-                lambda side: self.means_contradict(places, side),
-            )
+        verdict, means_veto = verdict_by(
+            (bounds.low, bounds.high),
+            (equivalence.low, equivalence.high),
+            typical,
+            self.margin,
+            blocks=min(len(self.hosts[place].blocks) for place in places),
+            ln_mean_ratio=ln_mean_ratio,
+            means_contradict=lambda side: self.means_contradict(places, side),
+            rules=self.rules,
+        )
         return FleetMean(
             places=places,
             typical=typical,
@@ -354,7 +348,7 @@ class _Fleet:
             by_rounds=by_rounds,
             equivalence=equivalence,
             verdict=verdict,
-            means_veto=is_equivalent and verdict == "undecided",
+            means_veto=means_veto,
             ln_mean_ratio=ln_mean_ratio,
         )
 
@@ -394,13 +388,7 @@ class _Fleet:
             return None
         return float(self.parts_of(places) @ np.array(centres))
 
-    # -- the verdict, by the rules of one campaign
-
-    def is_within_margin(self, places: Sequence[int], equivalence: Bounds) -> bool:
-        """Return whether enough blocks show that the mean is within the margin."""
-        fewest = min(len(self.hosts[place].blocks) for place in places)
-        is_within = -self.margin <= equivalence.low and equivalence.high <= self.margin
-        return self.margin > 0 and fewest >= self.rules.equivalence_blocks and is_within
+    # -- the means, which have a say in the verdict
 
     def ln_mean_ratios(self, places: Sequence[int]) -> FloatArray:
         blocks = [self.hosts[place].blocks for place in places]

@@ -14,11 +14,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Literal
 
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.history import HistoryPair, PairStatus
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval
 from equipoise.stats.bisection_segment import NARROW
@@ -40,55 +40,29 @@ CURVE_BLOCKS = 20
 LEANING_LEVEL = 0.2
 """Level at which a difference shows where to look first within a stretch that changes."""
 
-PairStatus = Literal["changed", "equivalent", "open"]
-
 
 class RevisionPoint(Struct, frozen=True):
     """One commit of the curve."""
 
     name: str
-    ratio: float | None
+    ratio: float | None = None
     """Its cost over the baseline's; ``None`` where it is unknown or not finite."""
-    ratio_ci: Interval
-    level: float | None
+    ratio_ci: Interval = (None, None)
+    level: float | None = None
     """1 minus the coverage of ``ratio_ci``: alpha/(j(j + 1)) of the j-th commit that was measured
     against the baseline, so that all intervals hold together; ``None`` without a block."""
-    blocks: int
+    blocks: int = 0
     """Blocks with the baseline, of the latest era in which it has any."""
-    era: int | None
+    era: int | None = None
     """Number of that era, from 1; ``None`` without a block."""
-
-
-class PairState(Struct, frozen=True):
-    """How a pair of commits stands."""
-
-    rank: int
-    """t: the number of the pair in the series, from 1."""
-    after: str
-    until: str
-    status: PairStatus
-    """``equivalent``: its own interval at 1 - alpha lies within the smallest effect that matters.
-    No claim is made of it: it says why nothing more is asked."""
-    ratio: float | None
-    """Cost of ``until`` over that of ``after``; ``None`` where it is not finite."""
-    ratio_ci: Interval
-    level: float
-    """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)), so that all hold together."""
-    e_value: float
-    """Against "the difference is at most the smallest effect that matters"; of a named pair when it
-    was named."""
-    threshold: float | None
-    """E-value from which on it was named; ``None`` for a pair that is not named."""
-    blocks: int
-    """Blocks in which both ran since the pair was opened."""
-    era: int
-    """Number of the era, from 1."""
 
 
 class Change(Struct, frozen=True):
     """A pair that is named as a change, and has no narrower one inside it."""
 
-    pair: PairState
+    pair: HistoryPair
+    threshold: float
+    """E-value from which on the pair was named."""
     is_confirmed: bool
     """Whether no commit between the two can run: it is one commit against its parent, or against
     the latest ancestor that builds."""
@@ -103,7 +77,7 @@ class HistoryState(Struct, frozen=True):
     """Commits of the present campaign that ran, and the baseline; in the order of the commits."""
     changes: tuple[Change, ...]
     """In the order of the commits."""
-    pairs: tuple[PairState, ...]
+    pairs: tuple[HistoryPair, ...]
     """All pairs ever opened, in that order."""
     withdrawn: tuple[str, ...]
     """Commits of the present campaign that do not build or run, in the order of the commits."""
@@ -404,6 +378,7 @@ class History:
             gone = self._withdrawn.get(pair.era, set())
             yield Change(
                 self._state_of(pair),
+                threshold=e_value_of(pair.ln_bar),
                 is_confirmed=all(name in gone for name in between),
                 not_built=tuple(name for name in between if name in gone),
             )
@@ -425,9 +400,8 @@ class History:
         return tuple(reversed(line))
 
     def _revisions(self) -> Iterator[RevisionPoint]:
-        yield RevisionPoint(
-            self._names[BASELINE], 1.0, (1.0, 1.0), None, self._baseline_blocks, None
-        )
+        baseline = self._names[BASELINE]
+        yield RevisionPoint(baseline, 1.0, (1.0, 1.0), blocks=self._baseline_blocks)
         for name in self._names[BASELINE + 1 :]:
             if points := self._points_by_era(name):
                 point = points[-1]
@@ -436,12 +410,12 @@ class History:
                     name, judged.ratio, judged.ratio_ci, point.level, len(point.blocks), point.era
                 )
             elif name in self._measured:
-                yield RevisionPoint(name, None, (None, None), None, 0, None)
+                yield RevisionPoint(name)
 
-    def _state_of(self, pair: _Pair) -> PairState:
+    def _state_of(self, pair: _Pair) -> HistoryPair:
         judged = pair.judge()
-        return PairState(
-            rank=pair.rank,
+        return HistoryPair(
+            pair=pair.rank,
             after=pair.after,
             until=pair.until,
             status=pair.status,
@@ -449,7 +423,6 @@ class History:
             ratio_ci=judged.ratio_ci,
             level=pair.level,
             e_value=e_value_of(pair.ln_e_value),
-            threshold=None if pair.ln_bar is None else e_value_of(pair.ln_bar),
             blocks=len(pair.blocks),
             era=pair.era,
         )
@@ -488,14 +461,14 @@ class _Pair(_Sequence, eq=False):
     margin: float
     ln_e_value: float = 0.0
     """Evidence for a difference above the margin; of a named pair when it was named."""
-    ln_bar: float | None = None
-    """Logarithm of the e-value from which on it was named."""
+    ln_bar: float = math.inf
+    """Logarithm of the e-value from which on it was named; infinite until then."""
     blocks_to_name: int = 0
 
     @property
     def is_named(self) -> bool:
         """Whether the pair is named as a change, for good."""
-        return self.ln_bar is not None
+        return self.ln_bar < math.inf
 
     @property
     def is_decided(self) -> bool:

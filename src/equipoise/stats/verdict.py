@@ -16,11 +16,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise._native import BettingSequence, smallest_effects
+from equipoise._native import BettingSequence, VerdictRules, smallest_effects
 from equipoise.model.errors import UnusableInput
+from equipoise.model.gate import GateOutcome
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval
-from equipoise.model.result import GateOutcome, Verdict
+from equipoise.model.result import Verdict
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
@@ -327,22 +328,22 @@ def judge_by(
         typical = centre[0]
     if typical is not None and blocks.rules.estimate_within_interval:
         typical = min(max(typical, interval[0]), interval[1])
-    is_within = -margin <= equivalence[0] and equivalence[1] <= margin
-    within = margin > 0 and len(blocks) >= blocks.rules.equivalence_blocks and is_within
     costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
     ln_mean_ratio = (
         0.0
         if costs_nothing and len(blocks)
         else ln_ratio_of_means(blocks.baseline, blocks.candidate)
     )
-    # Where both have timeouts nothing is known of the means: that is a veto, too.
-    within_means = abs(ln_mean_ratio) <= margin
-    means_veto = within and blocks.rules.means_veto_equivalence and not within_means
-    verdict: Verdict = "equivalent"
-    if means_veto or not within:
-        verdict = difference(
-            interval, typical, margin, lambda side: _means_contradict(blocks, side, margin)
-        )
+    verdict, means_veto = verdict_by(
+        interval,
+        equivalence,
+        typical,
+        margin,
+        blocks=len(blocks),
+        ln_mean_ratio=ln_mean_ratio,
+        means_contradict=lambda side: _means_contradict(blocks, side, margin),
+        rules=blocks.rules,
+    )
     return ComparisonVerdict(
         verdict=verdict,
         typical=typical,
@@ -352,7 +353,7 @@ def judge_by(
         equivalence_high=equivalence[1],
         level=level,
         equivalence_level=equivalence_level(blocks, level),
-        means_veto=means_veto and verdict == "undecided",
+        means_veto=means_veto,
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),
         ln_mean_ratio=ln_mean_ratio,
@@ -360,25 +361,34 @@ def judge_by(
     )
 
 
-def difference(
+def verdict_by(
     interval: tuple[float, float],
+    equivalence: tuple[float, float],
     typical: float | None,
     margin: float,
+    *,
+    blocks: int,
+    ln_mean_ratio: float,
     means_contradict: Callable[[float], bool],
-) -> Verdict:
-    """Return the verdict of what is not equivalent, by its estimate and interval.
+    rules: VerdictRules,
+) -> tuple[Verdict, bool]:
+    """Return the verdict, and whether the means alone forbid ``equivalent`` (verdict.md §4).
 
     ``means_contradict`` tells of a side, 1 for slower or -1 for faster, whether the means lie
     beyond the margin on the other one.
     """
-    low, high = interval
-    if typical is None:
-        return "undecided"
-    if low > 0 and typical > 0 and typical >= margin:
-        return "mixed" if means_contradict(1.0) else "slower"
-    if high < 0 and typical < 0 and typical <= -margin:
-        return "mixed" if means_contradict(-1.0) else "faster"
-    return "undecided"
+    (low, high), (least, most) = interval, equivalence
+    is_within = -margin <= least and most <= margin
+    is_within = is_within and margin > 0 and blocks >= rules.equivalence_blocks
+    # NaN, where nothing is known of the means, is a veto too.
+    is_vetoed = rules.means_veto_equivalence and not abs(ln_mean_ratio) <= margin
+    if is_within and not is_vetoed:
+        return "equivalent", False
+    if typical is not None and low > 0 and typical > 0 and typical >= margin:
+        return "mixed" if means_contradict(1.0) else "slower", False
+    if typical is not None and high < 0 and typical < 0 and typical <= -margin:
+        return "mixed" if means_contradict(-1.0) else "faster", False
+    return "undecided", is_within
 
 
 def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:

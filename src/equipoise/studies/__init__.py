@@ -8,7 +8,6 @@ data_sets.py    the rows that ``{data}`` stands for, in a file beside the ledger
 catalogue.py    the built-in studies, and the analysis of each
 preparation.py  a study before its campaign: its quick form, its levels, what this host lacks
 study_data.py   the numbers of a result by the levels of its factors
-chart_parts.py  axes, lines and labels that several studies' charts share
 ranking.py      levels ranked on each task, as tables, sentences and a chart
 builtin/        a folder for each built-in study
 """

@@ -184,8 +184,7 @@ def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
     """Draw the ratio to the best on each task, a line for each level."""
     import altair as alt
 
-    from equipoise.figures.building import frame
-    from equipoise.studies.chart_parts import lines, log_y
+    from equipoise.figures.building import frame, lines, log_y
 
     rows = [{"task": rank.task, "condition": rank.level, "value": rank.over_best} for rank in ranks]
     largest = max(rank.over_best for rank in ranks)
@@ -195,7 +194,7 @@ def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
         lines(
             rows,
             alt.X("task:N", title=ranking.tasks, sort=order, axis=alt.Axis(labelAngle=0)),
-            log_y("value:Q", "times the best (logarithmic scale)", 1.0, 2.0 * largest),
+            log_y("times the best (logarithmic scale)", 1.0, 2.0 * largest),
             list(dict.fromkeys(rank.level for rank in ranks)),
             tooltip=["task:N", "condition:N", "value:Q"],
             point_size=60,

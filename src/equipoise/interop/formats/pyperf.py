@@ -36,7 +36,9 @@ class _Benchmark(msgspec.Struct):
     metadata: dict[str, Any] = {}
 
 
-class _Suite(msgspec.Struct):
+class Suite(msgspec.Struct):
+    """A whole file."""
+
     benchmarks: list[_Benchmark]
     metadata: dict[str, Any] = {}
 
@@ -46,7 +48,7 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    suite = file.decoded(_Suite, "pyperf")
+    suite = file.decoded(Suite, "pyperf")
     processes: list[Process] = []
     for benchmark in suite.benchmarks:
         known = {**suite.metadata, **benchmark.metadata}
@@ -73,7 +75,7 @@ def _read(file: SourceFile) -> Reading:
     )
 
 
-def _version(suite: _Suite) -> str | None:
+def _version(suite: Suite) -> str | None:
     """Return the metadata of a run, which pyperf moves up to the level that shares them."""
     levels = [suite.metadata]
     for benchmark in suite.benchmarks[:1]:

@@ -9,27 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from equipoise.interop.formats.pyperf import FORMAT as ONE_FILE
+from equipoise.interop.formats.pyperf import Suite
 from equipoise.interop.reading import Format, Process, SourceFile, mean
 from equipoise.interop.series.reading import SeriesReading, SeriesValue, moment, revision_of_file
 
 _UNITS = {"time_s": "seconds", "memory_bytes": "bytes"}
 
 
-class _Level(msgspec.Struct):
-    metadata: dict[str, Any] = {}
-
-
-class _Suite(msgspec.Struct):
-    benchmarks: list[_Level]
-    metadata: dict[str, Any] = {}
-
-
 def _read(file: SourceFile) -> SeriesReading:
     reading = ONE_FILE.read(file)
-    suite = file.decoded(_Suite, "pyperf")
+    suite = file.decoded(Suite, "pyperf")
     one = suite.benchmarks[0].metadata if suite.benchmarks else {}
     known: Mapping[str, Any] = {**one, **suite.metadata}
     by_benchmark: dict[tuple[str, str], list[Process]] = {}

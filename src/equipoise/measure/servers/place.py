@@ -1,8 +1,10 @@
-"""Folder, port and password of one life of a server, closed to other users."""
+"""Folder, port, password and user of one life of a server, closed to other users."""
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import random
 import secrets
 import socket
@@ -14,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from equipoise.measure.launcher import User
+from equipoise.model.errors import ConditionFailed
 
 LOOPBACK = "127.0.0.1"
 LOWEST_PORT = 15000
@@ -24,6 +27,11 @@ _TRIES = 50
 _GROUP_ONLY = 0o710
 """Mode of the outer folder of another user's server: only its own group may pass."""
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+UNPRIVILEGED = ("postgres", "nobody")
+"""Users to run a server that refuses root, in order of preference."""
+_GROUPS = range(61184, 65520)
+"""Numbers that no system gives to accounts; systemd draws its dynamic users from them too."""
+_GROUP_MAP = Path("/proc/self/gid_map")
 
 
 class Place(Struct, frozen=True):
@@ -123,3 +131,50 @@ def _bound(port: int) -> int:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as line:
         line.bind((LOOPBACK, port))
         return int(line.getsockname()[1])
+
+
+def unprivileged_user(name: str, group: int | None) -> User | None:
+    """Return the user of a condition's server that refuses root; ``None`` where we are not root.
+
+    ``group`` replaces the account's own group. Raise `ConditionFailed` if there is no such user.
+    """
+    if os.geteuid() != 0:
+        return None
+    for user in UNPRIVILEGED:
+        try:
+            account = pwd.getpwnam(user)
+        except KeyError:
+            continue
+        return User(account.pw_uid, account.pw_gid if group is None else group)
+    raise ConditionFailed(
+        f"the server of {name} refuses to run as root, and there is no user "
+        + " or ".join(UNPRIVILEGED),
+        hint="run Equipoise as another user than root",
+    )
+
+
+def private_group() -> int | None:
+    """Draw a group number that no account has; ``None`` if this user namespace has none.
+
+    Other processes run as `postgres` or `nobody` too. Without this group they can neither enter a
+    server's folder nor trace its processes (the kernel compares users and groups).
+    """
+    mapped = _mapped_groups()
+    for group in random.SystemRandom().sample(_GROUPS, _TRIES):
+        if any(group in numbers for numbers in mapped):
+            try:
+                grp.getgrgid(group)
+            except KeyError:
+                return group
+    return None
+
+
+def _mapped_groups() -> list[range]:
+    """Return the groups that this user namespace has (user_namespaces(7))."""
+    try:
+        lines = _GROUP_MAP.read_text(encoding="ascii").splitlines()
+    except FileNotFoundError:
+        # A kernel without user namespaces has every group.
+        return [_GROUPS]
+    starts_and_counts = ((int(first), int(count)) for first, _, count in map(str.split, lines))
+    return [range(first, first + count) for first, count in starts_and_counts]

@@ -1,6 +1,7 @@
 """Servers for trials: one life for each trial, or one that runs for all trials of a condition.
 
-A life of a server goes from its start, through its being ready, to its end.
+A life of a server goes from its start, through its being ready, to its end. Commands around it run
+through a launcher.
 """
 
 from __future__ import annotations
@@ -20,19 +21,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.measure.launcher import Launcher, Report, Request, User
-from equipoise.measure.servers.commands import (
-    FULL_DISK_HINT,
-    Commands,
-    ServerCommand,
-    check_writable,
-    describe_end,
-    full_disk,
+from equipoise.measure.servers.place import (
+    LOOPBACK,
+    Place,
+    accepts,
+    free_port,
+    new_place,
     private_group,
     unprivileged_user,
 )
-from equipoise.measure.servers.place import LOOPBACK, Place, accepts, free_port, new_place
 from equipoise.measure.servers.processes import any_listens, check_effect, consumption, samples_of
-from equipoise.measure.untimed import stderr_suffix, tail
+from equipoise.measure.untimed import describe_signal, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import SOCKET, Output, Process, Server
 from equipoise.model.record import Sample
@@ -40,6 +39,11 @@ from equipoise.model.record import Sample
 FIRST_PAUSE_S = 0.002
 LONGEST_PAUSE_S = 0.1
 """The pause between two questions whether a server is ready doubles up to this."""
+FULL_DISK_HINT = "make room there, or set TMPDIR to a folder of a larger disk"
+_FULL_DISK = re.compile(
+    r"no space left|disk (is )?full|could not (write|extend).*space|\berr(or|no)[:=]? 28\b",
+    re.IGNORECASE,
+)
 _PORT_IN_USE = re.compile(r"address (is )?already in use|port .{0,40}in use", re.IGNORECASE)
 _TRUSTS_EVERYBODY = re.compile(r"--auth(-host)?=trust\b|--auth-root-authentication-method=normal\b")
 _LISTENS_ON_TCP = re.compile(r"listen_addresses=\S|--bind-address\b")
@@ -48,10 +52,100 @@ STARTS = 3
 _COPY = ("cp", "-a", "--reflink=auto")
 _COPYING_S = 600.0
 _ENTER_ONLY = 0o711
+_TEST = "/usr/bin/test"
 _WHOLE_SEGMENT_S = 1e8
 
 Wrap = Callable[[Request], Request]
 """Function that puts an observer before the start of a server."""
+
+
+class ServerCommand(Struct, frozen=True):
+    """One command around a server."""
+
+    key: str
+    """Key of the command in a study."""
+    condition: str
+    """Name of the condition."""
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: str
+    timeout_s: float
+    user: User | None = None
+
+    @property
+    def subject(self) -> str:
+        """Beginning of each message about the command."""
+        return f"the {self.key} command of the server of {self.condition}"
+
+    def error(self, problem: str) -> ConditionFailed:
+        """Return the error for a problem with the command."""
+        return ConditionFailed(
+            f"{self.subject} {problem}", hint=f"see {self.key} in the table of the server"
+        )
+
+
+class Commands:
+    """Runner of commands, one after the other, through a launcher made when it is needed."""
+
+    def __init__(self, launcher: Callable[[], Launcher]) -> None:
+        self._make_launcher = launcher
+        self._launcher: Launcher | None = None
+
+    def close(self) -> None:
+        """End the launcher, and what it runs; a second call does nothing."""
+        if self._launcher is not None:
+            self._launcher.close()
+            self._launcher = None
+
+    def succeeds(self, command: ServerCommand) -> bool:
+        """Return whether a command succeeds; raise `ConditionFailed` if it cannot be run."""
+        return self._report(command).exit == 0
+
+    def run(self, command: ServerCommand) -> None:
+        """Run a command to its end.
+
+        Raise `ConditionFailed` if it cannot be run, fails or takes too long.
+        """
+        report = self._report(command)
+        if report.timed_out:
+            raise command.error(f"failed: timed out after {command.timeout_s:g} s")
+        if report.exit != 0:
+            raise full_disk(
+                f"{command.subject} failed", report.error_tail, command.folder
+            ) or command.error(f"failed: {describe_end(report)}{stderr_suffix(report.error_tail)}")
+
+    def _report(self, command: ServerCommand) -> Report:
+        self._launcher = self._launcher or self._make_launcher()
+        request = Request(
+            command.argv,
+            command.environment,
+            command.folder,
+            timeout_s=command.timeout_s,
+            user=command.user,
+        )
+        report = self._launcher.run(request)
+        if report.could_not_start is not None:
+            raise command.error(f"cannot be run: {report.could_not_start}")
+        return report
+
+
+def describe_end(report: Report) -> str:
+    """Describe how a server or a command ended."""
+    if report.could_not_start is not None:
+        return f"could not be started: {report.could_not_start}"
+    if report.signal is not None:
+        return describe_signal(report.signal)
+    return f"exit status {report.exit}"
+
+
+def full_disk(failure: str, output: str, folder: str) -> ConditionFailed | None:
+    """Return the error for a full disk, if the output of what failed in a folder shows one."""
+    line = next((line.strip() for line in output.splitlines() if _FULL_DISK.search(line)), None)
+    if line is None:
+        return None
+    return ConditionFailed(
+        f"{failure}: the disk of {Path(folder).parent} is full: {line}", hint=FULL_DISK_HINT
+    )
 
 
 class PortTaken(ConditionFailed):
@@ -411,7 +505,13 @@ class Servers(AbstractContextManager["Servers"]):
         self._folders.append(place.outer)
         if user is not None:
             os.chmod(self._scratch, _ENTER_ONLY)
-            check_writable(place.folder, user, self._commands, name)
+            argv = (shutil.which("test") or _TEST, "-w", place.folder)
+            if not self._commands.succeeds(ServerCommand("test", name, argv, {}, "/", 10.0, user)):
+                raise ConditionFailed(
+                    f"the server of {name} refuses to run as root, and user {user.uid} cannot "
+                    f"write in {place.folder}",
+                    hint="set TMPDIR to a folder that everybody may enter, such as /tmp",
+                )
         return place
 
     def _remove(self, place: Place) -> None:

@@ -12,8 +12,7 @@ fleet: the mean over hosts, each host, and the questions that they answer.
 runs: campaigns of a ledger, a line each.
 gate: the outcome of a gate.
 bisection: culprits, the commits that are left, and the search, also of several benchmarks.
-history: what changed over the commits, the curve, and its campaigns.
-series: what another tool measured of each commit, and suspicions.
+history: what changed over the commits, the curve, and its campaigns; imported series.
 host: what disturbs measurements on a host, and its certificate.
 observation: an effect from a log.
 matching: a match, its balance, and a search for weights.

@@ -17,7 +17,7 @@ from equipoise.figures.quantity import metric_name
 from equipoise.figures.values import is_of_primitives
 from equipoise.model.metrics import is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
-from equipoise.model.quantities import Interval, excludes_one
+from equipoise.model.quantities import Interval, excludes_one, listed
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
@@ -472,9 +472,7 @@ def _place(one: RankedCondition, members: int) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    if len(names) > _NAMES_SHOWN:
-        return f"{', '.join(names[:_NAMES_SHOWN])} and {len(names) - _NAMES_SHOWN} more"
-    return ", ".join(names) or UNKNOWN
+    return listed(names, _NAMES_SHOWN) or UNKNOWN
 
 
 def typical_lines(document: ResultDocument) -> Iterator[str]:

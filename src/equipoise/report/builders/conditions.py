@@ -23,7 +23,6 @@ from equipoise.model.primitives import CLASS, PRIMITIVE_METRICS
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
-    MetricSummary,
     ResultDocument,
     TrialRow,
 )
@@ -48,6 +47,7 @@ from equipoise.report.units import (
     interval_text,
     metric_formatter,
     metric_value,
+    range_text,
     spread_text,
     with_coverage,
 )
@@ -288,8 +288,9 @@ class _ShownMetrics(Struct, frozen=True):
         median: Cell = UNKNOWN
         interval, spread = UNKNOWN, UNKNOWN
         if cost is not None:
-            median = Styled(metric_value(cost.median, self.primary), "strong")
-            interval, spread = _interval(cost, self.primary, UNKNOWN), spread_text(cost)
+            show = metric_formatter(self.primary)
+            median, spread = Styled(show(cost.median), "strong"), spread_text(cost)
+            interval = range_text(cost.median_ci, show)
         yield f"{self.heading}:number", median
         yield "95 % interval", interval
         yield "spread:number", spread
@@ -346,9 +347,10 @@ def _distribution(condition: ConditionResult, metric: str) -> Iterator[tuple[str
     summary = condition.metrics.get(metric)
     median, interval, middle = condition.unknown.get(metric, UNKNOWN), UNKNOWN, UNKNOWN
     if summary is not None:
-        median = metric_value(summary.median, metric)
-        interval = _interval(summary, metric, "too few trials")
-        middle = _range(summary.p05, summary.p95, metric)
+        show = metric_formatter(metric)
+        median = show(summary.median)
+        interval = range_text(summary.median_ci, show, "too few trials")
+        middle = range_text((summary.p05, summary.p95), show)
     yield f"Median {metric_name(metric)}:number", median
     yield "95 % interval:number", interval
     yield "Middle 90 %:number", middle
@@ -357,15 +359,6 @@ def _distribution(condition: ConditionResult, metric: str) -> Iterator[tuple[str
 def _trials(condition: ConditionResult) -> str:
     failures = f", {condition.failures} failed" if condition.failures else ""
     return f"{condition.trials}{failures}"
-
-
-def _interval(summary: MetricSummary, metric: str, unknown: str) -> str:
-    low, high = summary.median_ci
-    return unknown if low is None or high is None else _range(low, high, metric)
-
-
-def _range(low: float, high: float, metric: str) -> str:
-    return f"{metric_value(low, metric)} to {metric_value(high, metric)}"
 
 
 def _groups(
@@ -462,9 +455,8 @@ def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[s
     interval, spread, count = UNKNOWN, UNKNOWN, UNKNOWN
     because = Styled(condition.unknown.get(metric, ""), "caution")
     if summary is not None:
-        low, high = summary.median_ci
         median, spread = Styled(show(summary.median), "strong"), spread_text(summary)
-        interval = UNKNOWN if low is None or high is None else f"{show(low)} to {show(high)}"
+        interval = range_text(summary.median_ci, show)
         count = str(sum(metric in process.metrics for process in processes))
         reasons = [condition.spread_because.get(metric, "")]
         failed = [process for process in processes if process.failure is not None]

@@ -15,7 +15,6 @@ from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.builders.claims import (
     campaign_answer,
     failures_of,
-    strip_of,
 )
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
 from equipoise.report.document import (
@@ -46,7 +45,6 @@ from equipoise.report.units import (
     estimate_and_interval,
     metric_value,
     percentage,
-    with_coverage,
 )
 
 MOST_HOSTS = 24
@@ -70,15 +68,13 @@ _NAMES = {
 
 def answer(document: ResultDocument, fleet: FleetResult) -> Answer:
     """Build what a reader sees first: the mean over the asked hosts, and what it hides."""
-    answer = campaign_answer(document)
-    claims = tuple(_claim(document, fleet, one) for one in document.primary_comparisons)
-    if not claims:
-        if failures_of(document):
-            return replace(answer, lines=(*answer.lines, fleet.summary))
-        return replace(answer, title=fleet.summary, lines=())
-    if not answer.claims:
-        return answer
-    return replace(answer, claims=claims)
+    answer, primary = campaign_answer(document), document.primary_comparisons
+    if primary:
+        claims = zip(answer.claims, primary, strict=False)
+        return replace(answer, claims=tuple(_claim(*one, fleet) for one in claims))
+    if failures_of(document):
+        return replace(answer, lines=(*answer.lines, fleet.summary))
+    return replace(answer, title=fleet.summary, lines=())
 
 
 def parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
@@ -135,24 +131,18 @@ def _number(value: object) -> Number:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _claim(document: ResultDocument, fleet: FleetResult, comparison: Comparison) -> Claim:
+def _claim(claim: Claim, comparison: Comparison, fleet: FleetResult) -> Claim:
+    """Return the claim of a comparison over hosts: whose mean it is, and for what it holds."""
     answers = comparison.fleet
     assert answers is not None, "a comparison of a fleet has its answers"
-    shown = shown_comparison(document, comparison)
-    estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
-    names = f"{comparison.candidate} against {comparison.baseline}"
     whose = "these campaigns" if fleet.one_host else "the asked hosts"
     # Where the mean over the asked hosts is not known, that over others is another question.
     instead = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
     remarks = () if answers.mean.unknown_because is None else instead
-    return Claim(
-        badge=shown_verdict(document, comparison),
-        tone=comparison.verdict,
-        text=comparison.summary,
-        subject=f"{metric_name(comparison.metric)} of {names}, mean over {whose}",
-        estimate=estimate,
-        interval=with_coverage(interval, comparison.level, comparison.alpha),
-        strip=strip_of(shown.ratio, shown.ratio_ci, shown.metric, shown.min_effect),
+    return replace(
+        claim,
+        subject=f"{claim.subject}, mean over {whose}",
+        certainty=(),
         remarks=tuple(f"{one.question} {one.answer}" for one in remarks),
         facts=(
             ("Smallest effect that matters", f"{comparison.min_effect:g} %"),
@@ -163,9 +153,7 @@ def _claim(document: ResultDocument, fleet: FleetResult, comparison: Comparison)
 
 def _hosts_table(fleet: FleetResult, comparison: Comparison) -> Table:
     effects = {one.place: one for one in comparison.hosts}
-    otherwise = frozenset[str]()
-    if comparison.fleet is not None:
-        otherwise = frozenset(one.host for one in comparison.fleet.otherwise.hosts if one.differs)
+    otherwise = () if comparison.fleet is None else comparison.fleet.otherwise.differing
     levels = {one.level for one in comparison.hosts}
     notes: tuple[str, ...] = ()
     if levels and len(fleet.hosts) > 1:
@@ -185,7 +173,7 @@ def _hosts_table(fleet: FleetResult, comparison: Comparison) -> Table:
 
 
 def _host_row(
-    host: FleetHost, effect: HostEffect | None, otherwise: frozenset[str], *, weighted: bool
+    host: FleetHost, effect: HostEffect | None, otherwise: Sequence[str], *, weighted: bool
 ) -> Mapping[str, Cell]:
     estimate: Cell = UNKNOWN
     interval, blocks, weight = "", "0", UNKNOWN
@@ -234,7 +222,7 @@ def _means_table(document: ResultDocument, comparisons: Sequence[Comparison]) ->
     for one in comparisons:
         shown = shown_comparison(document, one)
         estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci, unknown=UNKNOWN)
-        differing = [] if one.fleet is None else one.fleet.otherwise.hosts
+        otherwise = () if one.fleet is None else one.fleet.otherwise.differing
         rows.append(
             {
                 "candidate:name": one.candidate,
@@ -243,7 +231,7 @@ def _means_table(document: ResultDocument, comparisons: Sequence[Comparison]) ->
                 "mean over hosts:number": estimate,
                 "interval": interval,
                 "verdict": Styled(shown_verdict(document, one), one.verdict),
-                "hosts otherwise:words": listed([host.host for host in differing if host.differs]),
+                "hosts otherwise:words": listed(otherwise),
             }
         )
     return Table(*headed(rows), label="Means over the asked hosts")

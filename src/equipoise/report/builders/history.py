@@ -1,10 +1,14 @@
-"""A history: what changed over the commits, the curve, its campaigns, and how to go on."""
+"""A history: what changed over the commits, the curve, its campaigns, and how to go on.
+
+Beside it, or alone, imported series: what another tool measured of each commit, and suspicions.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,6 +19,9 @@ from equipoise.model.history import (
     HistoryChange,
     HistoryResult,
     HistoryRevision,
+    ImportedSeries,
+    SeriesResult,
+    shown_commit,
 )
 from equipoise.model.metrics import history_of_values
 from equipoise.model.plan import short_name
@@ -35,8 +42,12 @@ from equipoise.report.document import (
     Claim,
     Column,
     Command,
+    Document,
     Facts,
+    Figures,
     NumberRow,
+    Origin,
+    Paragraph,
     Part,
     Row,
     Section,
@@ -48,17 +59,23 @@ from equipoise.report.document import (
     text_of,
 )
 from equipoise.report.units import (
+    byte_count,
+    duration,
     estimate_and_interval,
     in_one_unit,
+    percent_change,
     percentage,
     significant,
     waiting_time,
 )
 
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+
 MOST_TOLD = 2
 """Number of changes that are told one by one: more do not fit on the first screen of a phone."""
 MOST_ROWS = 20
-"""Number of commits of the curve that a terminal and a text show."""
+"""Number of rows that a terminal shows, and commits of the curve that a text does."""
 _WIDTH = 27
 """Letters of the picture of an interval."""
 _BAR, _MARK, _ZERO = "─", "●", "│"
@@ -75,7 +92,7 @@ _STATUS = {
 def answer(document: ResultDocument, result: HistoryResult) -> Answer:
     """Build what a reader sees first: the changes, and where the latest commit stands."""
     result = _of_values(document, result)
-    claims = tuple(_claim(result, one) for one in result.changes)
+    claims = tuple(_claim(document, result, one) for one in result.changes)
     title, lines = result.summary, tuple(_latest(result))
     if len(claims) > MOST_TOLD:
         lines = (f"The latest change: {claims[-1].text}", *lines)
@@ -91,7 +108,7 @@ def parts(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
     """Build what stands below the answer: changes, curve, campaigns, and how to go on."""
     result = _of_values(document, result)
     if result.changes:
-        yield from _changes(result)
+        yield from _changes(document, result)
     yield from _curve(result)
     yield Section("Campaigns of this history", tuple(_campaigns(result)), forms=WRITTEN)
     facts = tuple(_facts(result))
@@ -147,7 +164,15 @@ def _latest(result: HistoryResult) -> Iterator[str]:
     yield f"{name} against {result.baseline.label}: {estimate} ({level}{interval}; {blocks})."
 
 
-def _claim(result: HistoryResult, change: HistoryChange) -> Claim:
+def _tone(document: ResultDocument, result: HistoryResult, change: HistoryChange) -> str:
+    """Return the verdict whose colour a change has, with a ratio of values."""
+    if change.ratio is None:
+        return "slower"
+    is_better = (change.ratio > 1.0) is (result.metric in document.more_is_better)
+    return "faster" if is_better else "slower"
+
+
+def _claim(document: ResultDocument, result: HistoryResult, change: HistoryChange) -> Claim:
     estimate, ends = estimate_and_interval(change.ratio, change.ratio_ci)
     after, until = short_name(change.after), short_name(change.until)
     when = ", ".join(filter(None, (change.author, change.date[:10])))
@@ -161,7 +186,7 @@ def _claim(result: HistoryResult, change: HistoryChange) -> Claim:
         certainty = [f"{change.subject} ({when})", *certainty]
     return Claim(
         badge="change" if change.confirmed else "range",
-        tone="slower" if change.ratio is None or change.ratio > 1.0 else "faster",
+        tone=_tone(document, result, change),
         text=change.summary,
         subject=f"{metric_name(result.metric)} of {until} against {after}",
         estimate=estimate,
@@ -181,8 +206,8 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
         yield "It is a merge: the change may come from any commit of its branch."
 
 
-def _changes(result: HistoryResult) -> Iterator[Part]:
-    rows = headed(map(_change_row, result.changes))
+def _changes(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
+    rows = headed(_change_row(one, _tone(document, result, one)) for one in result.changes)
     table = Table(*rows, label="Changes, the oldest first", most_rows=MOST_ROWS)
     below: list[Part] = [Bullets(tuple(_promises(result)), "dim")]
     ranges = [one for one in result.changes if one.confirm]
@@ -197,7 +222,7 @@ def _changes(result: HistoryResult) -> Iterator[Part]:
     yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=SCREEN)
 
 
-def _change_row(one: HistoryChange) -> Mapping[str, Cell]:
+def _change_row(one: HistoryChange, tone: str) -> Mapping[str, Cell]:
     estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci, unknown=UNKNOWN)
     which = "confirmed"
     if not one.confirmed:
@@ -209,7 +234,7 @@ def _change_row(one: HistoryChange) -> Mapping[str, Cell]:
         "subject:name": one.subject if one.confirmed else "",
         "author": one.author if one.confirmed else "",
         "date": one.date[:10],
-        "change:number": Styled(estimate, "slower" if (one.ratio or 1.0) > 1.0 else "faster"),
+        "change:number": Styled(estimate, tone),
         "interval": interval,
         "e-value:number": significant(one.e_value),
         "blocks:number": str(one.blocks),
@@ -356,3 +381,116 @@ def _facts(result: HistoryResult) -> Iterator[tuple[str, str]]:
     if result.blocks_to_go:
         rest = f"about {counted(result.blocks_to_go, 'more block')}"
     yield "Left to ask", rest
+
+
+CAVEAT = (
+    "These values were not measured side by side: a suspicion may be a change of the machine, of "
+    "its load or of the compiler. Its line measures both commits in random order."
+)
+_MOST_LINES = 5
+"""Number of suspicions whose lines a terminal shows; every other form has all."""
+_MOST_FIGURES = 12
+"""Number of series that are drawn: those with suspicions first."""
+_SECONDS = {
+    **dict.fromkeys(("s", "seconds"), 1.0),
+    **dict.fromkeys(("ns", "nanoseconds", "nanoseconds (ns)"), 1e-9),
+}
+_BYTES = frozenset({"B", "bytes"})
+
+
+def series_document(result: SeriesResult) -> Document:
+    """Build the document of imported series alone."""
+    sources = ", ".join(dict.fromkeys(f"{one.tool}: {one.source}" for one in result.series))
+    return Document(
+        name="series",
+        title="Imported series",
+        parts=(
+            Answer(result.summary, lines=(CAVEAT,)),
+            *series_parts(result.series),
+            Section("Do it again", (Command(result.again, "Again:"),), forms=WRITTEN),
+        ),
+        numbers=tuple(series_numbers(result.series)),
+        origin=Origin(f"Where may the level have changed? From {sources}", result.again),
+    )
+
+
+def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
+    """Build the suspicions with their lines, the figures, and a table; nothing without series."""
+    if not series:
+        return
+    suspected = [one for one in series if one.suspicions]
+    if suspected:
+        rows = (
+            {
+                "benchmark:name": one.benchmark,
+                "change:number": percent_change(suspicion.ratio),
+                "level before:number": _with_unit(suspicion.before, one.unit),
+                "about at": shown_commit(one.points[suspicion.place].commit),
+                "after": shown_commit(suspicion.after),
+                "until": shown_commit(suspicion.until),
+            }
+            for one in suspected
+            for suspicion in one.suspicions
+        )
+        table = Table(*headed(rows), label="Suspicions", most_rows=MOST_ROWS)
+        yield Section("Suspicions, not measured side by side", (table, *_lines(suspected)))
+    yield Figures(lambda: _figures(series[:_MOST_FIGURES]), title="Imported series")
+    every = (
+        {
+            "benchmark:name": one.benchmark,
+            "metric": f"{one.metric} ({one.unit})" if one.unit else one.metric,
+            "measured where:words": one.setting,
+            "commits:number": str(len(one.points)),
+            "from": shown_commit(one.points[0].commit),
+            "to": shown_commit(one.points[-1].commit),
+            "suspicions:number": str(len(one.suspicions)),
+        }
+        for one in series
+    )
+    yield Table(*headed(every), title="Imported series", most_rows=MOST_ROWS)
+    notes = tuple(dict.fromkeys(note for one in series for note in one.notes))
+    if notes:
+        yield Bullets(notes)
+
+
+def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
+    """Yield a row for each value of each series; ``suspicion`` is the ratio at its place."""
+    for one in series:
+        ratios = {suspicion.place: suspicion.ratio for suspicion in one.suspicions}
+        for place, at in enumerate(one.points):
+            yield {
+                **fields_of(one, "benchmark", "setting", "metric", "unit"),
+                **fields_of(at, "commit", "date", "value"),
+                "suspicion": ratios.get(place),
+            }
+
+
+def _lines(suspected: Sequence[ImportedSeries]) -> Iterator[Part]:
+    """Build the line of each suspicion; a terminal shows the first ones."""
+    lines = [
+        Command(suspicion.confirm, f"To confirm {suspicion.summary.removesuffix('.')}:")
+        for one in suspected
+        for suspicion in one.suspicions
+    ]
+    yield from lines[:_MOST_LINES]
+    rest = lines[_MOST_LINES:]
+    if rest:
+        yield Paragraph(f"{len(rest)} more lines are in --json and --report.", "dim")
+        yield Section("More lines", tuple(rest), folded=True, forms=PAGE)
+
+
+def _figures(series: Sequence[ImportedSeries]) -> Iterator[Figure]:
+    from equipoise.figures import history as chart
+    from equipoise.figures.gallery import Figure
+
+    for one in series:
+        yield Figure("series", chart.HOW_TO_READ_SERIES, chart.series(one))
+
+
+def _with_unit(value: float, unit: str | None) -> str:
+    """Return a level with its unit: times and bytes in one that fits."""
+    if unit in _SECONDS:
+        return duration(value * _SECONDS[unit])
+    if unit in _BYTES:
+        return byte_count(value)
+    return significant(value) if unit is None else f"{significant(value)} {unit}"

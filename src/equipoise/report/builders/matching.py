@@ -15,7 +15,7 @@ from equipoise.matching.match import MANY_WITHOUT_NEIGHBORS, MatchResult
 from equipoise.matching.stratified import MatchByResult
 from equipoise.matching.units import power_of_two
 from equipoise.matching.univariate import Moments, welch_interval
-from equipoise.model.quantities import amount
+from equipoise.model.quantities import amount, listed
 from equipoise.model.record import CampaignWarning
 from equipoise.report.document import (
     PAGE,
@@ -479,16 +479,15 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Cam
     if balance.after is not None:
         worsened = balance.worsened()
         if worsened:
-            named = "; ".join(
+            changes = [
                 f"{one.variable} from {_percent(one.before)} to {_percent(one.after)}"
-                for one in worsened[:MOST_WORSENED]
-            )
-            more = len(worsened) - MOST_WORSENED
-            others = f"; and {more} more" if more > 0 else ""
+                for one in worsened
+            ]
+            named = listed(changes, MOST_WORSENED, "; ")
             yield CampaignWarning(
                 "worse-balance",
                 f"Matching made the groups less alike in {len(worsened)} of "
-                f"{len(balance.variables)} covariates, in standard deviations: {named}{others}.",
+                f"{len(balance.variables)} covariates, in standard deviations: {named}.",
                 "search for better weights with equipoise genmatch, or match on fewer covariates",
             )
         worst = _worst(balance.variables, balance.after)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from equipoise.model.quantities import listed
 from equipoise.model.result import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.report.document import UNKNOWN, Cell, Paragraph, Section, Styled, Table, headed
 from equipoise.report.units import (
@@ -59,9 +60,8 @@ def largest_changes(against: ReferenceComparison) -> Iterator[str]:
         ]
         largest = sorted(ratios, key=lambda change: -abs(math.log(change[0])))
         if largest:
-            named = (f"{name} {percent_change(ratio)}" for ratio, name in largest[:_CHANGED_SHOWN])
-            more = len(largest) - _CHANGED_SHOWN
-            yield f"{verb}: {', '.join(named)}" + (f" and {more} more." if more > 0 else ".")
+            named = [f"{name} {percent_change(ratio)}" for ratio, name in largest]
+            yield f"{verb}: {listed(named, _CHANGED_SHOWN)}."
 
 
 def _row(row: ReferenceRow) -> Mapping[str, Cell]:

@@ -17,6 +17,7 @@ from equipoise.model.fleet import FleetResult
 from equipoise.model.history import HistoryResult
 from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
 from equipoise.model.primitives import PRIMITIVE_METRICS
+from equipoise.model.quantities import listed
 from equipoise.model.record import JUDGED_ANEW, RunSummary
 from equipoise.model.result import (
     Comparison,
@@ -33,7 +34,6 @@ from equipoise.report.builders import (
     origin,
     reference,
     runs,
-    series,
     shape,
     why,
 )
@@ -198,7 +198,7 @@ def _history(report: CampaignReport, result: HistoryResult) -> Document:
         answer,
         replace(curve, forms=WITH_PICTURES),
         *history.parts(document, result),
-        *series.series_parts(result.series),
+        *history.series_parts(result.series),
         *_how_it_ran(report),
     )
     # Its other campaigns stand among the parts.
@@ -547,9 +547,7 @@ def _equal_once(values: Mapping[str, Any]) -> Mapping[str, Any]:
 def _joined_names(names: list[str], of: int) -> str:
     if len(names) == of and of > _NAMES_SHOWN:
         return f"all {of} alike"
-    if len(names) <= _NAMES_SHOWN:
-        return ", ".join(names)
-    return f"{', '.join(names[:_NAMES_SHOWN])} and {len(names) - _NAMES_SHOWN} more"
+    return listed(names, _NAMES_SHOWN)
 
 
 def _numbers(document: ResultDocument) -> Iterator[NumberRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from equipoise.model.quantities import Interval
+from equipoise.model.quantities import listed
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, InterventionOutcome, TimePart
 from equipoise.report.document import (
@@ -21,7 +21,7 @@ from equipoise.report.document import (
     Table,
     headed,
 )
-from equipoise.report.units import capitalized, duration
+from equipoise.report.units import capitalized, duration, range_text
 from equipoise.stats.intervention import NARROW, describe_fraction
 from equipoise.stats.spread import KIND, describe_spread
 
@@ -196,7 +196,7 @@ def _part_cells(part: TimePart) -> tuple[str, ...]:
         _seconds(part.baseline_s),
         _seconds(part.candidate_s),
         _seconds(part.extra_s),
-        _interval(part.extra_s_ci),
+        range_text(part.extra_s_ci, duration),
         _percent(part.share_of_gap),
     )
 
@@ -210,11 +210,6 @@ def _cause_row(cause: Explanation) -> Mapping[str, str]:
     }
 
 
-def _interval(interval: Interval) -> str:
-    low, high = interval
-    return UNKNOWN if low is None or high is None else f"{_seconds(low)} to {_seconds(high)}"
-
-
 def _seconds(value: float | None) -> str:
     return UNKNOWN if value is None else duration(value)
 
@@ -225,9 +220,7 @@ def _percent(share: float | None) -> str:
 
 def _unseen(extra: ExtraTime) -> Iterator[str]:
     for source, remarks in extra.unseen.items():
-        shown = "; ".join(remarks[:_REMARKS_SHOWN])
-        more = len(remarks) - _REMARKS_SHOWN
-        yield f"not seen by {source}: {shown}" + (f"; and {more} more" if more > 0 else "")
+        yield f"not seen by {source}: {listed(remarks, _REMARKS_SHOWN, '; ')}"
 
 
 def _intervention_row(one: InterventionOutcome) -> Mapping[str, Cell]:

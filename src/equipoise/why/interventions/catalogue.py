@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from itertools import chain
 
-from msgspec.structs import replace
-
 from equipoise.design.commands import find_program, split_command
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
@@ -15,7 +13,6 @@ from equipoise.why.interventions import blas, files, memory, runtime
 from equipoise.why.interventions.intervention import (
     Case,
     Intervention,
-    started_by,
     with_started,
     with_variables,
 )
@@ -105,13 +102,12 @@ def user_command(text: str, site: Site) -> Intervention:
         words[0] = find_program(words[0], site.native_programs, site.environment, hint)
 
     def alter(condition: Condition) -> Condition:
-        started = started_by(condition)
-        command = started.command
+        command = condition.started.command
         filled = (
             command if word == COMMAND else (word.replace(COMMAND, shlex.join(command)),)
             for word in words
         )
-        return with_started(condition, replace(started, command=tuple(chain.from_iterable(filled))))
+        return with_started(condition, command=tuple(chain.from_iterable(filled)))
 
     return Intervention(
         name=name.strip(),

@@ -12,13 +12,13 @@ from itertools import takewhile
 from typing import Any, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from equipoise.design.libraries import TUNABLES_VARIABLE, tunables_of, tunables_text
 from equipoise.design.site import Site
 from equipoise.measure.environment.host import Host
 from equipoise.measure.installation import REINSTALL
-from equipoise.model.plan import Condition, Output, Process
+from equipoise.model.plan import Condition, Output
 from equipoise.model.why import ExpectedChange, Explanation
 
 Alter = Callable[[Condition], Condition]
@@ -156,42 +156,24 @@ def cannot_preload(library: str | None, name: str, hint: str) -> str | None:
     return None
 
 
-class Started(Struct, frozen=True):
-    """What a condition starts to be measured: its server, or its command if it has none."""
-
-    command: Words
-    environment: dict[str, str]
-    process: Process
-
-
-def started_by(condition: Condition) -> Started:
-    """Return what a condition starts to be measured."""
+def with_started(condition: Condition, **changed: Any) -> Condition:
+    """Return the condition with other fields of `Started` in what it starts."""
     server = condition.server
     if server is None:
-        return Started(condition.command, condition.environment, condition.process)
-    return Started(server.start, server.environment, server.process)
-
-
-def with_started(condition: Condition, started: Started) -> Condition:
-    """Return the condition that starts this instead."""
-    server = condition.server
-    if server is None:
-        return replace(condition, **asdict(started))
-    changed = replace(
-        server, start=started.command, environment=started.environment, process=started.process
-    )
-    return replace(condition, server=changed)
+        return replace(condition, **changed)
+    if "command" in changed:
+        changed["start"] = changed.pop("command")
+    return replace(condition, server=replace(server, **changed))
 
 
 def with_process(condition: Condition, **settings: Any) -> Condition:
     """Return the condition with other settings, fields of `Process`, of what is measured."""
-    started = started_by(condition)
-    return with_started(condition, replace(started, process=replace(started.process, **settings)))
+    return with_started(condition, process=replace(condition.started.process, **settings))
 
 
 def variable(condition: Condition, name: str, site: Site) -> str | None:
     """Return the value of a variable when the condition starts."""
-    started = started_by(condition)
+    started = condition.started
     assignments = started.command[1 : _program_at(started.command)]
     of_env = dict(word.split("=", 1) for word in assignments)
     return {**site.environment, **started.environment, **of_env}.get(name)
@@ -202,7 +184,7 @@ def with_variables(
 ) -> Condition:
     """Return the condition with some variables set, and others no longer set by it."""
     removed = without | changed.keys()
-    started = started_by(condition)
+    started = condition.started
     words, program = started.command, _program_at(started.command)
     assignments = (word for word in words[1:program] if word.partition("=")[0] not in removed)
     others = {name: value for name, value in started.environment.items() if name not in removed}
@@ -211,7 +193,7 @@ def with_variables(
     if environment == started.environment:
         environment = started.environment
     command = (*words[:1], *assignments, *words[program:])
-    return with_started(condition, replace(started, command=command, environment=environment))
+    return with_started(condition, command=command, environment=environment)
 
 
 def preloaded(condition: Condition, site: Site) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from equipoise.why.interventions.intervention import (
     cannot_preload,
     preload,
     preloaded,
-    started_by,
     tunables,
     with_preload,
     with_process,
@@ -132,7 +131,7 @@ def _allocator(allocator: Allocator, case: Case) -> Intervention:
 
 def _with_huge_pages(condition: Condition) -> Condition:
     # A condition that does not forbid huge pages allows them.
-    is_forbidden = started_by(condition).process.huge_pages is False
+    is_forbidden = condition.started.process.huge_pages is False
     return with_process(condition, huge_pages=True) if is_forbidden else condition
 
 

@@ -10,7 +10,6 @@ from equipoise.why.interventions.intervention import (
     Case,
     Intervention,
     preload,
-    started_by,
     with_process,
     with_variables,
 )
@@ -48,7 +47,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             name="thread_per_cpu",
             summary="a thread for each CPU",
             causes=_TOO_FEW,
-            alter=lambda one: _with_threads(one, len(started_by(one).process.cpus or cpus)),
+            alter=lambda one: _with_threads(one, len(one.started.process.cpus or cpus)),
             changes="threads",
             impossible_because=single,
             only_confirms=True,
@@ -79,7 +78,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             causes=_TOO_FEW,
             # A condition without a setting may use them all.
             alter=lambda one: (
-                one if started_by(one).process.cpus is None else with_process(one, cpus=cpus)
+                one if one.started.process.cpus is None else with_process(one, cpus=cpus)
             ),
             changes="CPUs",
             impossible_because=single,
@@ -126,7 +125,7 @@ def _stack_bytes(condition: Condition, case: Case) -> int:
 
     They are the words of the command, the environment and the path.
     """
-    started = started_by(condition)
+    started = condition.started
     variables = {**case.site.environment, **started.environment}
     variables.pop(_FILLER, None)
     texts = [*started.command, *(f"{name}={value}" for name, value in variables.items())]

@@ -6,11 +6,20 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import Rows, chart_of, condition_color, frame
+from equipoise.figures.building import (
+    Rows,
+    bars,
+    chart_of,
+    condition_color,
+    ends_of,
+    frame,
+    lines,
+    log_x,
+    log_y,
+)
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import metric_name, unit_of
 from equipoise.studies.builtin.database.analysis import THROUGHPUT, Curve, curves_of, places
-from equipoise.studies.chart_parts import lines, log_x, log_y
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = {
@@ -59,21 +68,17 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
     names = [curve.levels["setting"] for curve in curves]
     color = condition_color(names)
     clients = sorted({int(row["clients"]) for row in rows})
-    x = log_x("clients:Q", "clients", 20, values=clients, format="d")
+    x = log_x("clients:Q", "clients (logarithmic scale)", 20, values=clients, format="d")
     name, is_throughput = metric_name(metric), metric == THROUGHPUT
-
-    def y(field: str) -> alt.Y:
-        """Return an axis from zero for throughput, a logarithmic one for latency."""
-        if is_throughput:
-            scale, axis = alt.Scale(zero=True), alt.Axis(format="~s")
-            return alt.Y(field, title=f"{name}, {unit}", scale=scale, axis=axis)
-        ends = [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
-        return log_y(field, f"{name}, in {unit}", min(ends) / 2, 2 * max(ends))
-
+    if is_throughput:
+        scale, axis = alt.Scale(zero=True), alt.Axis(format="~s")
+        y = alt.Y("value:Q", title=f"{name}, {unit}", scale=scale, axis=axis)
+    else:
+        ends = ends_of(rows)
+        y = log_y(f"{name}, in {unit}", min(ends) / 2, 2 * max(ends))
     tooltip = ["condition:N", "clients:Q", alt.Tooltip("value:Q", format=".5~r")]
-    line, points = lines(rows, x, y("value:Q"), names, tooltip=tooltip, width=2, point_size=60)
-    bars = chart_of(rows).mark_rule(strokeWidth=2)
-    layers = [line, bars.encode(x=x, y=y("low:Q"), y2="high:Q", color=color), points]
+    line, points = lines(rows, x, y, names, tooltip=tooltip, width=2, point_size=60)
+    layers = [line, bars(rows, x, y, names), points]
     knees = [
         {"clients": curve.knee.clients, "condition": curve.levels["setting"]}
         for curve in curves

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import frame, layer, point
+from equipoise.figures.building import frame, layer, log_x, point, point_labels
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
 from equipoise.studies.builtin.predicts.analysis import Primitive, primitives
-from equipoise.studies.chart_parts import log_x, point_labels
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
@@ -40,7 +39,8 @@ def beside_chart(primitive: Primitive) -> alt.LayerChart:
         }
         for point in primitive.points
     ]
-    x = log_x("cost:Q", f"{primitive.name}, in {unit}", 30, format="~r", tickCount=6)
+    x_title = f"{primitive.name}, in {unit} (logarithmic scale)"
+    x = log_x("cost:Q", x_title, 30, format="~r", tickCount=6)
     y = alt.Y("throughput:Q", title="throughput, per s", axis=alt.Axis(format="~s"))
     tooltip = ["condition:N", "cost:Q", alt.Tooltip("throughput:Q", format=",.0f")]
     title = f"The server's throughput beside {primitive.name}"

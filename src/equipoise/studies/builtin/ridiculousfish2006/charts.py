@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import altair as alt
 
-from equipoise.figures.building import Rows, chart_of, condition_color, frame
+from equipoise.figures.building import Rows, chart_of, condition_color, frame, lines
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.studies.builtin.ridiculousfish2006.analysis import BY_BLOCK, Cost, block_rows, steps
-from equipoise.studies.chart_parts import lines
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (

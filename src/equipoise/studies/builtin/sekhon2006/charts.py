@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import Rows, chart_of, condition_color, frame
+from equipoise.figures.building import (
+    Rows,
+    bars,
+    chart_of,
+    condition_color,
+    frame,
+    lines,
+    log_x,
+    log_y,
+)
 from equipoise.figures.gallery import Figure
 from equipoise.studies.builtin.sekhon2006.analysis import (
     DEFAULT,
@@ -16,7 +25,6 @@ from equipoise.studies.builtin.sekhon2006.analysis import (
     figure_1_rows,
     ratio_rows,
 )
-from equipoise.studies.chart_parts import lines, log_x, log_y
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ_SECONDS = (
@@ -45,7 +53,7 @@ def seconds_chart(rows: Rows) -> alt.LayerChart:
     values = [row["value"] for row in rows]
     title = "ns / (N² log N), best search"
     return frame(
-        [*_layers(rows, log_y("value:Q", title, min(values) / 2, 2 * max(values)))],
+        [*_layers(rows, log_y(title, min(values) / 2, 2 * max(values)))],
         title="Figure 1: seconds over N² log N",
         notes=[_NOTE],
         description="Time of the best search over N squared log N, by rows, both logarithmic.",
@@ -56,15 +64,12 @@ def seconds_chart(rows: Rows) -> alt.LayerChart:
 def ratios_chart(rows: Rows) -> alt.LayerChart:
     """Draw the ratio to the default by rows, with intervals."""
     ends = [1.0, *(row[end] for row in rows for end in ("low", "high"))]
-    y, low_y = (
-        log_y(field, "times the default allocator", min(ends) / 2, 2 * max(ends))
-        for field in ("value:Q", "low:Q")
-    )
-    bars = _from(rows, HERE).mark_rule(strokeWidth=1.5)
+    y = log_y("times the default allocator", min(ends) / 2, 2 * max(ends))
+    ours = [row for row in rows if row["source"] == HERE]
     return frame(
         [
             chart_of([{"value": 1.0}]).mark_rule(style="reference").encode(y=y),
-            bars.encode(x=_x(rows), y=low_y, y2="high:Q", color=condition_color(_names(rows))),
+            bars(ours, _x(rows), y, _names(rows), 1.5),
             *_layers(rows, y),
         ],
         title="Over the default allocator",
@@ -89,18 +94,14 @@ def _layers(rows: Rows, y: alt.Y) -> Iterator[alt.Chart]:
     line, points = lines(ours, x, y, names, tooltip=tooltip)
     yield line.encode(strokeDash=dash)
     yield points
-    published = _from(rows, THERE)
+    published = chart_of([row for row in rows if row["source"] == THERE])
     marks = published.mark_point(filled=False, size=120, strokeWidth=2, shape="diamond")
     yield marks.encode(x=x, y=y, color=condition_color(names), tooltip=tooltip)
 
 
-def _from(rows: Rows, source: str) -> alt.Chart:
-    return chart_of([row for row in rows if row["source"] == source])
-
-
 def _x(rows: Rows) -> alt.X:
     sizes = sorted({row["rows"] for row in rows})
-    return log_x("rows:Q", "rows N", 20, values=sizes, format=",")
+    return log_x("rows:Q", "rows N (logarithmic scale)", 20, values=sizes, format=",")
 
 
 def _names(rows: Rows) -> list[str]:

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import frame, layer, point
+from equipoise.figures.building import frame, layer, log_x, point, point_labels
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
 from equipoise.studies.builtin.threshold.analysis import Point, points, threshold_text
-from equipoise.studies.chart_parts import log_x, point_labels
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
@@ -43,7 +42,8 @@ def front_chart(work: str, thresholds: Sequence[Point]) -> alt.LayerChart:
         }
         for threshold in thresholds
     ]
-    x = log_x("peak:Q", f"peak memory, in {peak_unit}", 30, format="~r", tickCount=6)
+    x_title = f"peak memory, in {peak_unit} (logarithmic scale)"
+    x = log_x("peak:Q", x_title, 30, format="~r", tickCount=6)
     y = alt.Y(
         "time:Q",
         title=f"time, in {time_unit} (logarithmic scale)",

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.probe_rows import FULL, QUICK, chosen_rows, conditions_of_rows
+from equipoise.measure.probes import chosen_rows, conditions_of_rows
 from equipoise.model.errors import UnusableInput
-from equipoise.model.primitives import LATENCY
+from equipoise.model.primitives import FULL, LATENCY, QUICK
 from tests.primitives import ROWS
 
 
