@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from equipoise.interop.assembly import Imported, SourceReading, assemble
+from equipoise.interop.assembly import SourceReading, assemble
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import Reading, read_source, read_within_bounds
 from equipoise.model.plan import Judgement
+from equipoise.model.record import RunRecord
 
 SAMPLES = Path(__file__).parent / "interop" / "samples"
 
@@ -17,7 +18,7 @@ def reading_of(path: Path, form: str | None = None) -> tuple[str, Reading]:
     return read_source(read_within_bounds(str(path), path), form, FORMATS)
 
 
-def imported(*paths: Path, labels: tuple[str, ...] = (), baseline: str | None = None) -> Imported:
+def imported(*paths: Path, labels: tuple[str, ...] = (), baseline: str | None = None) -> RunRecord:
     """Files as one run."""
     named = []
     for place, path in enumerate(paths):

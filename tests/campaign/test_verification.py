@@ -12,12 +12,12 @@ import pytest
 
 from equipoise.analysis.comparisons import scope_of
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.design.libraries import TUNED_BLAS
 from equipoise.measure.environment import Host
 from equipoise.measure.environment.hardware import instructions
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan, Process, Server
-from equipoise.studies.kinds import TUNED_BLAS
 from tests.plans import plan_of
 
 SORT = shutil.which("sort") or "sort"

@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
+from equipoise.design.libraries import BLAS
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.studies.kinds import BLAS
 from tests.cli.conftest import ENTRY, Equipoise, result_of
 
 SLEEPS = """

@@ -23,8 +23,8 @@ from equipoise.cluster.strata import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import ObservationResult
-from equipoise.observation.strata import observe_strata
-from equipoise.tables.strata import ParquetStrata, find_strata
+from equipoise.observation.strata import StratifiedLog, observe_strata
+from equipoise.tables.strata import StratumRows, find_strata
 from tests.cluster.strata_tasks import dies_once
 from tests.clusters import local_cluster
 from tests.observation.logs import loaded_log, question
@@ -45,13 +45,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def strata(file: Path) -> ParquetStrata:
+def strata(file: Path) -> StratifiedLog[StratumRows]:
     return find_strata(str(file), "rack", QUESTION)
 
 
 @pytest.fixture(scope="module")
-def alone(strata: ParquetStrata) -> ObservationResult:
-    return observe_strata(strata.log(), QUESTION, source="log")
+def alone(strata: StratifiedLog[StratumRows]) -> ObservationResult:
+    return observe_strata(strata, QUESTION, source="log")
 
 
 class Scripted:
@@ -113,17 +113,17 @@ class Scripted:
                 self._open.remove(task)
 
 
-def on(workers: Any, strata: ParquetStrata, **changed: Any) -> ObservationResult:
+def on(workers: Any, strata: StratifiedLog[StratumRows], **changed: Any) -> ObservationResult:
     return observe_strata(
-        strata.log(),
+        strata,
         msgspec.structs.replace(QUESTION, **changed),
         source="log",
-        judge=judge_on(workers, strata.rows),
+        judge=judge_on(workers),
     )
 
 
 def test_workers_give_the_document_of_one_machine_to_the_last_bit(
-    strata: ParquetStrata, alone: ObservationResult
+    strata: StratifiedLog[StratumRows], alone: ObservationResult
 ) -> None:
     assert alone.matched is not None
     assert alone.strata is not None
@@ -133,12 +133,12 @@ def test_workers_give_the_document_of_one_machine_to_the_last_bit(
     assert msgspec.json.encode(answer) == msgspec.json.encode(alone)
     assert [name for _, name in workers.started] == [*RACKS]
     searched = msgspec.structs.replace(QUESTION, method="genetic")
-    here = observe_strata(strata.log(), searched, source="log")
+    here = observe_strata(strata, searched, source="log")
     assert on(Scripted(), strata, method="genetic") == here
 
 
 def test_a_stratum_of_a_lost_worker_is_judged_by_another(
-    strata: ParquetStrata, alone: ObservationResult
+    strata: StratifiedLog[StratumRows], alone: ObservationResult
 ) -> None:
     workers = Scripted(("w1", "w2"), vanishes=("w2",))
     assert on(workers, strata) == alone
@@ -146,7 +146,7 @@ def test_a_stratum_of_a_lost_worker_is_judged_by_another(
     assert workers.forgotten == ["b"]
 
 
-def test_a_stratum_that_costs_three_workers_is_given_up(strata: ParquetStrata) -> None:
+def test_a_stratum_that_costs_three_workers_is_given_up(strata: StratifiedLog[StratumRows]) -> None:
     def lost_over_b(request: StratumRequest) -> bytes | None:
         if request.name == "b":
             raise Lost("killed")
@@ -170,7 +170,7 @@ def test_the_first_stratum_that_cannot_be_judged_speaks(
     log.to_parquet(tmp_path / "log.parquet")
     strata = find_strata(str(tmp_path / "log.parquet"), "rack", QUESTION)
     with pytest.raises(UnusableInput, match="stratum b: wall_s: 0 or less") as here:
-        observe_strata(strata.log(), QUESTION, source="log")
+        observe_strata(strata, QUESTION, source="log")
     workers = Scripted([f"w{number}" for number in range(count)], together=together)
     with pytest.raises(UnusableInput) as there:
         on(workers, strata)
@@ -191,7 +191,7 @@ def test_a_worker_that_does_not_see_the_file_is_named(file: Path, tmp_path: Path
         on(Scripted(), strata)
 
 
-def test_a_worker_with_another_version_is_named(strata: ParquetStrata) -> None:
+def test_a_worker_with_another_version_is_named(strata: StratifiedLog[StratumRows]) -> None:
     def older(request: StratumRequest) -> bytes:
         return judge_request(to_bytes(msgspec.structs.replace(request, version="0.0.1")))
 
@@ -210,13 +210,15 @@ def test_a_worker_with_another_version_is_named(strata: ParquetStrata) -> None:
         msgspec.msgpack.encode({"outcome": {"name": "a"}}),
     ],
 )
-def test_what_is_no_answer_is_refused(strata: ParquetStrata, answer: bytes) -> None:
+def test_what_is_no_answer_is_refused(strata: StratifiedLog[StratumRows], answer: bytes) -> None:
     with pytest.raises(UnusableInput) as caught:
         on(Scripted(instead=lambda _: answer), strata)
     assert "same version of Equipoise" in (caught.value.hint or "")
 
 
-def test_an_answer_that_does_not_fit_together_is_refused(strata: ParquetStrata) -> None:
+def test_an_answer_that_does_not_fit_together_is_refused(
+    strata: StratifiedLog[StratumRows],
+) -> None:
     requests: dict[str, StratumRequest] = {}
 
     def note(request: StratumRequest) -> None:
@@ -245,14 +247,16 @@ def test_clusters_of_any_kind_are_the_same_in_every_stratum(file: Path, tmp_path
         log["day"] = column
         log.to_parquet(tmp_path / "log.parquet")
         strata = find_strata(str(tmp_path / "log.parquet"), "rack", QUESTION)
-        here = observe_strata(strata.log(), QUESTION, source="log")
+        here = observe_strata(strata, QUESTION, source="log")
         assert here.strata is not None
         assert here.strata.shared_clusters is not None
         assert here.strata.shared_clusters > 30
         assert on(Scripted(), strata) == here
 
 
-def test_an_answer_is_bounded(strata: ParquetStrata, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_bounded(
+    strata: StratifiedLog[StratumRows], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("equipoise.cluster.strata.LONGEST_ANSWER", 1000)
     with pytest.raises(UnusableInput, match="the answer of a stratum has") as caught:
         on(Scripted(), strata)
@@ -269,7 +273,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def test_two_processes_give_the_same_although_one_is_killed(
-    client: Any, strata: ParquetStrata, alone: ObservationResult, tmp_path: Path
+    client: Any, strata: StratifiedLog[StratumRows], alone: ObservationResult, tmp_path: Path
 ) -> None:
     class Deadly(DaskWorkers):
         def start(self, worker: str, request: bytes) -> Any:

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from equipoise.figures.search import search_balance
+from equipoise.figures.balance import search_balance
 
 
 def lines(chart: Any) -> list[Any]:

@@ -13,29 +13,26 @@ import pandas as pd
 import pytest
 
 from equipoise.analysis.result import analyse_campaign
-from equipoise.interop.assembly import Imported
 from equipoise.interop.formats.hyperfine import to_json
 from equipoise.interop.series.bencher import to_bmf
 from equipoise.interop.trials import to_csv, to_parquet
 from equipoise.interop.trials import to_json as to_rows
 from equipoise.ledger import open_for_writing
+from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from tests.imports import SAMPLES, imported
 from tests.tools import decoded, printed_by
 
-Recorded = Callable[[Imported], ResultDocument]
+Recorded = Callable[[RunRecord], ResultDocument]
 
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Recorded:
     """The document of a run that went through a ledger."""
 
-    def through(run: Imported) -> ResultDocument:
+    def through(run: RunRecord) -> ResultDocument:
         with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
-            name = ledger.record_import(
-                run.plan, run.environment, run.draws, run.trials, run.notices, 1.7e9
-            )
-            return analyse_campaign(ledger.read_run(name))
+            return analyse_campaign(ledger.read_run(ledger.record_import(run)))
 
     return through
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks.observe.simulate import SCENARIOS, tally
-from equipoise.observation.analysis import match_sample
-from equipoise.observation.effects import ABADIE_IMBENS
+from equipoise.observation.effects import ABADIE_IMBENS, match_sample
 from equipoise.observation.question import Question
 from equipoise.observation.sample import read_sample
 

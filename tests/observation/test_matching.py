@@ -76,7 +76,7 @@ def test_a_log_without_a_single_comparable_pair_is_refused_with_the_columns() ->
 
 def test_pairs_for_the_bounds_use_each_row_once() -> None:
     log = loaded_log()
-    pairs = matched(log).without_replacement(log["version"] == "2.0")
+    pairs = matched(log).without_replacement()
     assert len(np.unique(pairs.treated_index)) == len(pairs.treated_index)
     assert len(np.unique(pairs.control_index)) == len(pairs.control_index)
 

@@ -19,11 +19,11 @@ from tests.observation.logs import EFFECT, Log, loaded_log, question
 DAY = {"cluster": ("day",)}
 
 
-def by(column: str, log: Log) -> StratifiedLog:
+def by(column: str, log: Log) -> StratifiedLog[Any]:
     """The strata of a log in memory."""
-    names = tuple(sorted(set(log[column].tolist())))
+    rows = {name: log[column] == name for name in sorted(set(log[column].tolist()))}
     versions = {"version": np.unique(log["version"])}
-    return StratifiedLog(column, names, versions, lambda name: take_rows(log, log[column] == name))
+    return StratifiedLog(column, rows, versions, lambda rows: take_rows(log, rows))
 
 
 def judged(log: Log, *, column: str = "host_type", **options: Any) -> ObservationResult:

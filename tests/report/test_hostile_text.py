@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,7 +13,6 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.figures.distributions import distributions
-from equipoise.figures.estimates import observed_figures
 from equipoise.figures.save import save
 from equipoise.model.host import Disturbance, Examination
 from equipoise.model.observation_result import ObservationResult
@@ -154,7 +152,7 @@ def test_an_observed_page_and_its_screen_take_columns_and_versions_as_text(
     hostile = observed_of([name for name in HOSTILE if ":" not in name and name.strip()])
     plain = observed_of(PLAIN)
     pages = [
-        html.page([observation_document(one, again, partial(observed_figures, one))])
+        html.page([observation_document(one, again)])
         for one, again in ((hostile, " ".join(HOSTILE)), (plain, "again"))
     ]
     assert Skeleton(pages[0]).found == Skeleton(pages[1]).found

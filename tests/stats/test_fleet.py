@@ -78,6 +78,13 @@ def even_host(
     return FleetHost("host", "host", of_differences(differences), weight, end)
 
 
+def test_a_level_whose_equivalence_interval_would_cover_nothing_has_an_answer() -> None:
+    for hosts in (fleet_of([0.0]), fleet_of([0.0, 0.0])):
+        found = answers_of_fleet(hosts, min_effect=1.0, alpha=0.7, planned=len(hosts)).asked
+        assert found.equivalence.level < 1.0
+        assert found.bounds.low <= found.equivalence.low <= found.equivalence.high
+
+
 def test_effects_of_opposite_sign_are_effects_and_their_mean_is_none() -> None:
     result = answers(fleet_of([0.03, -0.03, 0.03, -0.03]))
     assert result.e_value > 1.0 / ALPHA

@@ -172,6 +172,13 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert again["d"].astype(str).tolist() == ["2024-01-01", "NaT"]
 
 
+def test_a_lone_carriage_return_stays_within_its_cell(tmp_path: Path) -> None:
+    columns = {"w": np.array(["x\ry", "z"], dtype=object), "n": np.array([1, 2])}
+    again = read(tmp_path, to_csv(columns))
+    assert again["w"].tolist() == ["x\ry", "z"]
+    assert again["n"].tolist() == [1, 2]
+
+
 CELLS = (
     *("1", "2.5", "1e400", "NA", "", "true", "yes", "2024-01-01", "2024-13-01", "0x10", "-", " "),
     *("2024-01-01T10:00:00.123456789Z", "0001-01-01T00:00+10:00", '"', '"x,y"', "\0", "9" * 5000),

@@ -153,6 +153,11 @@ def test_strata_give_what_match_by_gives(people: pandas.DataFrame) -> None:
     assert (result.estimate, result.se) == (expected.estimate, expected.se)
 
 
+def test_a_match_by_given_weights_says_so_in_its_report(people: pandas.DataFrame) -> None:
+    result = eq.match(people, "re78", "treat", ["age", "educ"], metric=[1.0, 2.0])
+    assert "weighted as the given metric says" in result._repr_html_()
+
+
 def test_balance_and_search_give_what_the_array_forms_give(people: pandas.DataFrame) -> None:
     names = ["age", "educ", "re74"]
     frame = people[names]

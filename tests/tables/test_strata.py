@@ -64,7 +64,7 @@ def test_each_stratum_has_its_rows_in_their_order(
     assert len(strata.rows) == len(set(kinds))
     assert strata.versions["version"].tolist() == ["1.0", "2.0"]
     for name, value in zip(strata.rows, sorted(set(kinds)), strict=True):
-        rows = strata.log().read(name)
+        rows = strata.read(strata.rows[name])
         assert rows["load"].tolist() == [row for row in range(ROWS) if kinds[row] == value]
         assert list(rows) == ["kind", "version", "wall_s", "load"]
 
@@ -99,8 +99,8 @@ def test_rows_that_false_statistics_hide_are_missed(tmp_path: Path) -> None:
     assert content[footer:].count(b"seven02") == 1
     file.write_bytes(content[:footer] + content[footer:].replace(b"seven02", b"seven01"))
     asked = question(cluster=("day",))
-    log = find_strata(str(file), "kind", asked).log()
-    assert log.names == ("seven01",)
+    log = find_strata(str(file), "kind", asked)
+    assert list(log.rows) == ["seven01"]
     with pytest.raises(UnusableInput, match="799 rows of 800: the statistics in the file are wro"):
         observe_strata(log, asked, source="log")
 

@@ -218,9 +218,8 @@ def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Campa
     spread = terms.layout_spread
     if spread is None or spread.percent <= 0.0:
         return
-    in_branches = (culprit for branch in result.branches for culprit in branch.culprits)
     of = f" in {result.benchmark}" if result.benchmark else ""
-    for culprit in (*result.culprits, *in_branches):
+    for culprit in result.every_culprit:
         if culprit.ratio is None:
             continue
         step = 100.0 * abs(math.log(culprit.ratio))

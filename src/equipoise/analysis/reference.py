@@ -296,7 +296,7 @@ def environment_differences(
     earlier: Mapping[str, Any], later: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the facts that differ or that one side lacks, in the order of the later side."""
-    there, here = dict(_flattened(earlier)), dict(_flattened(later))
+    there, here = dict(flat_facts(earlier)), dict(flat_facts(later))
     return tuple(
         EnvironmentDifference(name, there.get(name), here.get(name))
         for name in {**here, **there}
@@ -304,13 +304,13 @@ def environment_differences(
     )
 
 
-def _flattened(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Names and plain values; what is in a table has the name of the table before its own."""
+def flat_facts(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield names with plain values; those of a table have its name before their own."""
     for name, value in environment.items():
         if not prefix and name in IGNORED_FACTS:
             continue
         if isinstance(value, Mapping):
-            yield from _flattened(value, f"{prefix}{name}.")
+            yield from flat_facts(value, f"{prefix}{name}.")
         else:
             # JSON knows no tuples.
             yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value

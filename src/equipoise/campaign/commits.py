@@ -403,28 +403,18 @@ class BisectionJudge(CommitsJudge):
         )
 
     def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
-        for command, places in zip(self._commands, self._measured_by, strict=True):
-            known = {place: blocks[place] for place in places if place in blocks}
-            if known:
-                self._add_block(number, command, places, known)
-
-    def _add_block(
-        self,
-        number: int,
-        command: SharedBlocks,
-        places: Sequence[int],
-        known: Mapping[int, BlockRead],
-    ) -> None:
-        """Add a block of one command, with what is known of the benchmarks that it measures."""
-        for place, block in known.items():
+        for place, block in blocks.items():
             if block.resolution is not None:
                 self.searches[place].bisection.set_resolution(block.resolution)
-        ran = next(iter(known.values())).places
-        costs = [known[place].costs if place in known else None for place in places]
-        taken = command.add(costs, min(ran, key=ran.__getitem__))
-        for place, counts in zip(places, taken, strict=True):
-            if counts:
-                self.searches[place].blocks.append(number)
+        for command, places in zip(self._commands, self._measured_by, strict=True):
+            orders = [blocks[place].places for place in places if place in blocks]
+            if not orders:
+                continue
+            costs = [blocks[place].costs if place in blocks else None for place in places]
+            taken = command.add(costs, min(orders[0], key=orders[0].__getitem__))
+            for place, counts in zip(places, taken, strict=True):
+                if counts:
+                    self.searches[place].blocks.append(number)
 
     def _withdraw(self, commit: int, benchmark: int) -> None:
         self.searches[benchmark].bisection.withdraw(commit)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.design.libraries import TUNABLES_VARIABLE
 from equipoise.measure.environment import Mapped, Unknown, mapped_libraries
 from equipoise.measure.environment.hardware import HUGE_PAGES
 from equipoise.measure.environment.libraries import (
@@ -26,7 +25,7 @@ from equipoise.measure.environment.libraries import (
     opened_libraries,
 )
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.plan import Condition, Plan
+from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Plan
 
 
 def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, Mapped]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli import matching, options
-from equipoise.cli.command_line import Remembering
+from equipoise.cli.command_line import Remembering, command_line
 
 
 @click.command(
@@ -25,15 +25,17 @@ def command(**arguments: Any) -> int:
 
     They are matched as `equipoise match` would with the same options.
     """
+    from equipoise.cli.progress import work_bar
     from equipoise.report.builders.matching import balance_document
+    from equipoise.tables.matching import balance_of, question_of, run_match
 
     output = matching.output_of(arguments)
-    table = matching.read_match_table(arguments)
-    pairing = matching.pairing_of(arguments)
-    result = None if arguments["unmatched"] else matching.run_match(table, pairing, arguments)
-    from equipoise.cli.progress import work_bar
-    from equipoise.tables.results import balance_of, table_document
-
+    table, pairing = matching.table_and_pairing(arguments)
+    options = {name: arguments[name] for name in ("metric", "propensity")}
+    result = None
+    if not arguments["unmatched"]:
+        with work_bar("matching", quiet=output.quiet, color=output.color) as progress:
+            result = run_match(table, pairing, progress=progress, **options)
     with work_bar("testing", quiet=output.quiet, color=output.color) as progress:
         balance = balance_of(
             table,
@@ -45,7 +47,9 @@ def command(**arguments: Any) -> int:
             seed=arguments["seed"] or 0,
             progress=progress,
         )
-    report = balance_document(balance, result, matching.match_question(arguments, table))
-    document = {"schema": "equipoise.balance/1", **table_document(table, result, balance)}
+    options["unmatched"] = arguments["unmatched"]
+    question = question_of(table, pairing, options, command_line(None))
+    report = balance_document(balance, result, question)
+    document = {"schema": "equipoise.balance/1", **matching.table_document(table, result, balance)}
     matching.write(arguments, output, report, balance.love_plot, document, balance)
     return 0

@@ -47,16 +47,15 @@ from equipoise.report.units import waiting_time
 LINES_BESIDE_THE_TABLE = 4
 TROUBLE: frozenset[HostState] = frozenset({"no answer", "failed", "missing"})
 STYLES: dict[HostState, str] = {
-    "starting": "dim",
-    "waiting": "dim",
-    "no answer": "yellow",
     "failed": "red",
     "missing": "red",
+    "no answer": "yellow",
+    "measuring": "",
+    "starting": "dim",
+    "waiting": "dim",
+    "ended": "",
 }
-_STATES_IN_ORDER: tuple[HostState, ...] = (
-    *("failed", "missing", "no answer", "measuring", "starting", "waiting", "ended"),
-)
-"""Order in which hosts are shown where not every one has room."""
+"""Style of each state, in the order in which hosts are shown where not every one has room."""
 
 
 def measure_fleet(
@@ -251,13 +250,13 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
         table.caption_justify = "left"
     lines = list(progress.lines)
     if len(lines) > rows:
-        lines.sort(key=lambda line: _STATES_IN_ORDER.index(line.state))
+        lines.sort(key=lambda line: list(STYLES).index(line.state))
     fitting = lines if len(lines) <= rows else lines[: max(rows - 1, 0)]
     for line in fitting:
         remark = line.status.stopped_because if line.state == "ended" else line.problem
         table.add_row(
             Text(visible(line.host)),
-            Text(line.state, style=STYLES.get(line.state, "")),
+            Text(line.state, style=STYLES[line.state]),
             Text(str(line.status.blocks)),
             Text(waiting_time(line.status.running_s)),
             Text(visible(remark or ""), style="dim"),

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import matching, options
-from equipoise.cli.command_line import Remembering
+from equipoise.cli.command_line import Remembering, command_line
 
 if TYPE_CHECKING:
     from equipoise.matching.gen_match import GenMatchResult
-    from equipoise.tables.results import TableMatch
+    from equipoise.tables.matching import TableMatch
 
 
 _FITNESS = (
@@ -24,6 +24,7 @@ _FITNESS = (
     "qqmax.mean",
     "qqmax.max",
 )
+_OPTIONS = ("population", "generations", "fitness", "boot", "variance_neighbors")
 _COURSE = (
     "seed",
     "generations",
@@ -89,41 +90,31 @@ def command(**arguments: Any) -> int:
     FILE is CSV or Parquet. Who is matched, and how balanced, stands below; with --outcome the
     effect by the best weights too.
     """
-    from equipoise.tables.matching import match_by_weights, run_search
-    from equipoise.tables.results import TableMatch
+    from equipoise.cli.progress import search_bar
+    from equipoise.tables.matching import search_table
 
     output = matching.output_of(arguments)
-    table, pairing = matching.read_match_table(arguments), matching.pairing_of(arguments)
+    table, pairing = matching.table_and_pairing(arguments)
     criterion = "smallest p" if arguments["fitness"] == "pvals" else arguments["fitness"]
-    from equipoise.cli.progress import search_bar
-
     bar = search_bar(criterion, quiet=output.quiet, color=output.color)
     with _executor(arguments) as executor, bar as progress:
-        search = run_search(
+        result = search_table(
             table,
             pairing,
-            population=arguments["population"],
-            generations=arguments["generations"],
             wait_generations=arguments["wait"],
             hard_generation_limit=arguments["hard_limit"],
-            fitness=arguments["fitness"],
             loss=int(arguments["loss"]),
-            boot=arguments["boot"],
             ks=not arguments["no_ks"],
             executor=executor,
             progress=progress,
+            **{name: arguments[name] for name in _OPTIONS},
         )
-    among = search.matches
-    if table.outcome is not None:
-        neighbors = arguments["variance_neighbors"]
-        among = match_by_weights(table, pairing, search, variance_neighbors=neighbors)
-    balance = search.balance(boot=arguments["boot"], ks=not arguments["no_ks"])
-    question = matching.match_question(arguments, table, search.seed)
-    result = TableMatch(table, among, balance, pairing, question, search)
     matching.write_rows(result, arguments["matched"])
-    matching.write(
-        arguments, output, result.document(), search.plot, _document(result, search), balance
-    )
+    search = result.search
+    assert search is not None
+    report = result.document(command_line(search.seed))
+    document = _document(result, search)
+    matching.write(arguments, output, report, search.plot, document, result.balance)
     return 0
 
 

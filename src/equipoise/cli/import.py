@@ -55,24 +55,15 @@ def command(**arguments: Any) -> int:
     never a verdict: no coin of ours ordered it.
     """
     output = OutputOptions.from_options(arguments)
-    now = time.time()
     imported = assemble(
         list(_read(arguments["files"], arguments["names"], arguments["form"])),
         judgement=Judgement(alpha=arguments["alpha"]),
         folder=os.getcwd(),
-        now=now,
+        now=time.time(),
         baseline=arguments["baseline"],
     )
     with open_for_writing(output.ledger, durable=False) as ledger:
-        run_id = ledger.record_import(
-            imported.plan,
-            imported.environment,
-            imported.draws,
-            imported.trials,
-            imported.notices,
-            now,
-        )
-        result = read_result(run_id, ledger, output)
+        result = read_result(ledger.record_import(imported), ledger, output)
     show(result, output)
     return 0
 

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from equipoise.cli import options
 from equipoise.cli.output_options import check_folder, write_json
+from equipoise.design.libraries import KINDS
 from equipoise.design.site import what_is_missing
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
@@ -23,7 +24,6 @@ from equipoise.report.builders.runs import runs_table
 from equipoise.report.document import Column, Paragraph, Part, Table
 from equipoise.report.renderers.terminal import print_parts
 from equipoise.studies.catalogue import built_in_studies
-from equipoise.studies.kinds import KINDS
 
 Row = tuple[str, ...]
 

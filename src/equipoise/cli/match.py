@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import matching, options
-from equipoise.cli.command_line import Remembering
+from equipoise.cli.command_line import Remembering, command_line
 
 if TYPE_CHECKING:
     from equipoise.matching.match import MatchResult
 
+_OPTIONS = ("metric", "propensity", "bias_adjust", "variance_neighbors", "variance")
 _NUMBERS = (
     "estimate",
     "interval",
@@ -56,31 +57,24 @@ def command(**arguments: Any) -> int:
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.tables.results import TableMatch, balance_of
+    from equipoise.cli.progress import work_bar
+    from equipoise.tables.matching import match_table
 
     output = matching.output_of(arguments)
-    table = matching.read_match_table(arguments)
-    pairing = matching.pairing_of(arguments)
-    among = matching.run_match(
-        table,
-        pairing,
-        arguments,
-        bias_adjust=arguments["bias_adjust"],
-        variance_neighbors=arguments["variance_neighbors"],
-        variance=arguments["variance"],
-    )
-    balance = balance_of(table, among, pairing, boot=0)
-    question = matching.match_question(arguments, table)
-    result = TableMatch(table, among, balance, pairing, question)
+    table, pairing = matching.table_and_pairing(arguments)
+    with work_bar("matching", quiet=output.quiet, color=output.color) as progress:
+        options = {name: arguments[name] for name in _OPTIONS}
+        result = match_table(table, pairing, progress=progress, **options)
     matching.write_rows(result, arguments["matched"])
     document = {
         "schema": "equipoise.match/1",
         "estimand": arguments["estimand"],
-        **{name: getattr(among, name) for name in _NUMBERS},
+        **{name: getattr(result.among, name) for name in _NUMBERS},
         **matching.pairs_document(result),
-        **_strata_document(among),
+        **_strata_document(result.among),
     }
-    matching.write(arguments, output, result.document(), balance.love_plot, document, balance)
+    report, balance = result.document(command_line(None)), result.balance
+    matching.write(arguments, output, report, balance.love_plot, document, balance)
     return 0
 
 

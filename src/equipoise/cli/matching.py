@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+from msgspec.structs import asdict
 
 from equipoise.cli import options
-from equipoise.cli.command_line import command_line
 from equipoise.cli.output_options import OutputOptions, check_folder, write_output
 from equipoise.figures.save import require_figures
 from equipoise.model.errors import UnusableInput
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from equipoise.matching.balance import Balance, SmallestP
     from equipoise.matching.match import MatchResult
-    from equipoise.report.builders.matching import MatchQuestion
     from equipoise.report.document import Document
+    from equipoise.tables.matching import TableMatch
     from equipoise.tables.problem import MatchTable, Pairing
-    from equipoise.tables.results import TableMatch
 
 
 class _FiniteRange(click.FloatRange):
@@ -175,55 +174,13 @@ def output_of(arguments: dict[str, Any]) -> OutputOptions:
     return output
 
 
-def read_match_table(arguments: dict[str, Any]) -> MatchTable:
-    """Read the columns that the options name."""
-    from equipoise.tables.problem import MatchColumns, read_problem
-    from equipoise.tables.reading import read_file
-
-    columns = MatchColumns.among(arguments)
-    file: Path = arguments["file"]
-    return read_problem(read_file(file, columns.names_in_csv), columns, str(file))
-
-
-def pairing_of(arguments: Mapping[str, Any]) -> Pairing:
-    """Return who may be matched with whom."""
-    from equipoise.tables.problem import Pairing
+def table_and_pairing(arguments: Mapping[str, Any]) -> tuple[MatchTable, Pairing]:
+    """Read the columns that the options name; return them, and who may be matched with whom."""
+    from equipoise.tables.problem import MatchColumns, Pairing, read_table
 
     replaces, ties = not arguments["no_replace"], not arguments["no_ties"]
-    return Pairing.among({**arguments, "replace": replaces, "ties": ties})
-
-
-def run_match(
-    table: MatchTable, pairing: Pairing, arguments: Mapping[str, Any], **more: Any
-) -> MatchResult:
-    """Match as the options say, with a bar; ``more`` goes to ``match`` as it is."""
-    from equipoise.cli.progress import work_bar
-    from equipoise.tables.matching import run_match
-
-    with work_bar("matching", quiet=arguments["quiet"], color=arguments["color"]) as progress:
-        return run_match(
-            table,
-            pairing,
-            metric=arguments["metric"],
-            propensity=arguments["propensity"],
-            progress=progress,
-            **more,
-        )
-
-
-def match_question(
-    arguments: Mapping[str, Any], table: MatchTable, seed: int | None = None
-) -> MatchQuestion:
-    """Return what the command asks of the table, and the command that repeats it."""
-    from equipoise.tables.results import question_of
-
-    return question_of(
-        table,
-        arguments,
-        source=str(arguments["file"]),
-        outcome=arguments.get("outcome"),
-        command=command_line(seed),
-    )
+    pairing = Pairing.among({**arguments, "replace": replaces, "ties": ties})
+    return read_table(arguments["file"], MatchColumns.among(arguments)), pairing
 
 
 def write_rows(result: TableMatch, file: Path | None) -> None:
@@ -279,8 +236,6 @@ def write(
 
 def pairs_document(result: TableMatch) -> dict[str, Any]:
     """Return the rows of a match as JSON has them: pairs, dropped rows, what was missing."""
-    from equipoise.tables.results import table_document
-
     pairs = result.pairs
     treated, controls = pairs.effective_sizes
     columns = (pairs.treated_index, pairs.control_index, pairs.weights)
@@ -292,4 +247,16 @@ def pairs_document(result: TableMatch) -> dict[str, Any]:
             for treated, control, weight in zip(*(each.tolist() for each in columns), strict=True)
         ],
         "dropped": pairs.dropped_index,
+    }
+
+
+def table_document(
+    table: MatchTable, among: MatchResult | None, balance: Balance
+) -> dict[str, Any]:
+    """Return what was missing, and what speaks against the answer, as JSON has them."""
+    from equipoise.report.builders.matching import match_warnings
+
+    return {
+        "missing": asdict(table.missing),
+        "warnings": [asdict(warning) for warning in match_warnings(among, balance)],
     }

@@ -15,10 +15,7 @@ from equipoise.cluster.address import FORMS
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from equipoise.cluster.connection import ClusterAccess
-    from equipoise.figures.gallery import Figure
     from equipoise.model.observation_result import ObservationResult
     from equipoise.observation.matching import Progress
     from equipoise.observation.question import Question
@@ -179,7 +176,7 @@ def command(**arguments: Any) -> int:
             result = _observe_log(question, arguments, progress)
         else:
             result = _observe_strata(question, arguments, access, progress)
-    document = observation_document(result, command_line(None), lambda: _figures(result))
+    document = observation_document(result, command_line(None))
     write_output(document, lambda: encode(result) + b"\n", output)
     if result.refusal is not None:
         raise UnusableInput(result.refusal.summary, hint=result.refusal.hint)
@@ -190,17 +187,16 @@ def _question(arguments: dict[str, Any]) -> Question:
     from equipoise.observation.question import Question
 
     column, versions = arguments["treatment"]
-    same = ("outcome", "covariates", "method", "leave_others_out", "one_unit", "seed", "threads")
-    return Question(
-        **{name: arguments[name] for name in (*same, "placebo_period")},
-        treatment=column,
-        values=versions,
-        exact=arguments["exact"] or (),
-        cluster=arguments["cluster"].columns,
-        ratio=not arguments["difference"],
-        placebo_outcomes=arguments["placebo_outcome"] or (),
-        mediators=arguments["mediators"] or (),
-        unit=arguments["unit"] or "rows",
+    return Question.among(
+        {
+            **arguments,
+            "treatment": column,
+            "values": versions,
+            "cluster": arguments["cluster"].columns,
+            "ratio": not arguments["difference"],
+            "placebo_outcomes": arguments["placebo_outcome"],
+            "unit": arguments["unit"] or "rows",
+        }
     )
 
 
@@ -240,19 +236,12 @@ def _observe_strata(
 
     source, column = arguments["file"], arguments["strata"]
     check_strata(column, question)
-    strata = find_strata(source, column, question, progress)
-    log = strata.log()
+    log = find_strata(source, column, question, progress)
     if access is None:
         return observe_strata(log, question, source=source, progress=progress)
     from equipoise.cluster.connection import cluster_client
     from equipoise.cluster.strata import DaskWorkers, judge_on
 
     with cluster_client(access) as client:
-        judge = judge_on(DaskWorkers(client), strata.rows)
+        judge = judge_on(DaskWorkers(client))
         return observe_strata(log, question, source=source, judge=judge, progress=progress)
-
-
-def _figures(result: ObservationResult) -> Iterator[Figure]:
-    from equipoise.figures.estimates import observed_figures
-
-    return observed_figures(result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from equipoise.analysis.reference import environment_differences
+from equipoise.analysis.reference import environment_differences, flat_facts
 from equipoise.cli.results import Differing, check_allowed, difference_warning, reported_records
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
@@ -135,28 +135,13 @@ def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
 
 def _differing_environments(records: Sequence[RunRecord]) -> Differing:
     """Return what differs between the environments, with the value of each campaign."""
-    environments = [_environment(record) for record in records]
     names = dict.fromkeys(
         difference.name
-        for environment in environments[1:]
-        for difference in environment_differences(environments[0], environment)
+        for record in records[1:]
+        for difference in environment_differences(records[0].environment, record.environment)
     )
-    return {
-        name: tuple(_value(environment, name) for environment in environments) for name in names
-    }
-
-
-def _environment(record: RunRecord) -> Mapping[str, Any]:
-    return record.environment
-
-
-def _value(environment: Mapping[str, Any], name: str) -> str:
-    """Return the value of a name, which starts with the names of the tables around it."""
-    if name in environment:
-        return str(environment[name])
-    table, dot, rest = name.partition(".")
-    nested = environment.get(table)
-    return _value(nested, rest) if dot and isinstance(nested, Mapping) else "unknown"
+    facts = [dict(flat_facts(record.environment)) for record in records]
+    return {name: tuple(str(known.get(name, "unknown")) for known in facts) for name in names}
 
 
 def _reason_left_out(trial: Trial) -> str | None:
@@ -172,7 +157,7 @@ def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
     return {
         "run": record.id,
         "study": record.plan.study,
-        "boot": str(_environment(record).get("boot_id") or "unknown"),
+        "boot": str(record.environment.get("boot_id") or "unknown"),
         "day": _day(trial.started_at),
         "started_at": trial.started_at,
         "block": f"{record.id}/{trial.block}",

@@ -23,7 +23,7 @@ from equipoise.cli.options import EXPORT_FORMS, fields_of
 from equipoise.cli.streams import say
 from equipoise.design.command_line import command_of_plan
 from equipoise.figures.save import require_figures
-from equipoise.files.writing import write_whole
+from equipoise.files.writing import write_or_refuse
 from equipoise.ledger.opening import DEFAULT_LEDGER
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
@@ -221,13 +221,8 @@ def write_file(path: Path, content: bytes) -> None:
     UnusableInput
         The file cannot be written.
     """
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot write {path}: {error.strerror}",
-            hint="nothing is lost: the campaign is in the ledger; name another file",
-        ) from error
+    hint = "nothing is lost: the campaign is in the ledger; name another file"
+    write_or_refuse(path, content, hint)
 
 
 def numbered(output: OutputOptions, number: int) -> OutputOptions:

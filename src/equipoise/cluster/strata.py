@@ -26,7 +26,7 @@ from equipoise.genoud.executors import DaskClient
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Question
-from equipoise.observation.sample import Arms
+from equipoise.observation.sample import Versions
 from equipoise.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
 from equipoise.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
@@ -46,8 +46,7 @@ class StratumRequest(Struct, frozen=True):
     name: str
     rows: StratumRows
     question: Question
-    candidate: str
-    baseline: str
+    versions: Versions
 
 
 class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,10 +114,9 @@ def _reply(request: StratumRequest) -> StratumReply:
         check_files(request.rows)
     except AnotherFile as error:
         return StratumReply(unfit=Refusal.of(error))
-    nobody = np.empty(0, dtype=np.bool_)
-    arms = Arms(request.candidate, request.baseline, nobody, nobody)
     rows = read_rows(request.rows)
-    return StratumReply(outcome=judge_rows(request.name, rows, request.question, arms))
+    outcome = judge_rows(request.name, rows, request.question, request.versions)
+    return StratumReply(outcome=outcome)
 
 
 def _plain(value: Any) -> Any:
@@ -141,27 +139,20 @@ class Lost(Exception):
     """The worker of a task is gone, and its answer with it."""
 
 
-def judge_on(workers: DaskWorkers, rows: Mapping[str, StratumRows]) -> JudgeStrata:
-    """Return what judges the strata of a log on workers.
-
-    ``rows`` says where the rows of each stratum lie, for workers that see the same files.
-    """
+def judge_on(workers: DaskWorkers) -> JudgeStrata[StratumRows]:
+    """Return what judges the strata of a log on workers, which see the same files."""
 
     def judge(
-        log: StratifiedLog, question: Question, arms: Arms, progress: Progress
+        log: StratifiedLog[StratumRows], question: Question, versions: Versions, progress: Progress
     ) -> list[StratumOutcome]:
         installed = version("equipoise")
 
         def request(name: str, threads: int) -> bytes:
             # The number of threads changes no answer.
             with_threads = replace(question, threads=question.threads or threads)
-            return to_bytes(
-                StratumRequest(
-                    installed, name, rows[name], with_threads, arms.candidate, arms.baseline
-                )
-            )
+            return to_bytes(StratumRequest(installed, name, log.rows[name], with_threads, versions))
 
-        return _Judging(workers, log.names, request, progress).outcomes()
+        return _Judging(workers, tuple(log.rows), request, progress).outcomes()
 
     return judge
 

@@ -7,5 +7,5 @@ layouts      memory layouts that the coin draws, and programs linked in many of 
 site         the host as a study needs it, and what it lacks
 grid         a study becomes conditions and contrasts
 chance       sources of chance in one command, held one at a time
-libraries    allocators and BLAS libraries that can replace others
+libraries    allocators and BLAS libraries that can replace others, as levels of factors
 """

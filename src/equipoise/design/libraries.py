@@ -1,4 +1,4 @@
-"""Libraries that can replace others: allocators by a preload, BLAS by a search path.
+"""Libraries that can replace others, as levels: allocators by a preload, BLAS by a search path.
 
 An allocator replaces that of the C library. glibc's own settings are tunables (ld.so(8),
 "Tunables"): from a size on, a block comes from the kernel by mmap and goes back to the kernel when
@@ -13,36 +13,32 @@ which must map a library from that folder.
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
 
-TUNABLES_VARIABLE = "GLIBC_TUNABLES"
-
-
-class Allocator(Struct, frozen=True):
-    """An allocator that is preloaded."""
-
-    name: str
-    library: str
-    """File name."""
-    summary: str
-    package: str | None = None
-    """Debian package; ``None`` for our own library."""
-
+from equipoise.model.plan import TUNABLES_VARIABLE
+from equipoise.model.study import Level
 
 PRELOADED = (
-    Allocator(
+    Level(
         "dlmalloc",
-        "libequipoise_dlmalloc.so",
-        "Doug Lea's malloc, the port in crates/interpose/dlmalloc",
+        preload=("libequipoise_dlmalloc.so",),
+        summary="Doug Lea's malloc, the port in crates/interpose/dlmalloc",
     ),
-    Allocator("jemalloc", "libjemalloc.so.2", "FreeBSD's", "libjemalloc2"),
-    Allocator("mimalloc", "libmimalloc.so.2", "Microsoft's", "libmimalloc2.0"),
-    Allocator(
-        "tcmalloc", "libtcmalloc_minimal.so.4", "Google's, of gperftools", "libtcmalloc-minimal4"
+    Level("jemalloc", preload=("libjemalloc.so.2",), package="libjemalloc2", summary="FreeBSD's"),
+    Level(
+        "mimalloc", preload=("libmimalloc.so.2",), package="libmimalloc2.0", summary="Microsoft's"
+    ),
+    Level(
+        "tcmalloc",
+        preload=("libtcmalloc_minimal.so.4",),
+        package="libtcmalloc-minimal4",
+        summary="Google's, of gperftools",
     ),
 )
+"""Allocators that are preloaded, one library each; our own has no package."""
 
 NEVER_GIVEN_BACK = {
     "glibc.malloc.mmap_max": "0",
@@ -60,6 +56,26 @@ def tunables_of(text: str) -> dict[str, str]:
     """Return the tunables in a text of ``GLIBC_TUNABLES``; like glibc, skip what is no setting."""
     pairs = (setting.partition("=") for setting in text.split(":"))
     return {name: value for name, equals, value in pairs if name and equals}
+
+
+def _glibc(name: str, tunables: dict[str, str], summary: str) -> Level:
+    return Level(name, environment={TUNABLES_VARIABLE: tunables_text(tunables)}, summary=summary)
+
+
+def _from(size: int, **others: int) -> dict[str, str]:
+    settings = {"mmap_threshold": size, **others}
+    return {f"glibc.malloc.{name}": str(value) for name, value in settings.items()}
+
+
+ALLOCATORS = (
+    Level("glibc", summary="the C library's own, as it is"),
+    # The threshold alone does nothing for what comes from the top of the heap.
+    _glibc("glibc_15k", _from(15360, top_pad=0), "as Mac OS X did: from 15 KB on"),
+    _glibc("glibc_128k", _from(131072), "Doug Lea's old default: from 128 KB on"),
+    _glibc("glibc_256k", _from(262144), "Doug Lea's later default: from 256 KB on"),
+    _glibc("glibc_never", NEVER_GIVEN_BACK, "no block by mmap, nothing given back"),
+    *PRELOADED,
+)
 
 
 LIBRARY_FOLDERS = Path(f"/usr/lib/{platform.machine()}-linux-gnu")
@@ -132,3 +148,57 @@ BLAS_LIBRARIES = (
     ),
 )
 """Every BLAS library that is a level of a study."""
+
+BLAS = tuple(
+    Level(
+        library.name,
+        library_path=(str(library.folder),),
+        package=library.package,
+        summary=library.summary,
+    )
+    for library in BLAS_LIBRARIES
+)
+"""BLAS libraries that detect the CPU themselves."""
+
+TUNED_BLAS = tuple(
+    Level(
+        f"{library.name}_{name}",
+        environment={library.core_variable: core.value},
+        library_path=(str(library.folder),),
+        instructions=core.instructions,
+        tuned_for=(core.reported_name,),
+        package=library.package,
+        summary=f"{library.name}, told that the CPU is of the type {core.reported_name}",
+    )
+    for library in BLAS_LIBRARIES
+    if library.core_variable is not None
+    for name, core in library.core_types.items()
+)
+"""BLAS libraries whose core type is set: ``openblas_skylakex``."""
+
+
+class Kind(Struct, frozen=True):
+    """Levels that have names."""
+
+    usual: tuple[Level, ...]
+    """Levels of a factor of this kind that names none."""
+    others: tuple[Level, ...] = ()
+    """Levels that can be named beside them."""
+
+    @property
+    def choices(self) -> tuple[Level, ...]:
+        """All that can be named."""
+        return self.usual + self.others
+
+
+KINDS: Mapping[str, Kind] = {"allocator": Kind(ALLOCATORS), "blas": Kind(BLAS, TUNED_BLAS)}
+"""``kind = "allocator"`` in a factor takes its levels from here."""
+
+PACKAGES: Mapping[str, str] = {
+    library: level.package
+    for kind in KINDS.values()
+    for level in kind.choices
+    for library in level.preload
+    if level.package is not None
+}
+"""The Debian package of a library, by its file name."""

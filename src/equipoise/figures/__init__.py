@@ -10,9 +10,8 @@ Nothing heavy is imported here: a chart's module imports altair when it is impor
 - ``variance_by_level``: the spread that each level adds
 - ``scaling``: cost by size
 - ``primitives``: operating system primitives
-- ``balance``: covariates before and after matching
+- ``balance``: covariates before and after matching, and the course of a genetic search
 - ``estimates``: estimates of one effect, and the figures of ``equipoise observe``
-- ``search``: the course of a genetic search
 - ``bisection``: the search for a commit
 - ``history``: the curve over commits, and what changed; values of another tool over commits
 - ``fleet``: the ratio on each host, their mean, and one more host

@@ -122,8 +122,8 @@ def history_figure(document: ResultDocument, result: HistoryResult) -> Figure:
     """Draw the curve of a history; its builder draws the series of other tools."""
     from equipoise.figures.history import HOW_TO_READ, history
 
-    of_values = result.metric in document.more_is_better
-    return Figure("curve", HOW_TO_READ, history(history_of_values(result) if of_values else result))
+    chart = history(history_of_values(result, document.more_is_better))
+    return Figure("curve", HOW_TO_READ, chart)
 
 
 def fleet_figures(document: ResultDocument) -> Iterator[Figure]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.figures.theme import Theme, configuration
-from equipoise.files.writing import write_whole
+from equipoise.files.writing import write_or_refuse
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import install_line
 
@@ -69,12 +69,7 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
             hint=f"end the name in {', '.join(writers)}",
         )
     content = write({**chart.to_dict(), "config": configuration(theme)})
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot write {path}: {error.strerror}", hint="name a folder that can be written to"
-        ) from error
+    write_or_refuse(path, content, "name a folder that can be written to")
 
 
 def pixels_of(picture: bytes) -> bytes:

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from equipoise.files.reading import opened
+from equipoise.model.errors import UnusableInput
 
 READER_PATIENCE_S = 10.0
 """Seconds that a FIFO may have no reader, or a reader that takes nothing."""
@@ -54,6 +55,14 @@ def write_whole(path: Path, content: bytes) -> None:
         _write_to_fifo(target, content)
     else:
         _write_in_place(target, content)
+
+
+def write_or_refuse(path: Path, content: bytes, hint: str) -> None:
+    """Replace the content of a file that a user named; raise `UnusableInput` if that fails."""
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise UnusableInput(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
 def _followed(path: Path) -> str:

@@ -218,7 +218,7 @@ class GenoudResult:
 
     def _repr_html_(self) -> str:
         """Return the facts as a notebook shows them."""
-        return str(display("genoud_html", self))
+        return str(display("facts_html", self))
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the value, the point and the course of the search: names with their values."""

@@ -26,7 +26,15 @@ from equipoise.model.plan import (
     Plan,
     Stopping,
 )
-from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
+from equipoise.model.record import (
+    Accounting,
+    CampaignWarning,
+    Draw,
+    RunRecord,
+    Sample,
+    Segment,
+    Trial,
+)
 
 STUDY = "import"
 FILE = "file"
@@ -58,16 +66,6 @@ class SourceReading(Struct, frozen=True):
     reading: Reading
 
 
-class Imported(Struct, frozen=True):
-    """A run that another tool measured, as the ledger takes it."""
-
-    plan: Plan
-    environment: dict[str, Any]
-    draws: tuple[Draw, ...]
-    trials: tuple[Trial, ...]
-    notices: tuple[CampaignWarning, ...]
-
-
 class _Placed(Struct, frozen=True):
     """A process at its place: the number of its block and of its condition."""
 
@@ -83,8 +81,8 @@ def assemble(
     folder: str,
     now: float,
     baseline: str | None = None,
-) -> Imported:
-    """Put files together into one run.
+) -> RunRecord:
+    """Put files together into one run, whose id and end the ledger will give it.
 
     Files of which several have the same benchmark and no label give more trials of it; files with
     labels are levels of the factor ``file``.
@@ -137,9 +135,11 @@ def assemble(
             ),
         ),
     )
-    return Imported(
+    return RunRecord(
+        id="",
         plan=plan,
-        environment=_environment(readings, hosts),
+        started_at=now,
+        segments=(Segment(now, _environment(readings, hosts)),),
         draws=_draws(placed),
         trials=tuple(_trials(placed, hosts, now)),
         notices=_notices(readings, placed, conditions, hosts),

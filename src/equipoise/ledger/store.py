@@ -201,23 +201,15 @@ class Ledger(LedgerFile):
         with self.reading():
             return cursor_bytes(self.connection, bytes.fromhex(identity))
 
-    def record_import(
-        self,
-        plan: Plan,
-        environment: dict[str, Any],
-        draws: Sequence[Draw],
-        trials: Sequence[Trial],
-        notices: Sequence[CampaignWarning],
-        imported_at: float,
-    ) -> str:
+    def record_import(self, record: RunRecord) -> str:
         """Record a run that another tool measured, all of it or nothing; return its id."""
         with self.writing():
             # Its host is not this one, nor known.
-            run = self._insert_run(plan, environment, imported_at, None, None)
-            append_draws(self.connection, run, list(map(draw_row, draws)))
-            append_trials(self.connection, run, list(map(trial_rows, trials)))
-            append_notices(self.connection, run, list(map(notice_row, notices)))
-            end = (FIRST_SEGMENT, None, float(imported_at), IMPORTED)
+            run = self._insert_run(record.plan, record.environment, record.started_at, None, None)
+            append_draws(self.connection, run, list(map(draw_row, record.draws)))
+            append_trials(self.connection, run, list(map(trial_rows, record.trials)))
+            append_notices(self.connection, run, list(map(notice_row, record.notices)))
+            end = (FIRST_SEGMENT, None, float(record.started_at), IMPORTED)
             append_events(self.connection, run, [end])
             name = name_of(self.connection, run)
         self._numbers[name] = run

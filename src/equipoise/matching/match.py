@@ -312,7 +312,7 @@ class MatchResult:
 
     def _repr_html_(self) -> str:
         """Return the facts as a notebook shows them."""
-        return str(display("match_html", self))
+        return str(display("facts_html", self))
 
     def to_frame(self) -> DataFrame:
         """Return a row for each pair: ``treated_index``, ``control_index``, ``weight`` (pandas).

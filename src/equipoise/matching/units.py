@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.quantities import listed
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -214,10 +215,9 @@ def refuse_rows(wrong: Truths, name: str, fault: str, hint: str) -> None:
 
 def row_numbers(which: Truths) -> str:
     """Return ``row 3``, or ``rows 1, 4, 7, 9, 12 and 30 more``; rows count from 0."""
-    rows = np.flatnonzero(which)
-    named = ", ".join(str(row) for row in rows[:MOST_NAMED_ROWS])
-    more = f" and {len(rows) - MOST_NAMED_ROWS} more" if len(rows) > MOST_NAMED_ROWS else ""
-    return f"{'row' if len(rows) == 1 else 'rows'} {named}{more}"
+    rows = np.flatnonzero(which).tolist()
+    named = listed([*map(str, rows)], MOST_NAMED_ROWS)
+    return f"{'row' if len(rows) == 1 else 'rows'} {named}"
 
 
 def treatment(codes: Floats, name: str) -> Truths:

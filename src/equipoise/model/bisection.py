@@ -203,6 +203,16 @@ class BisectResult(Struct, frozen=True):
     """Name of the benchmark; empty if the bisection searched only one."""
 
     @property
+    def lines(self) -> tuple[BisectResult | BisectBranch, ...]:
+        """The search from good to bad, then those of branches."""
+        return (self, *self.branches)
+
+    @property
+    def every_culprit(self) -> tuple[Culprit, ...]:
+        """Culprits of all lines."""
+        return tuple(culprit for line in self.lines for culprit in line.culprits)
+
+    @property
     def titled_summary(self) -> str:
         """The answer, behind the name of the benchmark if it is one of several."""
         return f"{self.benchmark}: {self.summary}" if self.benchmark else self.summary

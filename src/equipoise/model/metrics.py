@@ -7,6 +7,7 @@ more of a metric is better, a ratio of costs is turned round before a reader see
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TypeVar
 
 from msgspec import Struct
@@ -129,8 +130,10 @@ def _property_of_values(effect: PropertyEffect) -> PropertyEffect:
     return replace(effect, values=tuple(values))
 
 
-def history_of_values(result: HistoryResult) -> HistoryResult:
-    """Return a history of a metric of which more is better, with ratios of its values."""
+def history_of_values(result: HistoryResult, more_is_better: Collection[str]) -> HistoryResult:
+    """Return a history as a reader sees it: with ratios of values if its metric is among these."""
+    if result.metric not in more_is_better:
+        return result
     return replace(
         result,
         revisions=tuple(map(_inverted, result.revisions)),

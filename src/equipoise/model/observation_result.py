@@ -57,6 +57,17 @@ class Effect(Struct, frozen=True):
     difference_ci: Bounds
     """Interval in the unit of the outcome."""
 
+    @property
+    def interval(self) -> Bounds:
+        """Interval of the ratio, or where there is none of the difference."""
+        return self.difference_ci if self.ratio is None else self.ratio_ci
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval excludes "no difference"."""
+        none = 0.0 if self.ratio is None else 1.0
+        return self.interval is not None and not self.interval[0] <= none <= self.interval[1]
+
 
 class ErrorEstimate(Struct, frozen=True):
     """Standard errors of the effect by one method, and the intervals that they give."""
@@ -252,17 +263,17 @@ class Strata(Struct, frozen=True):
     """Number of clusters with rows in several strata; ``None`` without clusters."""
 
 
-class ObservationResult(Struct, frozen=True):
+class ObservationResult(Struct, frozen=True, kw_only=True):
     """The whole document, in the order in which it is written."""
 
-    schema: str
-    summary: str
+    schema: str = OBSERVED_SCHEMA
+    summary: str = ""
     question: ObservationQuestion
     rows: RowCounts
     naive: Effect
     """Comparison of all rows, without matching."""
-    refusal: Refusal | None
-    matched: MatchedEffect | None
+    refusal: Refusal | None = None
+    matched: MatchedEffect | None = None
     """The answer; ``None`` with a refusal."""
     clustering: Clustering | None
     matching: MatchingSummary
@@ -270,12 +281,12 @@ class ObservationResult(Struct, frozen=True):
     """The rows that the answer is about, in words."""
     dropped: tuple[DroppedMean, ...]
     balance: tuple[ColumnBalance, ...]
-    contributions: tuple[Contribution, ...]
-    hidden_bias: HiddenBias | None
-    robustness: Robustness | None
-    placebos: tuple[Placebo, ...]
-    periods: tuple[Period, ...]
-    strata: Strata | None
+    contributions: tuple[Contribution, ...] = ()
+    hidden_bias: HiddenBias | None = None
+    robustness: Robustness | None = None
+    placebos: tuple[Placebo, ...] = ()
+    periods: tuple[Period, ...] = ()
+    strata: Strata | None = None
     """``None`` if all rows were matched together."""
     warnings: tuple[CampaignWarning, ...]
 

@@ -23,6 +23,8 @@ FIRST_ENGINE = 1
 """Engine of a ledger that names none."""
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
+TUNABLES_VARIABLE = "GLIBC_TUNABLES"
+"""Sets tunables of the C library (ld.so(8))."""
 MOST_RANKED = 20
 """Largest number of conditions, the baseline among them, of which the fastest is asked: the pairs
 grow with its square."""

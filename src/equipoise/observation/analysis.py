@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.matching.univariate import Moments
 from equipoise.model.observation_result import (
-    OBSERVED_SCHEMA,
     Clustering,
     MatchingSummary,
     ObservationQuestion,
@@ -21,8 +19,8 @@ from equipoise.model.observation_result import (
 from equipoise.model.record import CampaignWarning
 from equipoise.observation.checks import periods_of, placebos_of
 from equipoise.observation.effects import (
-    EffectEstimate,
-    estimate_effect,
+    MatchedSample,
+    match_sample,
     naive_estimate,
     to_effect,
     to_matched_effect,
@@ -33,9 +31,9 @@ from equipoise.observation.hidden_factor import (
     regressions,
     robustness_of,
 )
-from equipoise.observation.matching import BalancedMatch, Progress, match_until_balanced
+from equipoise.observation.matching import Progress
 from equipoise.observation.question import Log, Question
-from equipoise.observation.sample import Arms, Sample, Scales, read_sample
+from equipoise.observation.sample import Versions, read_sample
 from equipoise.observation.wording import (
     answer_sentences,
     answer_warnings,
@@ -45,14 +43,6 @@ from equipoise.observation.wording import (
     scope_sentence,
     unbalanced_refusal,
 )
-
-
-class MatchedSample(Struct, frozen=True):
-    """A sample with its match, and the effect over the pairs on each scale."""
-
-    sample: Sample
-    matched: BalancedMatch
-    effects: Scales[EffectEstimate]
 
 
 def observe(
@@ -81,24 +71,13 @@ def observe(
     return replace(result, summary=summary, refusal=refusal)
 
 
-def match_sample(sample: Sample, progress: Progress) -> MatchedSample:
-    """Match the rows, and estimate the effect over the pairs on each scale."""
-    covariates, treated = sample.covariates, sample.treated
-    matched = match_until_balanced(covariates, treated, sample.question, progress)
-    progress("estimating the effect and its errors")
-    effects = sample.outcomes.map(
-        lambda outcome: estimate_effect(outcome, covariates, treated, matched, sample.clusters)
-    )
-    return MatchedSample(sample, matched, effects)
-
-
-def describe_question(question: Question, arms: Arms, source: str) -> ObservationQuestion:
+def describe_question(question: Question, versions: Versions, source: str) -> ObservationQuestion:
     """Return the question with the chosen covariates."""
     return ObservationQuestion(
         source,
         question.treatment,
-        arms.candidate,
-        arms.baseline,
+        versions.candidate,
+        versions.baseline,
         question.outcome,
         question.matched_on,
         question.exact,
@@ -141,24 +120,14 @@ def _describe(
         question, clustering, matched.method, dropped / rows, match.effects.main.without_neighbors
     )
     return ObservationResult(
-        schema=OBSERVED_SCHEMA,
-        summary="",
         question=describe_question(question, arms, source),
         rows=RowCounts(sample.rows_read, rows, len(treated) - rows, sample.left_out),
         naive=to_effect(naive),
-        refusal=None,
-        matched=None,
         clustering=clustering,
         matching=describe_matching(match),
-        about=scope_sentence(rows, rows - dropped, arms.candidate, arms.baseline, question.unit),
-        dropped=matched.dropped_means(sample.covariates, treated),
+        about=scope_sentence(rows, rows - dropped, arms, question.unit),
+        dropped=matched.dropped_means(),
         balance=matched.column_balance(),
-        contributions=(),
-        hidden_bias=None,
-        robustness=None,
-        placebos=(),
-        periods=(),
-        strata=None,
         warnings=(*warnings, *more_warnings),
     )
 
@@ -176,8 +145,7 @@ def _refusal(match: MatchedSample, clustering: Clustering | None) -> Refusal | N
     """Return why no effect is reported, if there is a reason."""
     sample, matched = match.sample, match.matched
     if not matched.is_balanced:
-        missing = matched.missing_rows(sample.covariates, sample.treated)
-        return unbalanced_refusal(missing, sample.arms)
+        return unbalanced_refusal(matched.missing_rows(), sample.arms)
     return None if clustering is None else few_clusters_refusal(clustering, sample.arms)
 
 
@@ -185,18 +153,18 @@ def _answer(
     result: ObservationResult, match: MatchedSample, progress: Progress
 ) -> ObservationResult:
     """Add the effect, and every check of it, to the document."""
-    sample, matched, effects = match.sample, match.matched, match.effects
+    sample, effects = match.sample, match.effects
     matched_effect = to_matched_effect(effects.map(lambda effect: effect.by), effects.plain.main)
     progress("bounding the influence of a hidden factor")
-    bias = hidden_bias(sample, matched, effects)
+    bias = hidden_bias(match)
     fitted = regressions(sample)
     parts = () if fitted is None else contributions(fitted)
     robustness = None
     if fitted is not None:
         robustness = robustness_of(fitted.main, effects.main.pair_effect.effect)
     progress("checking placebos and periods of time")
-    placebos = tuple(placebos_of(sample, matched, progress))
-    periods, chance_of_equality = periods_of(sample, matched)
+    placebos = tuple(placebos_of(match, progress))
+    periods, chance_of_equality = periods_of(match)
     return replace(
         result,
         summary=answer_sentences(result.question, result.naive, matched_effect.effect, parts, bias),

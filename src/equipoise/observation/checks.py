@@ -18,6 +18,7 @@ from equipoise.observation.covariates import read_covariates
 from equipoise.observation.effects import (
     EffectEstimate,
     Estimate,
+    MatchedSample,
     PairSubset,
     effect_over_pairs,
     estimate_by_clusters,
@@ -26,7 +27,7 @@ from equipoise.observation.effects import (
 )
 from equipoise.observation.matching import BalancedMatch, Progress, match_until_balanced
 from equipoise.observation.question import Log, Question
-from equipoise.observation.sample import Sample, Scales
+from equipoise.observation.sample import Scales
 from equipoise.observation.wording import range_clause
 
 MAX_PERIODS = 4
@@ -34,20 +35,16 @@ MIN_ROWS = 20
 """Candidate rows that each period needs."""
 
 
-def placebos_of(sample: Sample, matched: BalancedMatch, progress: Progress) -> Iterator[Placebo]:
+def placebos_of(match: MatchedSample, progress: Progress) -> Iterator[Placebo]:
     """Estimate the effect on every placebo outcome, then in the placebo period."""
+    sample = match.sample
     names, unit, treatment = (
         getattr(sample.question, field) for field in ("placebo_outcomes", "unit", "treatment")
     )
     for name in names:
         effects = _scales(numbers_of(sample.log[name], name), sample.question).map(
             lambda values: estimate_effect(
-                values,
-                sample.covariates,
-                sample.treated,
-                matched,
-                sample.clusters,
-                intervals=len(names),
+                values, match.matched, sample.clusters, intervals=len(names)
             )
         )
         yield _placebo(
@@ -81,7 +78,7 @@ def _placebo_period(log: Log, treated: Truths, question: Question, progress: Pro
     except UnusableInput as error:
         return Placebo("period", name, None, None, None, None, None, f"unknown: {error.what}")
     effects = _scales(values, question).map(
-        lambda values: estimate_effect(values, covariates, treated, matched, clusters)
+        lambda values: estimate_effect(values, matched, clusters)
     )
     return _placebo(
         "period",
@@ -104,25 +101,23 @@ def _placebo(
     kind: str, name: str, effects: Scales[EffectEstimate], with_effect: str, without: str
 ) -> Placebo:
     """Return the check; ``{range}`` in both summaries stands for the interval of the effect."""
-    estimates = effects.map(lambda effect: effect.estimate)
-    interval, effect = estimates.main.interval, to_effect(estimates)
+    effect = to_effect(effects.map(lambda effect: effect.estimate))
     known = (effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
-    if interval is None:
+    if effect.interval is None:
         unknown = f"{name} checks nothing: there are too few clusters for an interval"
         return Placebo(kind, name, *known, None, unknown)
-    shows_effect = not interval[0] <= 0.0 <= interval[1]
-    summary = (with_effect if shows_effect else without).replace(
-        "{range}", f"({range_clause(effect)})"
-    )
-    return Placebo(kind, name, *known, shows_effect, summary)
+    summary = with_effect if effect.excludes_zero else without
+    summary = summary.replace("{range}", f"({range_clause(effect)})")
+    return Placebo(kind, name, *known, effect.excludes_zero, summary)
 
 
-def periods_of(sample: Sample, matched: BalancedMatch) -> tuple[tuple[Period, ...], float | None]:
+def periods_of(match: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
     """Estimate the effect in each period, from the pairs of its candidate rows.
 
     The periods come with the p-value of Cochran's Q for one common effect, which is ``None`` where
     a period has no error.
     """
+    sample = match.sample
     matrix, strata = sample.covariates.matrix, sample.covariates.exact_strata()
     code: Indices = np.arange(len(matrix)) if sample.clusters is None else sample.clusters.code
 
@@ -131,7 +126,7 @@ def periods_of(sample: Sample, matched: BalancedMatch) -> tuple[tuple[Period, ..
 
     periods: list[Period] = []
     estimates: list[Estimate] = []
-    for begins, ends, pairs in _split(sample.log, matched):
+    for begins, ends, pairs in _split(sample.log, match.matched):
         scales = sample.outcomes.map(partial(estimate, pairs))
         estimates.append(scales.main)
         rows = len(np.unique(pairs.treated_index))

@@ -54,6 +54,13 @@ class Covariates(Struct, frozen=True):
     exact: Floats
     exact_names: tuple[str, ...]
 
+    @property
+    def balanced(self) -> tuple[tuple[str, ...], Floats]:
+        """Columns whose balance is judged: those to match on, or else the exact ones."""
+        if self.names:
+            return self.names, self.matrix
+        return self.exact_names, self.exact
+
     def exact_strata(self) -> Indices:
         """Return the stratum of exact matching of each row; 0 without exact columns."""
         if not self.exact_names:
@@ -115,14 +122,7 @@ def infinite_covariates(log: Log, question: Question) -> dict[str, int]:
 
 def _without_role(log: Log, question: Question) -> Iterator[str]:
     """Yield the columns that have no other role in the question, and are none by their name."""
-    other_roles = {
-        question.treatment,
-        question.outcome,
-        *question.exact,
-        *question.placebo_outcomes,
-        *(question.cluster or ()),
-        *question.placebo_column,
-    }
+    other_roles = frozenset(question.other_columns)
     for name in log:
         if (
             name not in other_roles

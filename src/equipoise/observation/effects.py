@@ -28,14 +28,13 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.matching.match import MatchResult, match
-from equipoise.matching.units import Floats, Indices, Truths
+from equipoise.matching.units import Floats, Indices
 from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.extras import require
 from equipoise.model.observation_result import Bounds, Effect, ErrorEstimate, MatchedEffect
 from equipoise.observation.clusters import MIN_CLUSTERS, Clusters
-from equipoise.observation.covariates import Covariates
-from equipoise.observation.matching import BalancedMatch
-from equipoise.observation.sample import Scales
+from equipoise.observation.matching import BalancedMatch, Progress, match_until_balanced
+from equipoise.observation.sample import Sample, Scales
 
 LEVEL = 0.95
 MANY_CLUSTERS = 2000
@@ -113,10 +112,26 @@ class EffectEstimate(Struct, frozen=True):
         return self.by[self.main]
 
 
+class MatchedSample(Struct, frozen=True):
+    """A sample with its match, and the effect over the pairs on each scale."""
+
+    sample: Sample
+    matched: BalancedMatch
+    effects: Scales[EffectEstimate]
+
+
+def match_sample(sample: Sample, progress: Progress) -> MatchedSample:
+    """Match the rows, and estimate the effect over the pairs on each scale."""
+    matched = match_until_balanced(sample.covariates, sample.treated, sample.question, progress)
+    progress("estimating the effect and its errors")
+    effects = sample.outcomes.map(
+        lambda outcome: estimate_effect(outcome, matched, sample.clusters)
+    )
+    return MatchedSample(sample, matched, effects)
+
+
 def estimate_effect(
     outcome: Floats,
-    covariates: Covariates,
-    treated: Truths,
     matched: BalancedMatch,
     clusters: Clusters | None,
     *,
@@ -126,11 +141,15 @@ def estimate_effect(
 
     ``intervals`` is the number of intervals that hold together at 95 %.
     """
-    pairs = matched.pairs
+    pairs, covariates = matched.pairs, matched.covariates
     pair_effect = effect_over_pairs(outcome, covariates.matrix, covariates.exact_strata(), pairs)
     # The regression leaves the variance of Abadie and Imbens as it is (2011, theorem 2).
     judged = match(
-        pair_effect.regressed.residual, treated, matched.points, reuse=pairs, **matched.options
+        pair_effect.regressed.residual,
+        matched.treated,
+        matched.points,
+        reuse=pairs,
+        **matched.options,
     )
     without = judged.n_without_neighbors / len(pair_effect.rows)
     quantile = t_quantile(math.inf, intervals=intervals)

@@ -31,8 +31,7 @@ from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.model.extras import require
 from equipoise.model.observation_result import Contribution, GammaBound, HiddenBias, Robustness
 from equipoise.model.quantities import significant
-from equipoise.observation.effects import LEVEL, EffectEstimate, Pairs
-from equipoise.observation.matching import BalancedMatch
+from equipoise.observation.effects import LEVEL, MatchedSample, Pairs
 from equipoise.observation.sample import Sample, Scales
 
 GAMMAS = (1.0, 1.5, 2.0, 3.0)
@@ -47,12 +46,10 @@ _MULTIPLE_BISECTIONS = 60
 _SINGULAR = 1e-10
 
 
-def hidden_bias(
-    sample: Sample, matched: BalancedMatch, effects: Scales[EffectEstimate]
-) -> HiddenBias:
+def hidden_bias(match: MatchedSample) -> HiddenBias:
     """Return the bounds on a match in pairs without replacement, one difference for a cluster."""
-    pairs = matched.without_replacement(sample.treated)
-    residual = effects.main.pair_effect.regressed.residual
+    sample, pairs = match.sample, match.matched.without_replacement()
+    residual = match.effects.main.pair_effect.regressed.residual
     clusters = sample.clusters
     version = f"{sample.question.treatment} {sample.arms.candidate}"
     if clusters is None:
@@ -64,7 +61,7 @@ def hidden_bias(
     bounds = []
     for gamma in GAMMAS:
         low, high = interval_at(differences, gamma)
-        if effects.on_log is not None:
+        if match.effects.on_log is not None:
             low, high = (None if end is None else math.exp(end) for end in (low, high))
         bounds.append(GammaBound(gamma, low, high))
     gamma_needed = gamma_to_change(differences)

@@ -50,11 +50,14 @@ Progress = Callable[[str], object]
 class BalancedMatch(Struct, frozen=True):
     """The pairs of the best match, and how they were found.
 
-    Rows were matched on ``points`` (rows, columns) by ``options`` of ``match``. The caliper is in
-    standard deviations and limits the columns ``caliper_on``. ``weights`` has the weight of each
-    column of ``points``, where a search found weights.
+    Rows, ``treated`` (rows,) those of the candidate, were matched on ``points`` (rows, columns) by
+    ``options`` of ``match``. The caliper is in standard deviations and limits the columns
+    ``caliper_on``. ``weights`` has the weight of each column of ``points``, where a search found
+    weights.
     """
 
+    covariates: Covariates
+    treated: Truths
     method: str
     points: Floats
     options: dict[str, Any]
@@ -102,25 +105,24 @@ class BalancedMatch(Struct, frozen=True):
             for name, before, after in columns
         )
 
-    def dropped_means(self, covariates: Covariates, treated: Truths) -> tuple[DroppedMean, ...]:
+    def dropped_means(self) -> tuple[DroppedMean, ...]:
         """Return the mean of every covariate among the matched and the dropped candidate rows."""
         dropped = self.pairs.dropped_index
         if not len(dropped):
             return ()
-        matched = np.setdiff1d(np.flatnonzero(treated), dropped)
+        matched = np.setdiff1d(np.flatnonzero(self.treated), dropped)
         return tuple(
             DroppedMean(name, float(column[matched].mean()), float(column[dropped].mean()))
-            for name, column in zip(covariates.names, covariates.matrix.T, strict=True)
+            for name, column in zip(self.covariates.names, self.covariates.matrix.T, strict=True)
         )
 
-    def missing_rows(self, covariates: Covariates, treated: Truths) -> tuple[MissingRows, ...]:
+    def missing_rows(self) -> tuple[MissingRows, ...]:
         """Return for each unbalanced covariate the range with too few baseline rows.
 
         It reaches from the mean of the matched baseline rows to the end of the candidate's rows
         on the other side of their mean, without their last 5 %.
         """
-        matrix = covariates.matrix if covariates.names else covariates.exact
-        missing = []
+        (_, matrix), treated, missing = self.covariates.balanced, self.treated, []
         for place in self.unbalanced():
             after, column = self.after[place], matrix[:, place]
             is_higher = after.mean_treated >= after.mean_control
@@ -139,9 +141,9 @@ class BalancedMatch(Struct, frozen=True):
             )
         return tuple(missing)
 
-    def without_replacement(self, treated: Truths) -> MatchResult:
+    def without_replacement(self) -> MatchResult:
         """Match by the same distance so that every row is in one pair at most, for the bounds."""
-        return match(None, treated, self.points, **self.options, replace=False, ties=False)
+        return match(None, self.treated, self.points, **self.options, replace=False, ties=False)
 
 
 def match_until_balanced(
@@ -218,12 +220,13 @@ def _match(
         weights = dict(zip(columns, metric.tolist(), strict=True))
     options["metric"] = metric
     pairs = match(None, treated, points, **options)
-    balanced = covariates.matrix if covariates.names else covariates.exact
-    balanced_names = covariates.names or covariates.exact_names
+    balanced_names, balanced = covariates.balanced
     balance = match_balance(
         dict(zip(balanced_names, balanced.T, strict=True)), treated, pairs, boot=0, ks=False
     )
     return BalancedMatch(
+        covariates,
+        treated,
         method,
         points,
         options,

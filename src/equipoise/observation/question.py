@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
 
+Names = str | Sequence[str]
+"""Names of columns; a single one may be given as it is."""
 Log = Mapping[str, NDArray[Any]]
 """Columns of a table by name, each with a value for each row; at least one row."""
 
@@ -70,6 +73,17 @@ class Question(Struct, frozen=True):
     seed: int = 0
     threads: int | None = None
 
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any]) -> Question:
+        """Return the question among arguments of a function, or options of a command, by name."""
+        values = {name: arguments[name] for name in cls.__struct_fields__}
+        for name in ("exact", "placebo_outcomes", "mediators"):
+            values[name] = names_in(values[name])
+        for name in ("covariates", "cluster"):
+            # Without names Equipoise chooses them.
+            values[name] = None if values[name] is None else names_in(values[name])
+        return cls(**values)
+
     @property
     def matched_on(self) -> tuple[str, ...]:
         """Covariates, once they are chosen."""
@@ -77,22 +91,35 @@ class Question(Struct, frozen=True):
         return self.covariates
 
     @property
-    def placebo_column(self) -> tuple[str, ...]:
-        """Column of the placebo period; empty without one."""
-        return () if self.placebo_period is None else self.placebo_period[:1]
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """Columns that the question names, by the option that names them."""
+        return {
+            "--treatment": (self.treatment,),
+            "--outcome": (self.outcome,),
+            "--covariates": self.covariates or (),
+            "--exact": self.exact,
+            "--cluster": self.cluster or (),
+            "--placebo-outcome": self.placebo_outcomes,
+            "--placebo-period": () if self.placebo_period is None else self.placebo_period[:1],
+        }
+
+    @property
+    def other_columns(self) -> tuple[str, ...]:
+        """Columns that the question names, but not as covariates."""
+        others = (names for option, names in self.columns.items() if option != "--covariates")
+        return tuple(itertools.chain.from_iterable(others))
+
+
+def names_in(names: Names | None) -> tuple[str, ...]:
+    """Return names of columns; ``None`` stands for none."""
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def check_question(log: Log, question: Question) -> None:
     """Check that every named column exists, and that no column has two roles."""
-    named = {
-        "--treatment": (question.treatment,),
-        "--outcome": (question.outcome,),
-        "--covariates": question.covariates or (),
-        "--exact": question.exact,
-        "--cluster": question.cluster or (),
-        "--placebo-outcome": question.placebo_outcomes,
-        "--placebo-period": question.placebo_column,
-    }
+    named = question.columns
     for option, names in named.items():
         for name in names:
             column_of(log, name, option)

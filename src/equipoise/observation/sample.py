@@ -62,11 +62,16 @@ class Scales(Struct, Generic[T], frozen=True):
         return Scales(function(logs) if logs else None, function([part.plain for part in parts]))
 
 
-class Arms(Struct, frozen=True):
-    """The two versions, and for each row whether it ran one of them."""
+class Versions(Struct, frozen=True):
+    """The two versions that are compared."""
 
     candidate: str
     baseline: str
+
+
+class Arms(Versions, frozen=True):
+    """The two versions, and for each row whether it ran one of them."""
+
     is_candidate: Truths
     is_baseline: Truths
 

@@ -14,8 +14,8 @@ import hashlib
 import math
 import operator
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -26,7 +26,6 @@ from equipoise.matching.units import Indices, Truths
 from equipoise.matching.univariate import Moments
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import (
-    OBSERVED_SCHEMA,
     Clustering,
     ColumnBalance,
     DroppedMean,
@@ -41,20 +40,17 @@ from equipoise.model.observation_result import (
     StratumResult,
 )
 from equipoise.model.quantities import listed
-from equipoise.observation.analysis import (
-    MatchedSample,
-    describe_matching,
-    describe_question,
-    match_sample,
-)
+from equipoise.observation.analysis import describe_matching, describe_question
 from equipoise.observation.clusters import MIN_CLUSTERS
 from equipoise.observation.effects import (
     ABADIE_IMBENS,
     BY_CLUSTERS,
     EffectEstimate,
     Estimate,
+    MatchedSample,
     cluster_error,
     cluster_moves,
+    match_sample,
     naive_estimate,
     t_quantile,
     to_effect,
@@ -64,7 +60,14 @@ from equipoise.observation.effects import (
 from equipoise.observation.hidden_factor import hidden_bias
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Log, Question, check_question
-from equipoise.observation.sample import Arms, Sample, Scales, read_arms, read_outcomes, read_sample
+from equipoise.observation.sample import (
+    Sample,
+    Scales,
+    Versions,
+    read_arms,
+    read_outcomes,
+    read_sample,
+)
 from equipoise.observation.wording import (
     answer_sentences,
     few_clusters_refusal,
@@ -78,6 +81,8 @@ MIN_SHARE = 0.5
 """Share of the candidate's rows that the strata with an answer must match."""
 _NAMED = 3
 """Number of strata that a message lists."""
+
+Rows = TypeVar("Rows")
 
 ClusterLabel = tuple[str, object]
 """A cluster by its column and its value: the same in every stratum that has rows of it."""
@@ -138,41 +143,41 @@ class StratumOutcome(Struct, frozen=True):
     reason: str | None
 
 
-class StratifiedLog(Struct, frozen=True):
+class StratifiedLog(Struct, Generic[Rows], frozen=True):
     """A log of which one stratum is read at a time.
 
-    The values of ``column`` are the strata, ``names`` in order; ``read`` returns the columns of a
-    stratum by its name. ``versions`` is the treatment column alone, each value once. ``rows`` is
-    the number of rows of the whole log, if it is known.
+    The values of ``column`` are the strata. ``rows`` has, in their order, where the rows of each
+    lie, and ``read`` returns the columns of a stratum from there. ``versions`` is the treatment
+    column alone, each value once. ``number_of_rows`` is that of the whole log, if it is known.
     """
 
     column: str
-    names: tuple[str, ...]
+    rows: Mapping[str, Rows]
     versions: Log
-    read: Callable[[str], Log]
-    rows: int | None = None
+    read: Callable[[Rows], Log]
+    number_of_rows: int | None = None
 
 
-JudgeStrata = Callable[[StratifiedLog, Question, Arms, Progress], Sequence[StratumOutcome]]
-"""Judges every stratum of a log; returns the outcomes in the order of its names."""
+JudgeStrata = Callable[[StratifiedLog[Rows], Question, Versions, Progress], list[StratumOutcome]]
+"""Judges every stratum of a log; returns the outcomes in the order of its strata."""
 
 
 def judge_in_turn(
-    log: StratifiedLog, question: Question, arms: Arms, progress: Progress
+    log: StratifiedLog[Rows], question: Question, versions: Versions, progress: Progress
 ) -> list[StratumOutcome]:
     """Judge one stratum after the other in this process."""
     return [
-        judge_rows(name, log.read(name), question, arms, _prefixed(name, progress))
-        for name in log.names
+        judge_rows(name, log.read(rows), question, versions, _prefixed(name, progress))
+        for name, rows in log.rows.items()
     ]
 
 
 def observe_strata(
-    log: StratifiedLog,
+    log: StratifiedLog[Rows],
     question: Question,
     *,
     source: str,
-    judge: JudgeStrata = judge_in_turn,
+    judge: JudgeStrata[Rows] = judge_in_turn,
     progress: Progress = lambda _: None,
 ) -> ObservationResult:
     """Estimate the effect over the strata that can be judged, or say why none is reported.
@@ -183,12 +188,13 @@ def observe_strata(
     if question.covariates is None:
         question = replace(question, covariates=())
     arms = read_arms(log.versions, question)
-    outcomes = judge(log, question, arms, progress)
+    versions = Versions(arms.candidate, arms.baseline)
+    outcomes = judge(log, question, versions, progress)
     read = sum(outcome.rows for outcome in outcomes)
-    if log.rows not in (None, read):
+    if log.number_of_rows not in (None, read):
         raise UnusableInput(
-            f"--strata {log.column}: the strata have {read:,} rows of {log.rows:,}: the statistics "
-            "in the file are wrong",
+            f"--strata {log.column}: the strata have {read:,} rows of {log.number_of_rows:,}: the "
+            "statistics in the file are wrong",
             hint="save it again from the program that wrote it",
         )
     answers = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
@@ -198,7 +204,7 @@ def observe_strata(
             hint="name a column whose values both versions ran with, or collect such rows",
         )
     judged = list(answers.values())
-    described = describe_question(question, arms, source)
+    described = describe_question(question, versions, source)
     naive = to_effect(_naive(outcomes))
     clustering = _clustering(judged)
     matching = _matching(judged, question.method)
@@ -208,7 +214,7 @@ def observe_strata(
     matched_rows = sum(answer.weight for answer in judged)
     refusal = _too_few_rows(log.column, outcomes, matched_rows, candidate_rows)
     if refusal is None and clustering is not None:
-        refusal = few_clusters_refusal(clustering, arms)
+        refusal = few_clusters_refusal(clustering, versions)
     matched, bias, robustness = None, None, None
     if refusal is None:
         matched, bias = _matched_effect(judged, clustering), _hidden_bias(answers)
@@ -218,7 +224,6 @@ def observe_strata(
     else:
         summary = refusal_sentences(described, naive, refusal)
     return ObservationResult(
-        schema=OBSERVED_SCHEMA,
         summary=summary,
         question=described,
         rows=RowCounts(
@@ -229,14 +234,11 @@ def observe_strata(
         matched=matched,
         clustering=clustering,
         matching=matching,
-        about=_scope(outcomes, matched_rows, candidate_rows, arms, question.unit),
+        about=_scope(outcomes, matched_rows, candidate_rows, versions, question.unit),
         dropped=_dropped(judged),
         balance=_balance(judged),
-        contributions=(),
         hidden_bias=bias,
         robustness=robustness,
-        placebos=(),
-        periods=(),
         strata=Strata(
             log.column,
             tuple(_stratum_result(outcome) for outcome in outcomes),
@@ -279,21 +281,18 @@ def check_strata(column: str, question: Question) -> None:
 
 
 def judge_rows(
-    name: str, log: Log, question: Question, arms: Arms, progress: Progress = lambda _: None
+    name: str, log: Log, question: Question, versions: Versions, progress: Progress = lambda _: None
 ) -> StratumOutcome:
-    """Match and judge the rows of one stratum; errors name the stratum, column and rows.
-
-    Only the names in ``arms`` count: the rows that ran the versions are read from ``log``.
-    """
+    """Match and judge the rows of one stratum; errors name the stratum, column and rows."""
     check_question(log, question)
     try:
-        versions, code = distinct_texts(log[question.treatment], question.treatment)
-        texts = np.array(versions)[code]
-        treated, control = texts == arms.candidate, texts == arms.baseline
+        names, code = distinct_texts(log[question.treatment], question.treatment)
+        texts = np.array(names)[code]
+        treated, control = texts == versions.candidate, texts == versions.baseline
         moments = _moments(log, question, treated, control)
         answer: StratumAnswer | str
         if not treated.any() or not control.any():
-            answer = f"no row of {arms.baseline if treated.any() else arms.candidate}"
+            answer = f"no row of {versions.baseline if treated.any() else versions.candidate}"
         else:
             seeded = replace(question, seed=stratum_seed(question.seed, name))
             answer = _judge(name, read_sample(log, seeded, {}), progress)
@@ -356,8 +355,8 @@ def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str
         match.effects.main.without_neighbors,
         describe_matching(match),
         matched.column_balance(),
-        matched.dropped_means(sample.covariates, sample.treated),
-        hidden_bias(sample, matched, match.effects),
+        matched.dropped_means(),
+        hidden_bias(match),
         None if clusters is None else clusters.by,
         *labels,
     )
@@ -554,7 +553,7 @@ def _too_few_rows(
 
 
 def _scope(
-    outcomes: Sequence[StratumOutcome], matched: int, rows: int, arms: Arms, unit: str
+    outcomes: Sequence[StratumOutcome], matched: int, rows: int, versions: Versions, unit: str
 ) -> str:
     """Return the candidate rows that the answer is about, and why others are not."""
     reasons = "; ".join(
@@ -562,7 +561,7 @@ def _scope(
         for outcome in outcomes
         if outcome.reason is not None and outcome.candidate_rows
     )
-    scope = scope_sentence(rows, matched, arms.candidate, arms.baseline, unit)
+    scope = scope_sentence(rows, matched, versions, unit)
     if matched == rows:
         return scope
     return f"{scope} in their stratum" + (f" ({reasons})" if reasons else "")

@@ -24,7 +24,7 @@ from equipoise.observation.covariates import is_mediator
 from equipoise.observation.hidden_factor import MAX_GAMMA
 from equipoise.observation.matching import MAX_DIFFERENCE
 from equipoise.observation.question import Question
-from equipoise.observation.sample import Arms
+from equipoise.observation.sample import Versions
 
 _TIMES = ("_s", "_ms", "_us", "_ns", "seconds", "time", "latency", "duration", "elapsed")
 _TWICE = 2.0
@@ -53,7 +53,7 @@ def answer_sentences(
         f"Among comparable {question.unit}, {matched_clause(matched, question)}"
         f"{reason_clause(naive, matched, contributions)}.",
     ]
-    if hidden_bias is not None and excludes_zero(matched):
+    if hidden_bias is not None and matched.excludes_zero:
         sentences.append(hidden_factor_sentence(hidden_bias, question))
     return " ".join(sentences)
 
@@ -94,11 +94,11 @@ def effect_clause(effect: Effect, question: ObservationQuestion) -> str:
 
 def matched_clause(effect: Effect, question: ObservationQuestion) -> str:
     """Return the effect with its interval, or the range in which it lies if none is shown."""
-    interval = effect.difference_ci if effect.ratio is None else effect.ratio_ci
+    interval = effect.interval
     if interval is None:
         return effect_clause(effect, question)
     low, high = interval
-    if not excludes_zero(effect):
+    if not effect.excludes_zero:
         ends = [_signed(end, is_ratio=effect.ratio is not None) for end in interval]
         return f"no effect can be shown ({ends[0]} to {ends[1]})"
     if effect.ratio is None:
@@ -151,36 +151,26 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
     return f"A hidden factor would have to {change} to change this."
 
 
-def scope_sentence(
-    rows: int, matched: int, candidate: str, baseline: str, unit: str = "rows"
-) -> str:
+def scope_sentence(rows: int, matched: int, versions: Versions, unit: str = "rows") -> str:
     """Return which of the candidate's ``rows`` the answer is about: the ``matched`` ones.
 
     ``unit`` is what a row is, in the plural.
     """
     if matched == rows:
-        return f"the {rows:,} {unit} of {candidate}"
+        return f"the {rows:,} {unit} of {versions.candidate}"
     nothing = "no comparable row" if unit == "rows" else "nothing comparable among the " + unit
     return (
-        f"{matched:,} of the {rows:,} {unit} of {candidate}; the other {rows - matched:,} have "
-        f"{nothing} of {baseline}"
+        f"{matched:,} of the {rows:,} {unit} of {versions.candidate}; the other "
+        f"{rows - matched:,} have {nothing} of {versions.baseline}"
     )
 
 
 def range_clause(effect: Effect) -> str:
     """Return the 95 % interval of an effect, each end with its sign."""
-    is_ratio = effect.ratio is not None
-    interval = effect.ratio_ci if is_ratio else effect.difference_ci
-    if interval is None:
+    if effect.interval is None:
         return "interval unknown"
-    return f"95 % interval {' to '.join(_signed(end, is_ratio=is_ratio) for end in interval)}"
-
-
-def excludes_zero(effect: Effect) -> bool:
-    """Return whether the interval excludes "no difference"."""
-    if effect.ratio is None:
-        return effect.difference_ci is not None and not _contains(effect.difference_ci, 0.0)
-    return effect.ratio_ci is not None and not _contains(effect.ratio_ci, 1.0)
+    ends = (_signed(end, is_ratio=effect.ratio is not None) for end in effect.interval)
+    return f"95 % interval {' to '.join(ends)}"
 
 
 def _signed(end: float, *, is_ratio: bool) -> str:
@@ -200,7 +190,7 @@ def _percent(ratio: float) -> str:
     return f"{value:.1f}".removesuffix(".0") if value >= 0.95 else f"{value:.2g}"
 
 
-def unbalanced_refusal(missing: Sequence[MissingRows], arms: Arms) -> Refusal:
+def unbalanced_refusal(missing: Sequence[MissingRows], versions: Versions) -> Refusal:
     """Refuse an effect because a covariate stays unbalanced.
 
     ``missing`` are the rows that the log lacks, by unbalanced covariate, the worst first.
@@ -210,9 +200,9 @@ def unbalanced_refusal(missing: Sequence[MissingRows], arms: Arms) -> Refusal:
     return Refusal(
         "unbalanced",
         f"{unbalanced_clause(worst.column, worst.difference)} after the best matching{others}",
-        f"collect rows of {arms.baseline} with {worst.column} between {worst.low:.4g} and "
+        f"collect rows of {versions.baseline} with {worst.column} between {worst.low:.4g} and "
         f"{worst.high:.4g}: the log has {worst.baseline_rows:,}, and {worst.candidate_rows:,} of "
-        f"{arms.candidate}",
+        f"{versions.candidate}",
         tuple(missing),
     )
 
@@ -223,11 +213,11 @@ def unbalanced_clause(column: str, difference: float | None) -> str:
     return f"{column} still differs by {size} standard deviations (limit {MAX_DIFFERENCE:g})"
 
 
-def few_clusters_refusal(clustering: Clustering, arms: Arms) -> Refusal | None:
+def few_clusters_refusal(clustering: Clustering, versions: Versions) -> Refusal | None:
     """Refuse an effect whose error would be a guess; ``None`` with enough clusters."""
     counts = {
-        arms.candidate: clustering.with_candidate,
-        arms.baseline: clustering.with_baseline,
+        versions.candidate: clustering.with_candidate,
+        versions.baseline: clustering.with_baseline,
     }
     fewest = min(counts, key=lambda name: counts[name])
     if counts[fewest] >= MIN_CLUSTERS:

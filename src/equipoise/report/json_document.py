@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from equipoise.files.reading import read_whole
-from equipoise.model.bisection import BisectBranch, BisectGap, BisectResult, Culprit
+from equipoise.model.bisection import BisectGap, BisectResult, Culprit
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import FleetInterval, FleetResult, HostDifference, HostEffect
 from equipoise.model.history import (
@@ -251,8 +251,7 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
 def _impossible_bisection(one: BisectResult) -> Iterator[str]:
     if not (0.0 < one.alpha < 1.0 and 0.0 <= one.min_effect <= _MOST_MIN_EFFECT):
         yield "a bisection has no alpha between 0 and 1, or no smallest effect"
-    lines: tuple[BisectResult | BisectBranch, ...] = (one, *one.branches)
-    for line in lines:
+    for line in one.lines:
         if (line.verdict == "culprit") > len(line.culprits):
             yield "a bisection with a culprit names none"
         if any(not 0 <= at.earlier < at.later <= len(line.candidates) for at in line.course):
@@ -260,7 +259,7 @@ def _impossible_bisection(one: BisectResult) -> Iterator[str]:
         if min(one.trials, one.builds, *(commit.trials for commit in line.candidates)) < 0:
             yield "a bisection has fewer than no trials"
     parts: list[BisectGap | Culprit] = []
-    for line in lines:
+    for line in one.lines:
         parts += (line.gap, *line.left_over, *line.culprits)
     if not all(map(_is_step, parts)):
         yield "a step of a bisection has no ratio with an interval"

@@ -31,13 +31,8 @@ MOST_QUANTILES = 400
 Floats = NDArray[np.float64]
 
 
-def match_html(result: MatchResult) -> str:
-    """Write the facts of a match."""
-    return notebook.facts(result.facts())
-
-
-def genoud_html(result: GenoudResult) -> str:
-    """Write the facts of a search."""
+def facts_html(result: MatchResult | GenoudResult) -> str:
+    """Write the facts of a match or of a search."""
     return notebook.facts(result.facts())
 
 
@@ -131,7 +126,7 @@ def shares_chart(balance: Balance) -> LayerChart | None:
 def search_course_chart(result: GenMatchResult) -> LayerChart:
     """Draw each covariate's difference before matching, along the search and after it."""
     require_figures()
-    from equipoise.figures.search import search_balance
+    from equipoise.figures.balance import search_balance
 
     along: list[tuple[int, list[float]]] = []
     best: Floats | None = None
@@ -152,7 +147,7 @@ def search_course_chart(result: GenMatchResult) -> LayerChart:
 def search_history_chart(result: GenMatchResult) -> LayerChart:
     """Draw the first criterion's best and median over the generations."""
     require_figures()
-    from equipoise.figures.search import search_values
+    from equipoise.figures.balance import search_values
 
     return search_values(
         _history_rows(result.history), peak=result.peak_generation, value=result.criterion.lower()
@@ -162,7 +157,7 @@ def search_history_chart(result: GenMatchResult) -> LayerChart:
 def genoud_history_chart(result: GenoudResult) -> LayerChart:
     """Draw the best value and the median over the generations."""
     require_figures()
-    from equipoise.figures.search import search_values
+    from equipoise.figures.balance import search_values
 
     return search_values(_history_rows(result.history), peak=result.peak_generation)
 

@@ -32,11 +32,12 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval, counted
 from equipoise.model.result import Component, Verdict
-from equipoise.stats.arrays import FloatArray, OrderArray
+from equipoise.stats.arrays import FloatArray
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
+    LARGEST_LEVEL,
     check_alpha,
     e_value_of,
     earliest_block,
@@ -499,7 +500,7 @@ class _Fleet:
         return HostVariance(levels.components)
 
     def doubled(self, level: float) -> float:
-        return self.rules.equivalence_levels * level
+        return min(self.rules.equivalence_levels * level, LARGEST_LEVEL)
 
 
 def _differences_of(blocks: PairedBlocks) -> FloatArray:
@@ -605,7 +606,6 @@ class Rounds:
         self.rosters = rosters_of(hosts)
         """Rosters that have a round."""
         self._hosts, self._engine = hosts, engine
-        self._stretches: dict[Roster, _Stretch] = {}
 
     def mean_sequence(self, roster: Roster, *, without: int | None = None) -> BettingSequence:
         """Return the bets on the mean over a roster, one block for each round.
@@ -613,40 +613,30 @@ class Rounds:
         One asked host may be left out, by its place; at least one other is in the roster. Weights
         are scaled to add up to 1.
         """
-        stretch = self._stretch(roster)
-        used = np.array(roster.places) != (-1 if without is None else without)
-        weights = np.array([self._hosts[place].weight for place in roster.places])[used]
+        used = [
+            (place, slice(start, start + roster.rounds))
+            for place, start in zip(roster.places, roster.starts, strict=True)
+            if place != without
+        ]
+        weights = np.array([self._hosts[place].weight for place, _ in used])
         weights /= weights.sum()
         # All coins of a round change their sides together; that of one host stands for them.
-        orders = stretch.orders[used][int(np.argmax(weights))]
+        heaviest, rounds = used[int(np.argmax(weights))]
+        orders = self._hosts[heaviest].blocks.orders[rounds]
+        # Shape (hosts, rounds) each.
+        differences, tolerances = (
+            np.array([of_hosts[place][part] for place, part in used]) for of_hosts in self._columns
+        )
         with np.errstate(invalid="ignore"):
-            means = (weights[:, None] * stretch.differences[used]).sum(axis=0)
-        return BettingSequence(means, orders, weights @ stretch.tolerances[used], self._engine)
-
-    def _stretch(self, roster: Roster) -> _Stretch:
-        if roster not in self._stretches:
-            parts = [slice(start, start + roster.rounds) for start in roster.starts]
-            corrected = [self._without_slots[place] for place in roster.places]
-            blocks = [self._hosts[place].blocks for place in roster.places]
-            self._stretches[roster] = _Stretch(
-                np.array([one[part] for one, part in zip(corrected, parts, strict=True)]),
-                np.array([one.orders[part] for one, part in zip(blocks, parts, strict=True)]),
-                np.array([one.tolerances[part] for one, part in zip(blocks, parts, strict=True)]),
-            )
-        return self._stretches[roster]
+            means = (weights[:, None] * differences).sum(axis=0)
+        return BettingSequence(means, orders, weights @ tolerances, self._engine)
 
     @cached_property
-    def _without_slots(self) -> list[FloatArray]:
-        return [_without_slot(host.blocks, self._engine) for host in self._hosts]
-
-
-class _Stretch(Struct, frozen=True):
-    """Blocks in the rounds of one roster, each of shape (hosts, rounds)."""
-
-    differences: FloatArray
-    """Without the slot effect."""
-    orders: OrderArray
-    tolerances: FloatArray
+    def _columns(self) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Block differences without the slot effect, and tolerances, of each host."""
+        blocks = [host.blocks for host in self._hosts]
+        corrected = [_without_slot(one, self._engine) for one in blocks]
+        return corrected, [one.tolerances for one in blocks]
 
 
 def _without_slot(blocks: PairedBlocks, engine: int) -> FloatArray:

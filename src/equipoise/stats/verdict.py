@@ -35,7 +35,7 @@ FORECAST_CAP = 4000
 FORECAST_LEAST_CAP = 200
 _MOST_WON = 200
 """Number of won blocks that exclude a ratio at any level in use."""
-_LARGEST_LEVEL = 0.999_999
+LARGEST_LEVEL = 0.999_999
 """Levels of the engine lie below 1."""
 
 
@@ -307,7 +307,7 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
 
 def equivalence_level(blocks: PairedBlocks, level: float) -> float:
     """Return the level of the interval that decides on ``equivalent``."""
-    return min(blocks.rules.equivalence_levels * level, _LARGEST_LEVEL)
+    return min(blocks.rules.equivalence_levels * level, LARGEST_LEVEL)
 
 
 def judge_by(

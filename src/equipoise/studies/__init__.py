@@ -3,7 +3,6 @@
 In reading order:
 
 reader/         a study's TOML file: every error names the file, the line and the key
-kinds.py        factors whose levels have names: allocators and BLAS libraries
 data_sets.py    the rows that ``{data}`` stands for, in a file beside the ledger
 catalogue.py    the built-in studies, and the analysis of each
 preparation.py  a study before its campaign: its quick form, its levels, what this host lacks

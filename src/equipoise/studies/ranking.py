@@ -95,22 +95,15 @@ class Ranking(Struct, frozen=True):
         """
         reversals: list[Reversal] = []
         for first, second in itertools.combinations(self.levels, 2):
-            ratios = [
-                (task, ratio)
-                for task in self.measured.levels(self.tasks)
-                if (ratio := self._ratio(first, second, task)) is not None
-            ]
+            ratios = self.measured.ratios(self.metric, self.factor, first, second, by=self.tasks)
             if not ratios:
                 continue
             (faster_on, faster), (slower_on, slower) = (
-                choose(ratios, key=lambda one: one[1].ratio) for choose in (min, max)
+                choose(ratios.items(), key=lambda one: one[1].ratio) for choose in (min, max)
             )
             if faster.ratio < 1.0 < slower.ratio:
                 reversals.append(Reversal(first, second, faster_on, faster, slower_on, slower))
         return sorted(reversals, key=lambda reversal: (not reversal.is_certain, -reversal.size))
-
-    def _ratio(self, first: str, second: str, task: str) -> Ratio | None:
-        return self.measured.ratio(self.metric, self.factor, first, second, **{self.tasks: task})
 
     def table(self) -> FindingTable:
         """Return a row for each level, a column for each task: rank, median, ratio to the best."""

@@ -158,6 +158,16 @@ class StudyData(Struct, frozen=True):
             blocks=len(pairs),
         )
 
+    def ratios(
+        self, metric: str, factor: str, candidate: str, baseline: str, /, by: str, **others: str
+    ) -> dict[str, Ratio]:
+        """Return the ratio at each level of another factor, where the two ran in the same block."""
+        ratios = {
+            level: self.ratio(metric, factor, candidate, baseline, **{**others, by: level})
+            for level in self.levels(by)
+        }
+        return {level: ratio for level, ratio in ratios.items() if ratio is not None}
+
     def _pairs(self, metric: str, candidate: str, baseline: str) -> PairedBlocks:
         blocks: dict[int, dict[str, tuple[int, float]]] = {}
         for _, row, value in known_values(self.document, metric):

@@ -6,6 +6,5 @@
 - ``strata``: the strata of Parquet files: where their rows lie, and the rows of one
 - ``problem``: the named columns as matching takes them, words as indicators
 - ``missing``: what is done about missing values, of a table and of a log
-- ``matching``: matching and the search for weights, as the options say
-- ``results``: the result, its report, its balance and the matched data set
+- ``matching``: a match of a table or a search for weights: its report, balance and matched data
 """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import re
 import zlib
 from collections import Counter
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.safe_text import csv_text
 
 Columns = dict[str, NDArray[Any]]
 
@@ -92,12 +92,8 @@ def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
 
 def to_csv(columns: Mapping[str, NDArray[Any]]) -> str:
     """Write columns as CSV; a missing value is an empty cell."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    cells = [[_cell(value) for value in column.tolist()] for column in columns.values()]
-    writer.writerows(zip(*cells, strict=True))
-    return text.getvalue()
+    cells = ([_cell(value) for value in column.tolist()] for column in columns.values())
+    return csv_text([[*columns], *zip(*cells, strict=True)])
 
 
 def refuse_repeated(path: Path, names: Iterable[str]) -> None:

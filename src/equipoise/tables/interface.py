@@ -11,28 +11,27 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
-from msgspec import structs
-from msgspec.structs import asdict
+from msgspec import Struct, structs
 
 from equipoise.matching.balance import Balance
 from equipoise.matching.gen_match import Progress as SearchProgress
 from equipoise.matching.match import MatchResult
 from equipoise.matching.options import Estimand
 from equipoise.model.errors import UnusableInput
+from equipoise.model.observation_result import Effect, ObservationResult
+from equipoise.model.quantities import Interval
 from equipoise.observation.analysis import observe as observe_log
-from equipoise.observation.question import Question
-from equipoise.tables.matching import Progress, match_by_weights, run_match, run_search
-from equipoise.tables.missing import Policy, complete_log
-from equipoise.tables.problem import (
-    MatchColumns,
-    MatchTable,
-    Names,
-    Pairing,
-    names_in,
-    read_problem,
+from equipoise.observation.question import Names, Question
+from equipoise.tables.matching import (
+    Progress,
+    TableMatch,
+    balance_of,
+    match_table,
+    search_table,
 )
-from equipoise.tables.reading import read_columns
-from equipoise.tables.results import Observation, TableMatch, balance_of, question_of
+from equipoise.tables.missing import Policy, complete_log
+from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_table
+from equipoise.tables.reading import read_columns, source_of
 
 Calipers = float | Sequence[float] | None
 
@@ -127,28 +126,17 @@ variance, r_compatible, threads, seed, progress
         If something cannot be used, naming column and rows, or if no row can be matched.
     """
     columns, pairing = MatchColumns.among(locals()), Pairing.among(locals())
-    data = _read(table, columns)
-    among = run_match(
-        data,
+    return match_table(
+        read_table(table, columns),
         pairing,
+        frame=table,
         metric=metric,
         propensity=propensity,
         bias_adjust=bias_adjust,
-        progress=progress,
         variance_neighbors=variance_neighbors,
         variance=variance,
+        progress=progress,
     )
-    name = metric if isinstance(metric, str) else "given"
-    options = {**_options(pairing, columns), "metric": name, "propensity": propensity}
-    question = question_of(
-        data,
-        {**options, "bias_adjust": bias_adjust},
-        source=_source(table),
-        outcome=outcome,
-        command="",
-    )
-    balance = balance_of(data, among, pairing, boot=0)
-    return TableMatch(data, among, balance, pairing, question, frame=table)
 
 
 @_python_hints()
@@ -187,7 +175,7 @@ def match_balance(
         Naming column and rows of what cannot be used; or the match has rows that a missing value
         leaves out here.
     """
-    data = _read(table, MatchColumns.among(locals()))
+    data = read_table(table, MatchColumns.among(locals()))
     matched = None if match is None else _pairs_among(match, data)
     reference: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
     pairing = Pairing(estimand=reference, r_compatible=r_compatible)
@@ -252,10 +240,10 @@ executor, progress
         If something cannot be used, naming column and rows, or if no row can be matched.
     """
     columns, pairing = MatchColumns.among(locals()), Pairing.among(locals())
-    data = _read(table, columns)
-    search = run_search(
-        data,
+    return search_table(
+        read_table(table, columns),
         pairing,
+        frame=table,
         population=population,
         generations=generations,
         wait_generations=wait_generations,
@@ -264,20 +252,10 @@ executor, progress
         loss=loss,
         boot=boot,
         ks=ks,
+        variance_neighbors=variance_neighbors,
         executor=executor,
         progress=progress,
     )
-    among = search.matches
-    if outcome is not None:
-        among = match_by_weights(data, pairing, search, variance_neighbors=variance_neighbors)
-    options = {
-        **_options(pairing, columns),
-        "population": population,
-        "fitness": fitness if isinstance(fitness, str) else "a function",
-    }
-    question = question_of(data, options, source=_source(table), outcome=outcome, command="")
-    after = search.balance(boot=boot, ks=ks)
-    return TableMatch(data, among, after, pairing, question, search, frame=table)
 
 
 @_python_hints()
@@ -351,29 +329,12 @@ threads
             f"treatment: '{treatment}' is not COLUMN=CANDIDATE:BASELINE",
             hint='name the column and two of its values, such as "version=2.0:1.0"',
         )
-    question = Question(
-        treatment=column,
-        values=values or None,
-        outcome=outcome,
-        covariates=None if covariates is None else names_in(covariates),
-        exact=names_in(exact),
-        cluster=None if cluster is None else names_in(cluster),
-        method=method,
-        ratio=ratio,
-        unit=unit,
-        placebo_outcomes=names_in(placebo_outcomes),
-        placebo_period=placebo_period,
-        mediators=names_in(mediators),
-        leave_others_out=leave_others_out,
-        one_unit=one_unit,
-        seed=seed,
-        threads=threads,
-    )
+    question = Question.among({**locals(), "treatment": column, "values": values or None})
     log = complete_log(read_columns(table, (column,)), question, missing)
     document = observe_log(
         log.columns,
         log.question,
-        source=_source(table),
+        source=source_of(table),
         left_out=log.left_out,
         warnings=log.warnings,
         progress=progress,
@@ -385,26 +346,49 @@ threads
     return Observation(structs.replace(document, warnings=warnings))
 
 
-def _read(table: Any, columns: MatchColumns) -> MatchTable:
-    source = _source(table)
-    return read_problem(read_columns(table, columns.names_in_csv), columns, source)
+class Observation(Struct, frozen=True):
+    """An effect estimated from a log, or the reason why none is reported.
 
+    ``document`` has everything, as the ``--json`` file does.
+    """
 
-def _source(table: Any) -> str:
-    return str(table) if isinstance(table, str) or hasattr(table, "__fspath__") else "the table"
+    document: ObservationResult
 
+    @property
+    def refused(self) -> bool:
+        """Whether no comparison holds; ``document.refusal`` says why."""
+        return self.document.refusal is not None
 
-def _options(pairing: Pairing, columns: MatchColumns) -> dict[str, Any]:
-    """Return the options under the names that the command line has for them."""
-    return {
-        **asdict(pairing),
-        "no_replace": not pairing.replace,
-        "no_ties": not pairing.ties,
-        "by": columns.by,
-        "weights": columns.weights,
-        "propensity": False,
-        "metric": "inverse_variance",
-    }
+    @property
+    def effect(self) -> Effect | None:
+        """The effect among comparable rows, as ratio and difference; ``None`` if refused."""
+        return None if self.document.matched is None else self.document.matched.effect
+
+    @property
+    def ratio(self) -> float | None:
+        """Candidate over baseline of the outcome; ``None`` without one."""
+        return None if self.effect is None else self.effect.ratio
+
+    @property
+    def difference(self) -> float | None:
+        """Candidate less baseline, in the unit of the outcome."""
+        return None if self.effect is None else self.effect.difference
+
+    @property
+    def interval(self) -> Interval | None:
+        """95 % interval of the ratio, or where there is none of the difference."""
+        return None if self.effect is None else self.effect.interval
+
+    def __str__(self) -> str:
+        """Return the answer in sentences."""
+        return self.document.summary
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook shows."""
+        from equipoise.report.builders.observation import observation_document
+        from equipoise.report.renderers.notebook import to_html
+
+        return to_html(observation_document(self.document, ""))
 
 
 def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:

@@ -185,13 +185,6 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     infinite values leave no column to match on.
     """
     check_question(log, question)
-    others = (
-        *(question.treatment, question.outcome),
-        *question.exact,
-        *(question.cluster or ()),
-        *question.placebo_outcomes,
-        *question.placebo_column,
-    )
     is_chosen = question.covariates is None
     usable = usable_covariates(log, question) if is_chosen else ()
     infinite = infinite_covariates(log, question) if is_chosen else {}
@@ -218,7 +211,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     if question.covariates is None:
         question = replace(question, covariates=usable)
     named = tuple(name for name in question.matched_on if name not in question.exact)
-    complete = without_missing({**log}, named, others, policy)
+    complete = without_missing({**log}, named, question.other_columns, policy)
     columns = {**complete.columns, **complete.indicators}
     if complete.indicators:
         question = replace(question, covariates=(*question.matched_on, *complete.indicators))

@@ -28,11 +28,10 @@ from equipoise.matching.options import Estimand
 from equipoise.matching.units import Floats, Indices, Truths, treatment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
+from equipoise.observation.question import names_in
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.missing import MissingValues, Policy, without_missing
-
-Names = str | Sequence[str]
-"""Names of columns; a single one may be given as it is."""
+from equipoise.tables.reading import read_columns, source_of
 
 
 class MatchColumns(Struct, frozen=True, kw_only=True):
@@ -71,9 +70,11 @@ class MatchTable(Struct, frozen=True):
     ``columns`` is the whole table as it was read. All other arrays have a row for each row that
     takes part, whose numbers in the table are ``rows``. ``owners`` are the columns of the table
     that the covariates come from; ``other_rows`` is the number of rows that are neither treated nor
-    controls.
+    controls. ``question`` names the columns, and ``source`` is the name of the table in errors.
     """
 
+    question: MatchColumns
+    source: str
     columns: Columns
     rows: Indices
     treatment: str
@@ -92,12 +93,13 @@ class MatchTable(Struct, frozen=True):
         return len(next(iter(self.columns.values())))
 
 
-def read_problem(columns: Columns, question: MatchColumns, source: str = "the table") -> MatchTable:
-    """Read the columns that a question names; ``source`` is the table in errors.
+def read_table(table: Any, question: MatchColumns) -> MatchTable:
+    """Read the columns that a question names, of a table as ``read_columns`` takes it.
 
     Raise `UnusableInput` if the question is incomplete, a column is missing, has missing values
     that the policy refuses, or cannot be used; the error names the column and its rows.
     """
+    columns, source = read_columns(table, question.names_in_csv), source_of(table)
     formula = question.formula
     _check_complete(question)
     if formula is not None:
@@ -154,6 +156,8 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
         for one in (question.outcome, question.weights)
     )
     return MatchTable(
+        question,
+        source,
         columns,
         rows[complete.rows],
         label,
@@ -233,13 +237,6 @@ class Pairing(Struct, frozen=True, kw_only=True):
     def exact_in(self, names: Sequence[str], owners: Sequence[str]) -> list[bool]:
         """Return for each column whether it must be equal, by its name or that of its owner."""
         return [not {*pair}.isdisjoint(self.exact) for pair in zip(names, owners, strict=True)]
-
-
-def names_in(names: Names | None) -> tuple[str, ...]:
-    """Return names of columns; ``None`` stands for none."""
-    if names is None:
-        return ()
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def no_column(source: str, columns: Mapping[str, Any], name: str) -> UnusableInput:

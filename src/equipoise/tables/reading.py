@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from equipoise.files.writing import write_whole
+from equipoise.files.writing import write_or_refuse
 from equipoise.matching.frames import columns_of
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import install_line, require
@@ -61,6 +61,11 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
     if not lengths or not max(lengths):
         raise UnusableInput("the table has no row", hint="give a table with rows")
     return columns
+
+
+def source_of(table: Any) -> str:
+    """Return the name of a table in errors: its path, if it has one."""
+    return str(table) if isinstance(table, str | Path) else "the table"
 
 
 def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
@@ -206,9 +211,4 @@ def write_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
         buffer = io.BytesIO()
         parquet.write_table(arrow.table(dict(columns)), buffer)
         content = buffer.getvalue()
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot write {path}: {error.strerror}", hint="name another file"
-        ) from error
+    write_or_refuse(path, content, "name another file")

@@ -8,6 +8,7 @@ reading a row. Later only the row groups of a stratum are read, by whichever pro
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -60,36 +61,14 @@ class StratumRows(Struct, frozen=True):
     pieces: tuple[Piece, ...]
 
 
-class ParquetStrata(Struct, frozen=True):
-    """The strata of a log in the order of their values.
-
-    ``versions`` is that of a ``StratifiedLog``, and ``number_of_rows`` that of the whole log.
-    """
-
-    column: str
-    rows: Mapping[str, StratumRows]
-    versions: Log
-    number_of_rows: int
-
-    def log(self) -> StratifiedLog:
-        """Return the log whose strata this process reads."""
-        return StratifiedLog(
-            self.column,
-            tuple(self.rows),
-            self.versions,
-            lambda name: read_rows(self.rows[name]),
-            self.number_of_rows,
-        )
-
-
 class AnotherFile(UnusableInput):
     """A file is missing here, or is not the one that was indexed."""
 
 
 def find_strata(
     name: str, column: str, question: Question, progress: Callable[[str], object] = lambda _: None
-) -> ParquetStrata:
-    """Find the strata of a Parquet file or of a folder of such files.
+) -> StratifiedLog[StratumRows]:
+    """Find the strata of a Parquet file or of a folder of such files, in the order of their values.
 
     Raise `UnusableInput` if it is no Parquet file, a column is missing, or a stratum has no name.
     """
@@ -144,7 +123,7 @@ def find_strata(
         }
         distinct = arrow.array(versions, _value_type(dataset.schema, question.treatment))
         log = columns_of(arrow.table({question.treatment: distinct})) or {}
-    return ParquetStrata(column, rows, log, number_of_rows)
+    return StratifiedLog(column, rows, log, read_rows, number_of_rows)
 
 
 def read_rows(stratum: StratumRows) -> Log:
@@ -202,14 +181,7 @@ def check_files(stratum: StratumRows) -> None:
 
 def _needed_columns(path: Path, schema: Any, column: str, question: Question) -> list[Any]:
     """Return the columns that the question names, of the schema."""
-    named = dict.fromkeys(
-        (
-            *(column, question.treatment, question.outcome),
-            *(question.covariates or ()),
-            *question.exact,
-            *(question.cluster or ()),
-        )
-    )
+    named = dict.fromkeys((column, *itertools.chain.from_iterable(question.columns.values())))
     missing = [name for name in named if name not in schema.names]
     if missing:
         raise UnusableInput(

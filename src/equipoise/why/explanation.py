@@ -44,7 +44,9 @@ _OF_COMPILER = re.compile(r"(\.(constprop|part|isra|cold|lto_priv|llvm)\b.*|::h[
 _ARGUMENTS = re.compile(r"\([^()]*\)( const)?$")
 _PARAMETERS = re.compile(r"<[^<>]*>")
 _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
-_HUNK = re.compile(r"@@ .*? @@ ?(.*)")
+_FILE_OR_HUNK = re.compile(
+    r"^(?:--- a/|\+\+\+ b/)(?P<file>.*)|^@@ .*? @@.*(?:\n[ +\-\\].*)*", re.MULTILINE
+)
 _NO_SOURCE = frozenset({".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"})
 """Endings of files that hold prose or data: a word there is no use of a function."""
 
@@ -96,8 +98,7 @@ def _with_explained(
     process, searches = terms.process_of(contrast.candidate), list(document.bisects)
     for place, benchmark in enumerate(plan.commit_benchmarks):
         search = searches[place]
-        in_branches = [one for branch in search.branches for one in branch.culprits]
-        names = {one.commit for one in (*search.culprits, *in_branches)}
+        names = {one.commit for one in search.every_culprit}
         if benchmark.process == process and explained.commit in names:
             searches[place] = replace(search, explained=explained)
             break
@@ -248,20 +249,12 @@ def _hunks_of(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
 
 def _hunks(patch: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the file and the lines of each hunk of a patch."""
-    file, lines = "", list[str]()
-    for line in patch.split("\n"):
-        if lines and line[:1] in (" ", "+", "-", "\\"):
-            lines.append(line)
-            continue
-        if lines:
-            yield file, lines
-            lines = []
-        if line.startswith(("--- a/", "+++ b/")):
-            file = line[len("+++ b/") :]
-        elif _HUNK.match(line):
-            lines = [line]
-    if lines:
-        yield file, lines
+    file = ""
+    for part in _FILE_OR_HUNK.finditer(patch):
+        if part["file"] is None:
+            yield file, part[0].split("\n")
+        else:
+            file = part["file"]
 
 
 def _shortened(lines: Sequence[str]) -> Iterator[str]:

@@ -160,8 +160,7 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contras
     known: set[tuple[int, int]] = set()
     for benchmark, result in zip(plan.commit_benchmarks, results, strict=bool(results)):
         inside = {one.merge for one in result.branches if one.culprits}
-        in_branches = (culprit for branch in result.branches for culprit in branch.culprits)
-        for culprit in (*result.culprits, *in_branches):
+        for culprit in result.every_culprit:
             parent, commit = (
                 terms.condition_of(benchmark.process, places[name])
                 for name in (culprit.parent, culprit.commit)

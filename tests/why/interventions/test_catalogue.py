@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec.structs
 import pytest
 
+from equipoise.design.libraries import ALLOCATORS
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition, Output
-from equipoise.studies.kinds import ALLOCATORS
 from equipoise.why.causes.ranking import RULES
 from equipoise.why.interventions.catalogue import every_intervention, offered, proposed
 from equipoise.why.interventions.intervention import Case, Intervention

@@ -22,9 +22,9 @@ from typing import IO
 
 from msgspec import Struct
 
-from equipoise.design.libraries import TUNABLES_VARIABLE
 from equipoise.measure.environment.host import Unknown, readable
 from equipoise.measure.untimed import describe_signal, run_untimed
+from equipoise.model.plan import TUNABLES_VARIABLE
 
 OPENBLAS_VARIABLE = "OPENBLAS_CORETYPE"
 BLIS_VARIABLE = "BLIS_ARCH_TYPE"

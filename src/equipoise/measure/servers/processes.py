@@ -13,11 +13,10 @@ from pathlib import Path
 
 import psutil
 
-from equipoise.design.libraries import TUNABLES_VARIABLE
 from equipoise.measure.environment.hardware import cpu_list
 from equipoise.measure.launcher import Report, User
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.plan import PADDING_VARIABLE, Server
+from equipoise.model.plan import PADDING_VARIABLE, TUNABLES_VARIABLE, Server
 from equipoise.model.record import Sample
 
 _PROC = Path("/proc")

@@ -232,8 +232,7 @@ def _where_changed(explained: ExplainedCulprit) -> str:
 
 def numbers(document: ResultDocument, bisect: BisectResult) -> Iterator[NumberRow]:
     """Yield a row for each commit after the good one, then for those of branches."""
-    in_branches = (culprit for branch in bisect.branches for culprit in branch.culprits)
-    culprits = {one.commit: one for one in (*bisect.culprits, *in_branches)}
+    culprits = {one.commit: one for one in bisect.every_culprit}
     for one in _candidates(bisect):
         culprit = culprits.get(one.commit)
         yield {
@@ -251,20 +250,16 @@ def numbers(document: ResultDocument, bisect: BisectResult) -> Iterator[NumberRo
 
 def culprit_claims(document: ResultDocument, bisect: BisectResult) -> tuple[Claim, ...]:
     """Build the claim of each commit that made a difference, those of branches last."""
-    return (
-        *(_claim(document, bisect, one, "the gap") for one in bisect.culprits),
-        *(
-            _claim(document, bisect, one, "the gap of its branch")
-            for branch in bisect.branches
-            for one in branch.culprits
-        ),
+    return tuple(
+        _claim(document, bisect, one, "the gap" if line is bisect else "the gap of its branch")
+        for line in bisect.lines
+        for one in line.culprits
     )
 
 
 def _candidates(bisect: BisectResult) -> tuple[BisectCommit, ...]:
     """Return the commits of the first line, then those of the branches that were searched."""
-    in_branches = (one for branch in bisect.branches for one in branch.candidates)
-    return (*bisect.candidates, *in_branches)
+    return tuple(one for line in bisect.lines for one in line.candidates)
 
 
 def _claim(document: ResultDocument, bisect: BisectResult, culprit: Culprit, gap: str) -> Claim:
@@ -423,8 +418,7 @@ def _left_over_facts(document: ResultDocument, bisect: BisectResult) -> Iterator
     for branch in bisect.branches:
         named = f"Gap of the branch of {short_name(branch.merge)}"
         yield named, _stretch(document, bisect, branch.gap)
-    in_branches = (one for branch in bisect.branches for one in branch.left_over)
-    left_over = [_stretch(document, bisect, one) for one in (*bisect.left_over, *in_branches)]
+    left_over = [_stretch(document, bisect, one) for line in bisect.lines for one in line.left_over]
     if left_over:
         yield "Left over", "; ".join(left_over)
 

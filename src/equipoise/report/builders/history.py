@@ -91,7 +91,7 @@ _STATUS = {
 
 def answer(document: ResultDocument, result: HistoryResult) -> Answer:
     """Build what a reader sees first: the changes, and where the latest commit stands."""
-    result = _of_values(document, result)
+    result = history_of_values(result, document.more_is_better)
     claims = tuple(_claim(document, result, one) for one in result.changes)
     title, lines = result.summary, tuple(_latest(result))
     if len(claims) > MOST_TOLD:
@@ -106,7 +106,7 @@ def answer(document: ResultDocument, result: HistoryResult) -> Answer:
 
 def parts(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
     """Build what stands below the answer: changes, curve, campaigns, and how to go on."""
-    result = _of_values(document, result)
+    result = history_of_values(result, document.more_is_better)
     if result.changes:
         yield from _changes(document, result)
     yield from _curve(result)
@@ -143,12 +143,6 @@ def numbers(document: ResultDocument, result: HistoryResult) -> Iterator[NumberR
             "change_high": of_change["ratio_high"],
             "change_e_value": None if change is None else change.e_value,
         }
-
-
-def _of_values(document: ResultDocument, result: HistoryResult) -> HistoryResult:
-    """Return a result as a reader sees it: of values, where more of the metric is better."""
-    of_values = result.metric in document.more_is_better
-    return history_of_values(result) if of_values else result
 
 
 def _latest(result: HistoryResult) -> Iterator[str]:

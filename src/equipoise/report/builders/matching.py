@@ -18,7 +18,6 @@ from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.quantities import amount, listed
 from equipoise.model.record import CampaignWarning
 from equipoise.report.document import (
-    PAGE,
     SCREEN,
     UNKNOWN,
     WRITTEN,
@@ -214,9 +213,7 @@ def _document(
 
     def figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
-        if search is not None:
-            yield from _search_figures(search)
-        yield from _balance_figures(balance)
+        yield from _balance_figures(balance, search)
 
     method = (
         *question.method,
@@ -229,7 +226,7 @@ def _document(
     rests_on = Facts((("Table", question.source), *facts))
     parts: tuple[Part, ...] = (
         Answer("", claims=(claim,), warnings=len(warnings)),
-        Figures(figures, forms=PAGE),
+        Figures(figures),
         replace(rests_on, forms=SCREEN),
         *tables,
         *([Warnings(warnings)] if warnings else []),
@@ -364,7 +361,7 @@ def smallest_p_sentence(balance: Balance) -> str:
 
 
 def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
-    """Say how the options of the command matched units on the covariates of these names."""
+    """Say how units were matched on the covariates of these names, by the options of a match."""
     if options.get("unmatched"):
         yield "Nothing was matched: all rows are compared as they are."
         return
@@ -401,13 +398,14 @@ def _distance(options: Mapping[str, Any]) -> str:
         return "weighted by what the search found"
     if options["propensity"]:
         return "all of them through a propensity score (a logistic regression)"
-    return _METRICS[options["metric"]]
+    metric = options["metric"]
+    return _METRICS[metric] if isinstance(metric, str) else "weighted as the given metric says"
 
 
 def _ties(options: Mapping[str, Any]) -> str:
-    if options["no_replace"]:
+    if not options["replace"]:
         return "each match is used once, in the order of the rows"
-    if options["no_ties"]:
+    if not options["ties"]:
         return "with replacement, ties are broken by lot"
     return "with replacement and all ties"
 
@@ -627,20 +625,14 @@ def _effect_figures(
         )
 
 
-def _search_figures(search: GenMatchResult) -> Iterator[Figure]:
-    """Draw the balance along the search, and what the search judged."""
-    from equipoise.figures import search as charts
-    from equipoise.figures.gallery import Figure
-
-    yield Figure("course", charts.HOW_TO_READ_BALANCE, search.plot())
-    yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
-
-
-def _balance_figures(balance: Balance) -> Iterator[Figure]:
-    """Draw all covariates, then the shares, then the covariates that differ most."""
+def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterator[Figure]:
+    """Draw the course of a search, all covariates, the shares, and what differs most."""
     from equipoise.figures import balance as charts
     from equipoise.figures.gallery import Figure
 
+    if search is not None:
+        yield Figure("course", charts.HOW_TO_READ_COURSE, search.plot())
+        yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
     yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
     of_two_values = balance.shares_plot()
     if of_two_values is not None:

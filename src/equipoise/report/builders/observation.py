@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -62,10 +62,14 @@ _ROWS = (
 _ERRORS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
 
 
-def observation_document(
-    result: ObservationResult, command: str, draw: Callable[[], Iterable[Figure]] = tuple
-) -> Document:
+def observation_document(result: ObservationResult, command: str) -> Document:
     """Build the document of an observation; ``command``, if there is one, observes it again."""
+
+    def figures() -> Iterator[Figure]:
+        from equipoise.figures.estimates import observed_figures
+
+        return observed_figures(result)
+
     question, refusal = result.question, result.refusal
     estimate, interval = "", ""
     if result.matched is not None:
@@ -82,7 +86,7 @@ def observation_document(
     method = (*_METHOD, _ROWS if result.clustering is None else _CLUSTERS)
     parts: tuple[Part, ...] = (
         Answer("", claims=(claim,), warnings=len(result.warnings)),
-        Figures(draw),
+        Figures(figures),
         *_tables(result),
         Section("What it rests on", (Facts(tuple(_facts(result))),)),
         *([Warnings(result.warnings)] if result.warnings else []),
@@ -195,15 +199,12 @@ def _tone(result: ObservationResult) -> str:
     if result.matched is None:
         return "undecided"
     effect = result.matched.effect
-    ends, none = effect.ratio_ci, 1.0
-    if effect.ratio is None:
-        ends, none = effect.difference_ci, 0.0
-    if ends is None or ends[0] <= none <= ends[1]:
+    if effect.interval is None or not effect.excludes_zero:
         return "undecided"
     if result.question.unit not in ("rows", "runs"):
         # The outcome may be an income: neither direction is bad.
         return "equivalent"
-    return "slower" if ends[0] > none else "faster"
+    return "slower" if effect.interval[0] > (0.0 if effect.ratio is None else 1.0) else "faster"
 
 
 def _stratum_row(stratum: StratumResult) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from msgspec import Meta
 from msgspec.structs import asdict
 
 from equipoise.design.grid import kept_settings
+from equipoise.design.libraries import KINDS, PACKAGES, Kind
 from equipoise.model.plan import PRIMARY_METRIC, SOCKET, Process, ServerTrial
 from equipoise.model.record import Accounting
 from equipoise.model.study import (
@@ -34,7 +35,6 @@ from equipoise.model.study import (
     is_size,
 )
 from equipoise.studies.data_sets import DATA_SETS, named_data
-from equipoise.studies.kinds import KINDS, PACKAGES, Kind
 from equipoise.studies.reader.toml_file import Form, Table, one_of, read_toml
 
 METRICS = tuple(

@@ -87,10 +87,8 @@ def _bounds(size: SizeClass) -> Bounds:
 
 def _usual_lifetime_s(run: Allocations, size: SizeClass) -> float:
     """Return the bound below which most blocks of one run ended; infinite if they did not."""
-    for bound_s, freed in zip(run.lifetime_bounds_s, accumulate(size.lifetimes), strict=True):
-        if freed >= MOST * size.allocations > 0:
-            return bound_s
-    return math.inf
+    ended = zip(run.lifetime_bounds_s, accumulate(size.lifetimes), strict=True)
+    return next((bound for bound, freed in ended if freed >= MOST * size.allocations > 0), math.inf)
 
 
 def _requester(place: Place) -> Iterator[Function]:

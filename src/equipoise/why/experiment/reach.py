@@ -143,24 +143,19 @@ def unchanged_account(
 
     ``None`` if it fell, if the slower condition has no more of it, or if it is unknown.
     """
-    without = (attempt.candidate_without, attempt.baseline_without)
-    changed = (attempt.candidate_with, attempt.baseline_with)
+    places = (attempt.candidate_without, attempt.baseline_without, attempt.candidate_with)
     if slower == "baseline":
-        without, changed = without[::-1], changed[::-1]
+        places = (attempt.baseline_without, attempt.candidate_without, attempt.baseline_with)
     account, event = ACCOUNTS[name]
-    values: dict[int, list[float]] = {place: [] for place in (*without, *changed)}
-    for block in blocks:
-        if not any(trial.condition == changed[0] for trial in block):
-            continue
-        for trial in block:
-            value = account(trial.accounting)
-            if value is not None and trial.condition in values:
-                values[trial.condition].append(value)
-    if not (values[without[0]] and values[without[1]] and values[changed[0]]):
+    tried = [block for block in blocks if any(trial.condition == places[2] for trial in block)]
+    accounts = [(trial.condition, account(trial.accounting)) for block in tried for trial in block]
+    values = [
+        [value for condition, value in accounts if condition == place and value is not None]
+        for place in places
+    ]
+    if not all(values):
         return None
-    before, faster, after = (
-        median(values[place]) for place in (without[0], without[1], changed[0])
-    )
+    before, faster, after = map(median, values)
     return None if _has_fallen(before, faster, after) else _often(event, before, after)
 
 

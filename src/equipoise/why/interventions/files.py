@@ -155,12 +155,11 @@ def _cannot_be_cold(files: tuple[str, ...], host: Host) -> str | None:
 
 def _file_system(path: str, mounts: str) -> str:
     """Return the kind of a path's file system (proc(5), ``/proc/pid/mountinfo``)."""
-    longest, kind = "", "unknown"
+    kinds = {"": "unknown"}
     for line in mounts.splitlines():
         before, _, behind = line.partition(" - ")
         point = before.split()[4].replace("\\040", " ")
-        is_inside = path == point or path.startswith(point.rstrip("/") + "/")
-        # A later mount hides an earlier one at the same place.
-        if is_inside and len(point) >= len(longest):
-            longest, kind = point, behind.split()[0]
-    return kind
+        if path == point or path.startswith(point.rstrip("/") + "/"):
+            # A later mount hides an earlier one at the same place.
+            kinds[point] = behind.split()[0]
+    return kinds[max(kinds, key=len)]

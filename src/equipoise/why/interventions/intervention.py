@@ -14,11 +14,11 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from equipoise.design.libraries import TUNABLES_VARIABLE, tunables_of, tunables_text
+from equipoise.design.libraries import tunables_of, tunables_text
 from equipoise.design.site import Site
 from equipoise.measure.environment.host import Host
 from equipoise.measure.installation import REINSTALL
-from equipoise.model.plan import Condition, Output
+from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Output
 from equipoise.model.why import ExpectedChange, Explanation
 
 Alter = Callable[[Condition], Condition]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from equipoise.design.libraries import NEVER_GIVEN_BACK, PRELOADED, Allocator
+from equipoise.design.libraries import NEVER_GIVEN_BACK, PRELOADED
 from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages
 from equipoise.measure.environment.host import Unknown
 from equipoise.model.plan import Condition
+from equipoise.model.study import Level
 from equipoise.why.interventions.intervention import (
     PRELOAD,
     Case,
@@ -25,7 +26,7 @@ _RETURNED = frozenset({"blocks_returned_at_free", "page_faults"})
 _ALLOCATED = frozenset({"blocks_returned_at_free", "more_allocations", "page_faults"})
 _SMALL_PAGES = frozenset({"huge_pages_off", "page_faults", "fork_of_large_process"})
 
-_LIBRARIES = frozenset(allocator.library for allocator in PRELOADED)
+_LIBRARIES = frozenset(library for allocator in PRELOADED for library in allocator.preload)
 _FIRST = "jemalloc"
 """Allocator that is tried first: one tells whether the allocator is the cause."""
 
@@ -103,14 +104,15 @@ def other_allocators(case: Case) -> tuple[Intervention, ...]:
     return tuple(_allocator(other, case) for other in others if other.name != _FIRST)
 
 
-def _allocator(allocator: Allocator, case: Case) -> Intervention:
+def _allocator(allocator: Level, case: Case) -> Intervention:
     """Return the allocator in the place of one that is preloaded already."""
-    path = case.site.find_library(allocator.library)
-    library = path or allocator.library
+    (name,) = allocator.preload
+    path = case.site.find_library(name)
+    library = path or name
 
     def alter(condition: Condition) -> Condition:
         already = [os.path.basename(one) for one in preloaded(condition, case.site)]
-        if allocator.library in already and len(_LIBRARIES.intersection(already)) == 1:
+        if name in already and len(_LIBRARIES.intersection(already)) == 1:
             return condition
         return with_preload(condition, library, case.site, instead_of=_LIBRARIES)
 
@@ -121,7 +123,7 @@ def _allocator(allocator: Allocator, case: Case) -> Intervention:
         alter=alter,
         impossible_because=cannot_preload(
             path,
-            allocator.package or allocator.library,
+            allocator.package or name,
             f"apt install {allocator.package}" if allocator.package else "run `make build`",
         ),
         # Nobody should depend on a library of ours.

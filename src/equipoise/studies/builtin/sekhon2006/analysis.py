@@ -120,15 +120,7 @@ def _answer(measured: StudyData) -> str:
 
 def _by_rows(measured: StudyData, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
     """Return one allocator over another by the number of rows, where both were run."""
-    return {
-        rows: ratio
-        for rows in measured.levels("rows")
-        if (
-            ratio := measured.ratio(
-                SEARCH, "allocator", above, below, algorithm=algorithm, rows=rows
-            )
-        )
-    }
+    return measured.ratios(SEARCH, "allocator", above, below, by="rows", algorithm=algorithm)
 
 
 def _listed(ratios: Mapping[str, Ratio]) -> str:
@@ -213,11 +205,7 @@ def _vanishes(measured: StudyData) -> Iterator[str]:
 
 
 def _speed_up(measured: StudyData) -> Iterator[str]:
-    ratios = {
-        rows: ratio
-        for rows in measured.levels("rows")
-        if (ratio := measured.ratio(SEARCH, "algorithm", OLD, NEW, rows=rows, allocator=DEFAULT))
-    }
+    ratios = measured.ratios(SEARCH, "algorithm", OLD, NEW, by="rows", allocator=DEFAULT)
     if ratios:
         holds = _holds(all(ratio.ratio > SMALL for ratio in ratios.values()))
         yield (
