@@ -23,7 +23,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
     "files": frozenset({"model"}),
     "design": frozenset({"model"}),
-    "measure": frozenset({"model", "files", "design"}),
+    # The native part knows the version of Equipoise, which is a fact of the environment.
+    "measure": frozenset({"model", "files", "design", NATIVE}),
     # Those that run a benchmark tool read what it prints as any file of it is read.
     "helpers": frozenset({"model", "interop"}),
     "ledger": frozenset({"model", "files"}),

@@ -1,7 +1,7 @@
 """The native part of Equipoise (crates/python): typed options and arrays in, results out."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, final
+from typing import Final, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ from equipoise.genoud.options import SearchOptions
 from equipoise.matching.fitness import FitnessProblem
 from equipoise.matching.options import MatchOptions
 from equipoise.matching.units import Units
+
+VERSION: Final[str]
 
 @final
 class BettingSequence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from equipoise.campaign.progress import ComparisonStatus
-from equipoise.cli.progress import status_table
+from equipoise.cli.progress_bars import status_table
 from equipoise.model.result import Verdict
 
 

@@ -106,7 +106,9 @@ def test_two_commands_are_compared_where_there_is_no_rust(
     installed: Path, bare: dict[str, str], tmp_path: Path
 ) -> None:
     assert shutil.which("cargo", path=bare["PATH"]) is None
+    # The environment is bare: other tests beside this one may hold the lock of this host.
     options = ["--ignore-failure", "--blocks", "2", "--min-blocks", "2", "--seed", "1"]
+    options.append("--allow-concurrent")
     done = subprocess.run(
         [installed / "equipoise", "compare", "true", "false", *options, "--json", "-"],
         env=bare,

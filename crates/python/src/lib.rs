@@ -29,4 +29,8 @@ mod _native {
     use crate::matching::{Estimate, Matcher, Pairs, estimate_effect, match_strata};
     #[pymodule_export]
     use crate::special::{student_p_value, student_quantile};
+
+    /// The version of Equipoise, one for both languages.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

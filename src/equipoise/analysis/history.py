@@ -44,8 +44,8 @@ _MOST_DIFFERENCES = 6
 _UNKNOWN_DIFFERENCE = "the tools that build the commits"
 
 
-def history_result(record: RunRecord) -> HistoryResult | None:
-    """Return what a history has found by the end of one of its campaigns; ``None`` for others.
+def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
+    """Return what a history of these terms has found by the end of one of its campaigns.
 
     The record comes with those of the earlier campaigns of its series.
 
@@ -54,9 +54,7 @@ def history_result(record: RunRecord) -> HistoryResult | None:
     UnusableInput
         A trial does not know the metric.
     """
-    plan, terms = record.plan, record.plan.history
-    if terms is None:
-        return None
+    plan = record.plan
     series = series_of(record)
     state = read_history(series).state()
     metric = plan.judgement.primary_metric

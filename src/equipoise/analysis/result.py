@@ -9,28 +9,19 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection import bisect_results, warnings_of_bisection
 from equipoise.analysis.comparisons import (
     Blocks,
     control_comparison,
     other_comparisons,
     primary_comparisons,
 )
-from equipoise.analysis.fleet import (
-    Member,
-    fleet_comparisons,
-    fleet_result,
-    fleet_warnings,
-    members_of,
-    shared_environment,
-)
 from equipoise.analysis.gate import gate_result
-from equipoise.analysis.history import history_result
 from equipoise.analysis.imports import imported_result, threats
 from equipoise.analysis.iterations import (
     Classed,
@@ -63,6 +54,7 @@ from equipoise.campaign.interim import DESCRIBED
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import excludes_one, iso_time
 from equipoise.model.record import (
+    CampaignWarning,
     Draw,
     RunRecord,
     Segment,
@@ -79,6 +71,11 @@ from equipoise.model.result import (
     TrialRow,
     TypicalValue,
 )
+
+if TYPE_CHECKING:
+    from equipoise.analysis.fleet import Member
+    from equipoise.model.bisection import BisectResult
+    from equipoise.model.history import HistoryResult
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """Metrics described of every condition; a workload's own metrics stand beside them."""
@@ -112,7 +109,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     control = _control(plan, blocks, by_condition)
     gate = gate_result(plan, blocks)
     typical = typical_value(plan, blocks)
-    searches = bisect_results(record, blocks)
+    searches, warnings_of_searches = _searches(record, blocks)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
@@ -132,7 +129,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *unknown,
             *threats(imported),
             *warnings_of_typical(plan, blocks),
-            *warnings_of_bisection(plan, blocks, searches),
+            *warnings_of_searches,
         ),
         trials=_rows(record, blocks),
         steady_state=steady,
@@ -145,12 +142,44 @@ def _document_of(record: RunRecord) -> ResultDocument:
         typical=typical,
         bisect=searches[0] if len(searches) == 1 else None,
         bisects=searches if len(searches) > 1 else (),
-        history=history_result(record),
+        history=_history(record),
     )
+
+
+# What only some kinds of campaigns need is loaded for them: `equipoise compare` starts sooner.
+
+
+def _searches(
+    record: RunRecord, blocks: Blocks
+) -> tuple[tuple[BisectResult, ...], Iterable[CampaignWarning]]:
+    """Return what a bisection found of each benchmark, and its warnings."""
+    if record.plan.bisected is None:
+        return (), ()
+    from equipoise.analysis.bisection import bisect_results, warnings_of_bisection
+
+    searches = bisect_results(record, blocks)
+    return searches, warnings_of_bisection(record.plan, blocks, searches)
+
+
+def _history(record: RunRecord) -> HistoryResult | None:
+    terms = record.plan.history
+    if terms is None:
+        return None
+    from equipoise.analysis.history import history_result
+
+    return history_result(record, terms)
 
 
 def _document_of_fleet(record: RunRecord) -> ResultDocument:
     """Compute the result document of a coordinator's run, from the campaigns of its hosts."""
+    from equipoise.analysis.fleet import (
+        fleet_comparisons,
+        fleet_result,
+        fleet_warnings,
+        members_of,
+        shared_environment,
+    )
+
     plan, members = record.plan, members_of(record)
     comparisons, unknown = fleet_comparisons(record, members)
     rows = (

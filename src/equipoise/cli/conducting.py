@@ -11,14 +11,11 @@ from equipoise.cli.output_options import OutputOptions, save_figures
 from equipoise.cli.progress import progress_for
 from equipoise.cli.results import CampaignResult, read_result, show
 from equipoise.cli.streams import say
-from equipoise.figures.save import require_figures
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.leftovers import Clearance, clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner
 from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE, UnusableInput
-from equipoise.report.document import Paragraph
-from equipoise.report.renderers.terminal import print_parts
-from equipoise.studies.catalogue import analysis_of
+from equipoise.model.plan import COMPARE_STUDY
 
 FOLDER = "figures"
 """Folder beside the ledger, with a folder for each run."""
@@ -107,6 +104,11 @@ def write_figures(result: CampaignResult, output: OutputOptions) -> None:
         The folder cannot be made or written to.
     """
     document = result.document
+    if document.run.study == COMPARE_STUDY:
+        return
+    from equipoise.figures.save import require_figures
+    from equipoise.studies.catalogue import analysis_of
+
     study = analysis_of(document.run.study)
     if study is None:
         return
@@ -117,6 +119,8 @@ def write_figures(result: CampaignResult, output: OutputOptions) -> None:
         say(f"the study's own figures are left out: {missing.what}", missing.hint)
         return
     from equipoise.figures.gallery import iteration_figures
+    from equipoise.report.document import Paragraph
+    from equipoise.report.renderers.terminal import print_parts
 
     folder = output.figures or output.ledger.parent / FOLDER / document.run.id
     files = save_figures([*study.figures(document), *iteration_figures(document)], folder)

@@ -6,7 +6,8 @@ import sys
 
 from equipoise.campaign import conduct
 from equipoise.cli.output_options import OutputOptions
-from equipoise.cli.progress import progress_for, work_bar
+from equipoise.cli.progress import progress_for
+from equipoise.cli.progress_bars import work_bar
 from equipoise.cli.streams import say
 from equipoise.design.coin import fresh_seed
 from equipoise.ledger import Ledger

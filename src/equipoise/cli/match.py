@@ -57,7 +57,7 @@ def command(**arguments: Any) -> int:
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.cli.progress import work_bar
+    from equipoise.cli.progress_bars import work_bar
     from equipoise.tables.matching import match_table
 
     output = matching.output_of(arguments)

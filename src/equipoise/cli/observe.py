@@ -154,7 +154,7 @@ def command(**arguments: Any) -> int:
     ledger: its trials are then the rows. Where no comparison holds, Equipoise refuses to answer
     (exit status 2), and says which rows would be needed.
     """
-    from equipoise.cli.progress import work_in_sentences
+    from equipoise.cli.progress_bars import work_in_sentences
     from equipoise.report.builders.observation import observation_document
     from equipoise.report.json_document import encode
 

@@ -349,12 +349,12 @@ def with_pictures(documents: Sequence[Document], path: Path) -> str:
             return
         from equipoise.figures.save import save
 
-        for figure in figures.draw():
+        for figure in figures.drawn():
             names[figure.name] += 1
             suffix = f"-{names[figure.name]}" if names[figure.name] > 1 else ""
             file = path.with_name(f"{path.stem}-{figure.name}{suffix}.svg")
             save(figure.chart, file)
-            yield figure.chart.to_dict()["title"]["text"], file.name
+            yield figure.chart.to_dict(validate=False)["title"]["text"], file.name
 
     return "\n".join(to_markdown(document, write) for document in documents)
 

@@ -15,12 +15,12 @@ from equipoise.analysis.redaction import without_hidden_values
 from equipoise.cli.output_options import OutputOptions, write_file, write_json, write_report
 from equipoise.ledger import Ledger
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import listed
 from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
 from equipoise.model.result import EnvironmentDifference, ResultDocument
 from equipoise.model.safe_text import visible
 from equipoise.report.json_document import encode
-from equipoise.studies.catalogue import with_findings
 
 _MOST_NAMED = 4
 _MOST_LETTERS = 40
@@ -83,7 +83,11 @@ def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDo
     """
     from equipoise.why.campaigns import result_of
 
-    document = with_findings(result_of(*records))
+    document = result_of(*records)
+    if document.run.study != COMPARE_STUDY:
+        from equipoise.studies.catalogue import with_findings
+
+        document = with_findings(document)
     if output.against is None:
         return document
     from equipoise.analysis.reference import compare_with_reference

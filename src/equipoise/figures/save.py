@@ -68,7 +68,7 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
             f"{path}: a figure cannot be written as '{path.suffix}'",
             hint=f"end the name in {', '.join(writers)}",
         )
-    content = write({**chart.to_dict(), "config": configuration(theme)})
+    content = write({**chart.to_dict(validate=False), "config": configuration(theme)})
     write_or_refuse(path, content, "name a folder that can be written to")
 
 

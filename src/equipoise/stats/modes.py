@@ -11,12 +11,15 @@ import math
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
-from numpy.polynomial import Chebyshev
 
 from equipoise.stats.arrays import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from numpy.polynomial import Chebyshev
 
 LEAST_VALUES = 10
 SHALLOWEST_VALLEY = 0.9
@@ -537,6 +540,9 @@ def _scaled_erfc_series() -> Chebyshev:
         square = 2.0 * value**2
         series = 1.0 - (1.0 - 3.0 / square * (1.0 - 5.0 / square * (1.0 - 7.0 / square))) / square
         return (2.0 + 1.0 / value) / math.sqrt(math.pi) * series
+
+    # Loaded here: a campaign that has few trials never needs it.
+    from numpy.polynomial import Chebyshev
 
     return Chebyshev.interpolate(np.vectorize(exact, otypes=[np.float64]), _DEGREE)
 

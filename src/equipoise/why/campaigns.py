@@ -67,12 +67,14 @@ def latest_experiment(
 
     Without a contrast, the gap of any contrast of ``record`` counts.
     """
-    from equipoise.why.gap import explains_gap
-
     for run_id in ledger.explaining(record.id):
         experiment = ledger.read_run(run_id)
         if not complete_blocks(experiment.draws, experiment.trials):
             continue
-        if contrast is None or explains_gap(experiment, record, contrast):
+        if contrast is None:
+            return experiment
+        from equipoise.why.gap import explains_gap
+
+        if explains_gap(experiment, record, contrast):
             return experiment
     return None

@@ -11,8 +11,8 @@ import os
 import platform
 from collections.abc import Mapping
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 
+from equipoise._native import VERSION
 from equipoise.measure.environment.host import NONE, Facts, Host, Unknown
 
 VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
@@ -78,13 +78,6 @@ def addresses_can_be_held() -> bool:
     return bool(held)
 
 
-def _own_version(_: Host) -> str:
-    try:
-        return version("equipoise")
-    except PackageNotFoundError:
-        raise Unknown("Equipoise runs from a folder that is not installed") from None
-
-
 def _libc(_: Host) -> str:
     try:
         name = os.confstr("CS_GNU_LIBC_VERSION")
@@ -107,7 +100,7 @@ def _mitigations(host: Host) -> dict[str, str]:
 
 
 FACTS: Facts = {
-    "equipoise": _own_version,
+    "equipoise": lambda _: VERSION,
     "python": lambda _: platform.python_version(),
     "libc": _libc,
     "time_zone": _time_zone,

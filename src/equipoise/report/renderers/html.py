@@ -160,7 +160,7 @@ def _with_charts(
             case Figures():
                 views = tuple(
                     _placed(figure, anchor, charts, on_paper=figure.name not in part.not_on_paper)
-                    for figure in part.draw()
+                    for figure in part.drawn()
                 )
                 if views:
                     yield DrawnFigures(part.title, views)
@@ -173,7 +173,7 @@ def _with_charts(
 
 
 def _placed(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: bool) -> FigureView:
-    specification: dict[str, Any] = figure.chart.to_dict()
+    specification: dict[str, Any] = figure.chart.to_dict(validate=False)
     title = specification.pop("title")
     specification.pop("config")
     own = f"{anchor}-{figure.name}-{len(charts) + 1}"
