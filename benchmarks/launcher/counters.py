@@ -26,8 +26,7 @@ from pathlib import Path
 
 from run import BUILT, ENVIRONMENT, MEMORY_BOUND_BYTES, TRUE, compile_c
 
-from equipoise.measure.counters import COUNTERS, SOFTWARE_COUNTERS
-from equipoise.measure.launcher import Launcher, Request
+from equipoise.measure.launcher import COUNTERS, SOFTWARE_COUNTERS, Launcher, Request
 
 FAULTS = """
 #include <stdlib.h>

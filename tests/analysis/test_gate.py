@@ -14,9 +14,9 @@ from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.campaign.interim import ANALYSE_EVERY_BLOCK, GROWTH
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import UnusableInput
+from equipoise.model.gate import GateResult
 from equipoise.model.plan import BENCHMARK, Contrast, GatePlan, Judgement, Plan, Revision, Stopping
 from equipoise.model.record import Draw, Sample
-from equipoise.model.result import GateResult
 from equipoise.stats.resolution import Resolution
 from equipoise.why.gap import choose_gap
 from tests.campaign.test_conduct import Stage

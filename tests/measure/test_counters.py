@@ -13,8 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.counters import COUNTERS, HARDWARE_COUNTERS, SOFTWARE_COUNTERS
-from equipoise.measure.launcher import Containment, Launcher, Report, Request
+from equipoise.measure.launcher import (
+    COUNTERS,
+    HARDWARE_COUNTERS,
+    SOFTWARE_COUNTERS,
+    Containment,
+    Launcher,
+    Report,
+    Request,
+)
 from equipoise.measure.trials import accounting_of
 from equipoise.model.errors import UnusableInput
 

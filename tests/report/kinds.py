@@ -12,12 +12,11 @@ from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.analysis.shape import SCOPE_OF_TYPICAL
 from equipoise.analysis.wording import typical_sentence
+from equipoise.model.gate import GateResult, GateRow
 from equipoise.model.plan import ImportSource, Revision
 from equipoise.model.record import RunRecord
 from equipoise.model.result import (
     Comparison,
-    GateResult,
-    GateRow,
     ImportedResult,
     RankedCondition,
     Ranking,

@@ -12,9 +12,10 @@ from markdown_it.token import Token
 from msgspec.structs import replace
 
 from equipoise.cli.gate import MARK
+from equipoise.model.gate import GateOutcome, GateResult, GateRow
 from equipoise.model.plan import Revision
 from equipoise.model.record import CampaignWarning
-from equipoise.model.result import GateOutcome, GateResult, GateRow, ResultDocument
+from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible
 from equipoise.report.builders.gate import gate_document
 from equipoise.report.builders.result import CampaignReport

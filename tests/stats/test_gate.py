@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import GateOutcome
+from equipoise.model.gate import GateOutcome
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import GateDecision, judge, judge_gate
 from tests.stats.simulated import at_most, campaign, costs_and_orders, white

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.model.result import GateOutcome
+from equipoise.model.gate import GateOutcome
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge_gate
 from tests.stats.simulated import (

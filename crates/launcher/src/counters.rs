@@ -37,7 +37,7 @@ const fn kind(name: &'static str, class: u32, event: u64, without_kernel: Withou
     }
 }
 
-/// Every kind of counter; src/equipoise/measure/counters.py explains them.
+/// Every kind of counter; src/equipoise/measure/launcher.py explains them.
 pub static KINDS: [Kind; 10] = [
     kind("task_clock", SOFTWARE, 1, WithoutKernel::Whole),
     kind("page_faults", SOFTWARE, 2, WithoutKernel::Part),

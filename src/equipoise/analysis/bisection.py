@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.comparisons import Blocks, is_more_better
+from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import change_clause, signed_percent
-from equipoise.campaign.blocks import cost_in, seconds_of_segments
+from equipoise.campaign.blocks import cost_in, resolution_of, seconds_of_segments
 from equipoise.campaign.commits import BenchmarkSearch, bisection_of, read_searches, withdrawals_of
 from equipoise.model.bisection import (
     BisectBlock,
@@ -66,7 +66,7 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
                 blocks,
                 search,
                 frozenset(one.commit for one in withdrawals if one.benchmark == place),
-                is_more_better(blocks, search.benchmark.metric),
+                resolution_of(blocks, search.benchmark.metric).more_is_better,
             ),
             {one.commit for one in withdrawals},
         )

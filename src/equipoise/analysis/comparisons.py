@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -70,7 +69,7 @@ def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) ->
     """Return a comparison that says so where most of the extra time is waiting for a processor."""
     if comparison.metric != PRIMARY_METRIC or comparison.verdict not in ("faster", "slower"):
         return comparison
-    pair = (contrast.baseline, contrast.candidate)
+    pair = contrast.pair
     quicker, slower = pair if comparison.verdict == "slower" else pair[::-1]
     rows: list[tuple[float, float]] = []
     for block in blocks.values():
@@ -149,13 +148,6 @@ def pairing_of(
     return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
 
 
-def is_more_better(blocks: Blocks, metric: str) -> bool:
-    """Return whether the workload says of the metric that more of it is better."""
-    trials = itertools.chain.from_iterable(blocks.values())
-    samples = (sample for trial in trials for sample in reversed(trial.samples))
-    return next((sample.better == "higher" for sample in samples if sample.metric == metric), False)
-
-
 def judge_pairings(
     plan: Plan, pairings: Sequence[Pairing], *, withheld: int = 0
 ) -> tuple[Comparison, ...]:
@@ -230,7 +222,7 @@ def _comparison(
     share_of_alpha: float,
 ) -> Comparison:
     judgement, pairs, contrast = plan.judgement, pairing.pairs, pairing.contrast
-    baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
+    baseline, candidate = (plan.conditions[place] for place in contrast.pair)
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
     both = pairing.costs.both(contrast)

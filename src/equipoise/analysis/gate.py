@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
 from equipoise.design.command_line import joined_bisect_lines
+from equipoise.model.gate import GateOutcome, GateResult, GateRow
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
 from equipoise.model.quantities import counted
-from equipoise.model.result import GateOutcome, GateResult, GateRow
 from equipoise.stats.verdict import GateDecision, judge_gate
 
 

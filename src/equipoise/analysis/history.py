@@ -15,10 +15,9 @@ import numpy as np
 from msgspec.structs import asdict, replace
 
 from equipoise.analysis.bisection import commit_phrase
-from equipoise.analysis.comparisons import is_more_better
 from equipoise.analysis.reference import environment_differences
 from equipoise.analysis.wording import change_clause
-from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
+from equipoise.campaign.blocks import complete_blocks, resolution_of, seconds_of_segments
 from equipoise.campaign.commits import history_of, read_history, series_of, withdrawals_of
 from equipoise.design.command_line import bisect_line
 from equipoise.model.history import (
@@ -60,7 +59,7 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
     state = read_history(series).state()
     metric = plan.judgement.primary_metric
     blocks = [complete_blocks(one.draws, one.trials) for one in series]
-    more_is_better = any(is_more_better(its, metric) for its in blocks if its)
+    more_is_better = any(resolution_of(its, metric).more_is_better for its in blocks)
     numbers = _era_numbers(series)
     campaigns = tuple(
         _campaign(one, [*its.values()], era)

@@ -81,10 +81,9 @@ def _compared(
     contrast: Contrast,
     costs: Mapping[int, Mapping[int, list[float]]],
 ) -> SampleComparison:
-    places = (contrast.baseline, contrast.candidate)
-    baseline, candidate = (costs.get(place, {}) for place in places)
-    names = [plan.conditions[place].name for place in places]
-    level = plan.judgement.alpha
+    baseline, candidate = (costs.get(place, {}) for place in contrast.pair)
+    judgement, names = plan.judgement, plan.names_of(contrast)
+    metric, level = judgement.primary_metric, judgement.alpha
     paired = source.order == IN_BLOCKS
     if paired:
         both = [
@@ -101,7 +100,7 @@ def _compared(
     return SampleComparison(
         baseline=names[0],
         candidate=names[1],
-        metric=plan.judgement.primary_metric,
+        metric=metric,
         method="paired" if paired else "Welch",
         estimand=ESTIMAND,
         ratio=sample.ratio,
@@ -111,7 +110,7 @@ def _compared(
         baseline_trials=len(below),
         candidate_trials=len(above),
         scope=_scope(len(below), len(above), paired=paired),
-        summary=_summary(names[1], names[0], plan.judgement.primary_metric, sample),
+        summary=_summary(names[1], names[0], metric, sample),
         stratum=contrast.stratum,
     )
 

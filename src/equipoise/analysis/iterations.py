@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.comparisons import Blocks, is_more_better, judge_pairings, pairing_of
+from equipoise.analysis.comparisons import Blocks, judge_pairings, pairing_of
 from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Better, Sample, Trial
@@ -60,6 +60,11 @@ class ClassedCondition(Struct, frozen=True):
 
     trials: tuple[ClassedTrial, ...]
     workload: WorkloadShape | None
+
+    @property
+    def more_is_better(self) -> bool:
+        """Whether a cost is the inverse of the metric."""
+        return any(trial.better == "higher" for trial in self.trials)
 
     @property
     def not_classed(self) -> int:
@@ -152,7 +157,7 @@ def steady_comparisons(
             costs_placed(plan, blocks, _costs(blocks, classed, metric)),
             contrast,
             # A level of many iterations has finer steps than one of them: they are inferred.
-            Resolution(None, is_more_better(blocks, metric)),
+            Resolution(None, classed[contrast.candidate][metric].more_is_better),
         )
         for contrast, metric, reason in candidates
         if reason is None
@@ -168,9 +173,7 @@ def _steady_comparison(
     plan: Plan, contrast: Contrast, metric: str, judged: Comparison | str
 ) -> SteadyComparison:
     """Return a comparison, or the reason why there is none, for the result document."""
-    baseline, candidate = (
-        plan.conditions[place].name for place in (contrast.baseline, contrast.candidate)
-    )
+    baseline, candidate = plan.names_of(contrast)
     if isinstance(judged, str):
         what = f"{candidate} against {baseline}: no comparison of {metric} in the steady state"
         return SteadyComparison(baseline, candidate, metric, None, f"{what}: {judged}.")

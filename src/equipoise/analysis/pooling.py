@@ -13,7 +13,7 @@ from equipoise.analysis.comparisons import pairings_of
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Contrast, Plan
+from equipoise.model.plan import Plan
 from equipoise.model.pooled import (
     POOLED_SCHEMA,
     CommonRatio,
@@ -68,7 +68,7 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     comparisons: list[PooledComparison] = []
     plan, metric = records[0].plan, metrics.pop()
     for contrast in plan.contrasts:
-        names = _names(plan, contrast)
+        names = plan.names_of(contrast)
         paired = [one.get(names) for one in of_campaigns]
         ratios = tuple(None if pair is None else typical_ratio(pair.blocks) for pair in paired)
         known = [
@@ -138,7 +138,7 @@ def _read(record: RunRecord) -> tuple[PooledCampaign, dict[tuple[str, str], _Pai
         first = pairings_of(plan, dict(itertools.islice(blocks.items(), certain)), metric)
         for one, beginning in zip(whole, first, strict=True):
             pair = _Paired(one.pairs, beginning.pairs)
-            paired.setdefault(_names(plan, one.contrast), pair)
+            paired.setdefault(plan.names_of(one.contrast), pair)
     campaign = PooledCampaign(
         record.id,
         iso_time(record.started_at),
@@ -171,10 +171,6 @@ def effect_of(pairs: PairedBlocks) -> tuple[float, float] | None:
         return None
     scale = _NORMAL_MAD * float(np.median(np.abs(finite - np.median(finite))))
     return math.log(ratio), scale / math.sqrt(len(finite))
-
-
-def _names(plan: Plan, contrast: Contrast) -> tuple[str, str]:
-    return plan.conditions[contrast.baseline].name, plan.conditions[contrast.candidate].name
 
 
 def _numbered(names: Sequence[str]) -> list[int]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from equipoise.analysis.comparisons import Blocks, is_more_better, pairing_of
+from equipoise.analysis.comparisons import Blocks, pairing_of
 from equipoise.analysis.wording import ranking_sentence
 from equipoise.campaign.blocks import block_costs, resolution_of
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.result import Comparison, RankedCondition, RankedPair, Ranking, Verdict
-from equipoise.stats.ranking import Pair, RankedGroup, contenders_of, judge_candidates, pair_of
+from equipoise.stats.ranking import (
+    Pair,
+    RankedGroup,
+    contenders_of,
+    judge_candidates,
+    ranked_group,
+)
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict
 
@@ -35,8 +40,9 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
     groups = ranked_groups(plan, blocks)
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     judged = judge_candidates(groups, effect, alpha)
-    with_baseline = dict(zip(map(pair_of, plan.contrasts), comparisons, strict=True))
-    increasing = is_more_better(blocks, plan.judgement.primary_metric)
+    compared = zip(plan.contrasts, comparisons, strict=True)
+    with_baseline = {contrast.pair: comparison for contrast, comparison in compared}
+    increasing = resolution_of(blocks, plan.judgement.primary_metric).more_is_better
     return tuple(
         _ranking(plan, contrasts[0], group, with_baseline, judged, more_is_better=increasing)
         for contrasts, group in zip(plan.ranked_groups, groups, strict=True)
@@ -58,14 +64,7 @@ def ranked_groups(plan: Plan, blocks: Blocks) -> list[RankedGroup]:
         return pairing_of(without_control, metric, costs, Contrast(*pair), resolution).pairs
 
     return [
-        RankedGroup(
-            {pair_of(one): blocks_of(one) for one in contrasts},
-            {
-                pair: blocks_of_candidates(pair)
-                for pair in itertools.combinations((one.candidate for one in contrasts), 2)
-            },
-        )
-        for contrasts in plan.ranked_groups
+        ranked_group(contrasts, blocks_of, blocks_of_candidates) for contrasts in plan.ranked_groups
     ]
 
 

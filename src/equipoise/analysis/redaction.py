@@ -229,12 +229,7 @@ def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> 
             for segment in segments
         ),
         trials=tuple(_trial_without(trial, hidden) for trial in record.trials),
-        notices=tuple(
-            replace(
-                notice, summary=hidden.in_text(notice.summary), hint=hidden.in_text(notice.hint)
-            )
-            for notice in record.notices
-        ),
+        notices=_replaced(record.notices, hidden),
         observations=tuple(
             _observation_without(observation, hidden) for observation in record.observations
         ),
@@ -291,29 +286,7 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
                 replace(one, name=hidden.in_text(one.name)) for one in plan.bisected.benchmarks
             ),
         ),
-        explains=plan.explains
-        and replace(
-            plan.explains,
-            causes=tuple(
-                replace(cause, summary=hidden.in_text(cause.summary))
-                for cause in plan.explains.causes
-            ),
-            not_tried=tuple(
-                replace(one, because=hidden.in_text(one.because)) for one in plan.explains.not_tried
-            ),
-            attempts=tuple(
-                replace(
-                    attempt,
-                    expected=tuple(
-                        replace(
-                            change, unchanged=change.unchanged and hidden.in_text(change.unchanged)
-                        )
-                        for change in attempt.expected
-                    ),
-                )
-                for attempt in plan.explains.attempts
-            ),
-        ),
+        explains=_replaced(plan.explains, hidden),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
             replace(contrast, stratum=levels_without(contrast.stratum))

@@ -161,7 +161,7 @@ def _value(row: TrialRow, metric: str) -> float | None:
     if row.timed_out or (row.failure or "").startswith(UNAVAILABLE):
         return None
     value = row.value_of(metric)
-    return value if value is not None and math.isfinite(value) and value > 0 else None
+    return value if value is not None and 0 < value < math.inf else None
 
 
 def _row(

@@ -14,10 +14,11 @@ from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import constancy_sentence, signed_percent
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
+from equipoise.model.gate import GateResult
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.quantities import excludes_one, listed, names_of
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
-from equipoise.model.result import Comparison, ControlResult, GateResult
+from equipoise.model.result import Comparison, ControlResult
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05

@@ -259,7 +259,7 @@ def covariates_before(trial: Trial, names: Sequence[str]) -> tuple[float, ...]:
 
 def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: Plan) -> None:
     """Add one complete block to the pairs of a contrast, if both of its conditions ran in it."""
-    costs, baseline, candidate = block.costs, contrast.baseline, contrast.candidate
+    costs, (baseline, candidate) = block.costs, contrast.pair
     if baseline not in costs or candidate not in costs:
         return
     if plan.control is None or baseline != CONTROLLED:
@@ -309,7 +309,7 @@ class BlockCosts(Struct, frozen=True):
 
         With a control, half of each bet is on the candidate against it.
         """
-        both, baseline, candidate = self.both(contrast), contrast.baseline, contrast.candidate
+        both, (baseline, candidate) = self.both(contrast), contrast.pair
         orders = self._orders(both, baseline, candidate)
         below, above = self.costs[both, baseline], self.costs[both, candidate]
         if control is None:
@@ -343,8 +343,7 @@ class BlockCosts(Struct, frozen=True):
 
     def both(self, contrast: Contrast) -> NDArray[np.bool_]:
         """Return whether both conditions of a contrast ran in each block, shape (n,)."""
-        ran = (self.places[:, contrast.baseline] >= 0) & (self.places[:, contrast.candidate] >= 0)
-        return np.asarray(ran)
+        return np.asarray((self.places[:, contrast.pair] >= 0).all(axis=1))
 
     def _orders(self, blocks: NDArray[np.bool_], first: int, second: int) -> NDArray[np.int8]:
         """Return 1 where the first condition ran before the second, else -1."""
@@ -411,10 +410,7 @@ def costs_placed(
 
 def _check_needless(plan: Plan, trial: Trial, metric: str) -> None:
     """Refuse an unknown cost that the result needs; an intervention may end without an outcome."""
-    if plan.explains is not None and all(
-        trial.condition not in (contrast.baseline, contrast.candidate)
-        for contrast in plan.contrasts
-    ):
+    if plan.explains is not None and all(trial.condition not in one.pair for one in plan.contrasts):
         return
     reason = trial.accounting.unknown.get(metric, "the workload did not report it")
     raise UnusableInput(

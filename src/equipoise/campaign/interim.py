@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import bisect
-import itertools
 import math
-from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.campaign.blocks import QUANTA, BlockRead, add_block, block_seconds, read_block
+from equipoise.campaign.blocks import QUANTA, add_block, block_seconds, read_block
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Judge
 from equipoise.design.coin import layout_of_block
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import Phase, Trial
-from equipoise.model.result import Verdict
 from equipoise.stats.describe import median_at_any_stop
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
 from equipoise.stats.ranking import (
     Pair,
-    RankedGroup,
+    candidate_pairs,
     contenders_of,
     judge_candidates,
     open_pairs,
-    pair_of,
+    ranked_group,
 )
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
@@ -48,6 +45,24 @@ def judge_for(plan: Plan, stopping: Stopping) -> Judge:
     if plan.describes_one:
         return DescribingAnalysis(plan, stopping)
     return InterimAnalysis(plan, stopping)
+
+
+class _Compared(Struct, frozen=True):
+    """One comparison on one metric, with its blocks so far."""
+
+    contrast: Contrast
+    metric: str
+    plan: Plan
+    """Without its control for two candidates: the twin of the baseline says nothing of them."""
+    pairs: PairedBlocks
+    layouts: list[int] = []
+    """Layout of each block, where the verdict is about layouts in general."""
+
+
+def _compared(contrast: Contrast, metric: str, plan: Plan) -> _Compared:
+    resolution = Resolution(QUANTA.get(metric))
+    pairs = PairedBlocks(resolution=resolution, engine=plan.judgement.engine)
+    return _Compared(contrast, metric, plan, pairs)
 
 
 class _Interim(Struct, frozen=True):
@@ -85,36 +100,47 @@ class InterimAnalysis(Judge):
         gated = plan.gated
         self._metrics = (plan.judgement.primary_metric,) if gated is None else gated.metrics
         self._compared = tuple(
-            (contrast, metric) for contrast in plan.contrasts for metric in self._metrics
+            _compared(contrast, metric, plan)
+            for contrast in plan.contrasts
+            for metric in self._metrics
         )
-        self._pairs = tuple(
-            PairedBlocks(resolution=Resolution(QUANTA.get(metric)), engine=plan.judgement.engine)
-            for _, metric in self._compared
-        )
+        self._pairs = tuple(one.pairs for one in self._compared)
         self._across_layouts = judges_across_layouts(plan)
-        self._layouts: tuple[list[int], ...] = tuple([] for _ in self._pairs)
         self._resolutions: dict[str, Resolution] = {}
         self._blocks = 0
         self._seconds = 0.0
         self._latest: tuple[_Interim, ...] = ()
         # A gate compares several metrics, and ranks nothing.
-        self._race = _Race(plan, stopping, self._pairs)
+        with_baseline = {one.contrast.pair: one for one in self._compared}
+        without_control = replace(plan, control=None)
+        among_candidates = {
+            pair: _compared(Contrast(*pair), plan.judgement.primary_metric, without_control)
+            for contrasts in plan.ranked_groups
+            for pair in candidate_pairs(contrasts)
+        }
+        self._every_pair = (*self._compared, *among_candidates.values())
+        self._ranked = tuple(
+            ranked_group(
+                contrasts,
+                lambda contrast: with_baseline[contrast.pair].pairs,
+                lambda pair: among_candidates[pair].pairs,
+            )
+            for contrasts in plan.ranked_groups
+        )
         self._open_race: tuple[Pair, ...] = ()
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis, as when a campaign is read back."""
         read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
-        for metric, one in read.items():
-            if one.resolution is not None:
-                self._resolutions.setdefault(metric, one.resolution)
-        compared = zip(self._compared, self._pairs, self._layouts, strict=True)
-        for (contrast, metric), pairs, layouts in compared:
-            if metric in self._resolutions:
-                pairs.set_resolution(self._resolutions[metric])
-            add_block(pairs, read[metric], contrast, self._plan)
-            if self._across_layouts and len(pairs) > len(layouts):
-                layouts.append(layout_of_block(self._plan, "measured", block[0].block))
-        self._race.add(read, self._resolutions)
+        for metric, costs in read.items():
+            if costs.resolution is not None:
+                self._resolutions.setdefault(metric, costs.resolution)
+        for one in self._every_pair:
+            if one.metric in self._resolutions:
+                one.pairs.set_resolution(self._resolutions[one.metric])
+            add_block(one.pairs, read[one.metric], one.contrast, one.plan)
+            if self._across_layouts and len(one.pairs) > len(one.layouts):
+                one.layouts.append(layout_of_block(self._plan, "measured", block[0].block))
         self._blocks += 1
         self._seconds += block_seconds(block)
 
@@ -122,45 +148,55 @@ class InterimAnalysis(Judge):
         """Return the status of each comparison; analyse the blocks anew if that is due."""
         if not self._latest or self._blocks == latest_analysed(self._blocks):
             self._latest = self._judged()
-            self._open_race = self._race.open_pairs(
-                {
-                    (contrast.baseline, contrast.candidate): one.judged.verdict
-                    for (contrast, _), one in zip(self._compared, self._latest, strict=True)
-                }
-            )
+            self._open_race = self._open_pairs()
         names = [condition.name for condition in self._plan.conditions]
         return tuple(
             ComparisonStatus(
-                names[contrast.candidate]
+                names[one.contrast.candidate]
                 if len(self._metrics) == 1
-                else f"{names[contrast.candidate]}: {metric}",
-                one.judged.verdict,
-                one.judged.ratio,
-                one.judged.ratio_ci,
-                baseline=names[contrast.baseline],
-                blocks=one.judged.blocks,
-                metric=metric,
-                more_is_better=metric in self._resolutions
-                and self._resolutions[metric].more_is_better,
+                else f"{names[one.contrast.candidate]}: {one.metric}",
+                interim.judged.verdict,
+                interim.judged.ratio,
+                interim.judged.ratio_ci,
+                baseline=names[one.contrast.baseline],
+                blocks=interim.judged.blocks,
+                metric=one.metric,
+                more_is_better=one.metric in self._resolutions
+                and self._resolutions[one.metric].more_is_better,
             )
-            for (contrast, metric), one in zip(self._compared, self._latest, strict=True)
+            for one, interim in zip(self._compared, self._latest, strict=True)
         )
 
     def _judged(self) -> tuple[_Interim, ...]:
         judgement = self._plan.judgement
         effect, alpha = judgement.min_effect, judgement.alpha
-        if self._plan.gated is None:
-            judged = self._judged_pairs(effect, alpha)
-            return tuple(_Interim(one, one.verdict != "undecided") for one in judged)
-        gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha)
-        return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)
+        if self._plan.gated is not None:
+            gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha)
+            return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)
+        if self._across_layouts:
+            layouts, count = [one.layouts for one in self._compared], len(self._plan.layouts)
+            judged = judge_across_layouts(
+                self._pairs, layouts, count=count, min_effect=effect, alpha=alpha
+            )
+        else:
+            judged = judge(self._pairs, min_effect=effect, alpha=alpha)
+        return tuple(_Interim(one, one.verdict != "undecided") for one in judged)
 
-    def _judged_pairs(self, effect: float, alpha: float) -> tuple[ComparisonVerdict, ...]:
-        if not self._across_layouts:
-            return judge(self._pairs, min_effect=effect, alpha=alpha)
-        count = len(self._plan.layouts)
-        return judge_across_layouts(
-            self._pairs, self._layouts, count=count, min_effect=effect, alpha=alpha
+    def _open_pairs(self) -> tuple[Pair, ...]:
+        """Return the open pairs of contenders in all groups among which the fastest is asked."""
+        judgement, least = self._plan.judgement, self._stopping.min_blocks
+        effect, alpha = judgement.min_effect, judgement.alpha
+        races = [
+            (group, contenders_of(group, effect, alpha, min_blocks=least)) for group in self._ranked
+        ]
+        if all(len(contenders) < 2 for _, contenders in races):
+            return ()
+        compared = zip(self._compared, self._latest, strict=True)
+        verdicts = {one.contrast.pair: interim.judged.verdict for one, interim in compared}
+        judged = judge_candidates(self._ranked, effect, alpha)
+        verdicts |= {pair: one.verdict for pair, one in judged.items() if one.blocks >= least}
+        return tuple(
+            pair for group, contenders in races for pair in open_pairs(group, contenders, verdicts)
         )
 
     @property
@@ -190,16 +226,15 @@ class InterimAnalysis(Judge):
             return everything
         compared: set[int] = set()
         needed: set[int] = {member for pair in self._open_race for member in pair}
-        for (contrast, _), one in zip(self._compared, self._latest, strict=True):
-            pair = {contrast.baseline, contrast.candidate}
-            compared |= pair
-            if not self._is_answered(one):
-                needed |= pair
+        for one, interim in zip(self._compared, self._latest, strict=True):
+            compared.update(one.contrast.pair)
+            if not self._is_answered(interim):
+                needed.update(one.contrast.pair)
         control = self._plan.control
         if control is not None and compared:
             # It runs beside the baseline, and only there.
             compared.add(control)
-            needed |= {control} if self._compared[0][0].baseline in needed else set()
+            needed |= {control} if self._compared[0].contrast.baseline in needed else set()
         return tuple(i for i in everything if i in needed or i not in compared)
 
     def earliest_block(self) -> int:
@@ -228,65 +263,6 @@ class InterimAnalysis(Judge):
         if not self.has_measured_enough:
             return False
         return stopping.precision is None or is_precise(one.judged, stopping.precision)
-
-
-class _Race:
-    """The pairs of each group of conditions among which the fastest is asked.
-
-    Parameters
-    ----------
-    with_baseline
-        Blocks of each contrast of the plan, in their order.
-    """
-
-    def __init__(
-        self, plan: Plan, stopping: Stopping, with_baseline: Sequence[PairedBlocks]
-    ) -> None:
-        self._judgement = plan.judgement
-        self._min_blocks = stopping.min_blocks
-        # The twin of the baseline says nothing of two candidates.
-        self._without_control = replace(plan, control=None)
-        blocks = dict(zip(map(pair_of, plan.contrasts), with_baseline, strict=False))
-        judgement = plan.judgement
-        resolution = Resolution(QUANTA.get(judgement.primary_metric))
-        self._groups = tuple(
-            RankedGroup(
-                {pair_of(one): blocks[pair_of(one)] for one in contrasts},
-                {
-                    pair: PairedBlocks(resolution=resolution, engine=judgement.engine)
-                    for pair in itertools.combinations((one.candidate for one in contrasts), 2)
-                },
-            )
-            for contrasts in plan.ranked_groups
-        )
-
-    def add(self, read: Mapping[str, BlockRead], resolutions: Mapping[str, Resolution]) -> None:
-        """Add one complete block to every pair of candidates; metrics may have resolutions."""
-        metric = self._judgement.primary_metric
-        for group in self._groups:
-            block = read[metric]
-            for (baseline, candidate), pairs in group.among_candidates.items():
-                if metric in resolutions:
-                    pairs.set_resolution(resolutions[metric])
-                add_block(pairs, block, Contrast(baseline, candidate), self._without_control)
-
-    def open_pairs(self, with_baseline: Mapping[Pair, Verdict]) -> tuple[Pair, ...]:
-        """Return the open pairs of contenders in all groups, given the claims with the baseline."""
-        effect, alpha = self._judgement.min_effect, self._judgement.alpha
-        races = [
-            (group, contenders_of(group, effect, alpha, min_blocks=self._min_blocks))
-            for group in self._groups
-        ]
-        if all(len(contenders) < 2 for _, contenders in races):
-            return ()
-        judged = judge_candidates(self._groups, effect, alpha)
-        among = {
-            pair: one.verdict for pair, one in judged.items() if one.blocks >= self._min_blocks
-        }
-        verdicts = {**with_baseline, **among}
-        return tuple(
-            pair for group, contenders in races for pair in open_pairs(group, contenders, verdicts)
-        )
 
 
 class DescribingAnalysis(Judge):

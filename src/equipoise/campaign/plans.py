@@ -32,11 +32,11 @@ from equipoise.design.limits import (
     limits_of,
     metric_names,
 )
-from equipoise.measure.counters import counters_among
 from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
+from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment
 from equipoise.model import primitives
 from equipoise.model.errors import UnusableInput
@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 PlanAndWarnings = tuple[Plan, tuple[CampaignWarning, ...]]
 """A plan, and what this host cannot do of it."""
 
-TIMEOUT_S = 600.0
-
 
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     """Return the plan that compares commands, describes one, or finds its sources of chance.
@@ -79,13 +77,16 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     plan = Plan(
         study=COMPARE_STUDY,
         conditions=with_control(conditions) if options.control else conditions,
-        measure=replace(
-            _measure(limits, metrics),
-            input=_input(options.input),
-            output=output_of_all(options),
-            washout=options.washout,
-            ignore_failure=options.ignore_failure,
-            ignored_exits=options.ignored_exits,
+        measure=limits.measure(
+            Measure(
+                working_folder=os.getcwd(),
+                input=_input(options.input),
+                output=output_of_all(options),
+                washout=options.washout,
+                ignore_failure=options.ignore_failure,
+                ignored_exits=options.ignored_exits,
+                counters=counters_among(metrics),
+            )
         ),
         stopping=limits.stopping(ONE_COMMAND if alone else Stopping(leave_out_decided=True)),
         judgement=replace(
@@ -233,10 +234,13 @@ def study_plan(
     plan = Plan(
         study=study.name,
         conditions=grid.conditions,
-        measure=replace(
-            _measure(limits, measure.metrics),
-            washout=measure.washout,
-            ignore_failure=measure.ignore_failure,
+        measure=limits.measure(
+            Measure(
+                working_folder=os.getcwd(),
+                washout=measure.washout,
+                ignore_failure=measure.ignore_failure,
+                counters=counters_among(measure.metrics),
+            )
         ),
         stopping=stopping,
         judgement=limits.judgement(measure.metrics),
@@ -332,17 +336,15 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     form = primitives.QUICK if quick else primitives.FULL
     blocks = limits.blocks or form.blocks
     default = Stopping(blocks, min(primitives.LEAST_BLOCKS, blocks), True, form.budget_s)
-    alpha, min_effect = primitives.ALPHA, primitives.MIN_EFFECT
-    limits = limits.filled_from(
-        CampaignLimits(alpha=alpha, min_effect=min_effect, timeout=primitives.TIMEOUT_S)
-    )
+    measure = Measure(os.getcwd(), timeout_s=primitives.TIMEOUT_S, ignore_failure=True)
+    judgement = Judgement(alpha=primitives.ALPHA, min_effect=primitives.MIN_EFFECT)
     return Plan(
         study=primitives.OS_STUDY,
         conditions=probes.conditions_of_rows(rows, program, form),
         # A row that cannot be measured here is shown as such, and must not end the others.
-        measure=replace(_measure(limits), ignore_failure=True),
+        measure=limits.measure(measure),
         stopping=limits.stopping(default),
-        judgement=limits.judgement(),
+        judgement=limits.judgement(default=judgement),
         seed=limits.drawn_seed(),
         chosen_contrasts=(),
     )
@@ -388,15 +390,6 @@ _NEVER_RANDOM: tuple[Addresses, str, str] = (
     "this host does not draw addresses: no layout has random ones",
     "sysctl kernel.randomize_va_space=2, or give --aslr off",
 )
-
-
-def _measure(limits: CampaignLimits, metrics: tuple[str, ...] = ()) -> Measure:
-    return Measure(
-        working_folder=os.getcwd(),
-        timeout_s=TIMEOUT_S if limits.timeout is None else limits.timeout,
-        warmup=1 if limits.warmup is None else limits.warmup,
-        counters=counters_among(metrics),
-    )
 
 
 def _input(path: str | None) -> str | None:

@@ -16,7 +16,7 @@ from msgspec.structs import asdict, replace
 
 from equipoise.design.coin import LARGEST_SEED, fresh_seed
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import PRIMARY_METRIC, Judgement, Stopping
+from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Stopping
 
 STUDY_BLOCKS = 1000
 """Default maximum of a study that compares nothing: no verdict ends it."""
@@ -134,6 +134,15 @@ class CampaignLimits(Struct, frozen=True):
     def drawn_seed(self) -> int:
         """Return the seed; a fresh one if none is given."""
         return fresh_seed() if self.seed is None else self.seed
+
+    @property
+    def timeout_s(self) -> float:
+        """Seconds after which a trial is ended."""
+        return self.measure(Measure(working_folder="")).timeout_s
+
+    def measure(self, default: Measure) -> Measure:
+        """Return how trials are run; ``default`` fills what is not given."""
+        return _with_known(default, {"timeout_s": self.timeout, "warmup": self.warmup})
 
     def stopping(self, default: Stopping | None = None) -> Stopping:
         """Return when the campaign stops; ``default`` fills what is not given.

@@ -88,7 +88,7 @@ def gallery(
     yield Figure("distributions", READ_DISTRIBUTIONS, chart)
     yield from _figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
-    primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
+    primary = document.primary_comparisons
     for comparison in primary:
         points = sequences.get(comparison.candidate)
         if points:
@@ -132,9 +132,8 @@ def fleet_figures(document: ResultDocument) -> Iterator[Figure]:
     from equipoise.figures.fleet import HOW_TO_READ, hosts
 
     yield from _figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
-    for comparison in document.comparisons:
-        if comparison.metric == document.primary_metric:
-            yield from _figure("hosts", HOW_TO_READ, hosts(comparison))
+    for comparison in document.primary_comparisons:
+        yield from _figure("hosts", HOW_TO_READ, hosts(comparison))
 
 
 def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDocument, Sequences]:

@@ -89,7 +89,7 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
     ``None`` where there is a single comparison and no control: the verdict shows it already.
     """
     metric = primary_metric(document)
-    compared = [comparison for comparison in document.comparisons if comparison.metric == metric]
+    compared = document.primary_comparisons
     rows = _rows(compared)
     if document.imported is not None:
         rows += _rows(document.imported.comparisons)
@@ -113,8 +113,7 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
 
 def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
     """Draw the comparisons on the other metrics; ``None`` where there is none."""
-    metric = primary_metric(document)
-    others = [comparison for comparison in document.comparisons if comparison.metric != metric]
+    others = document.other_comparisons
     if not others:
         return None
     several = len({(other.baseline, other.candidate) for other in others}) > 1

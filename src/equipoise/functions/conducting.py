@@ -34,13 +34,12 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import RunRecord
 
-TIMEOUT_S = 600.0
-WARMUP_BLOCKS = 1
+_MEASURE = Measure(working_folder="")
 _USUAL = {
     "alpha": Judgement().alpha,
     "min_effect": Judgement().min_effect,
-    "timeout": TIMEOUT_S,
-    "warmup": WARMUP_BLOCKS,
+    "timeout": _MEASURE.timeout_s,
+    "warmup": _MEASURE.warmup,
     "patient": False,
 }
 """Limits that `equipoise.compare` has where none is given."""
@@ -57,11 +56,6 @@ class FunctionsRequest(Struct, frozen=True):
     """Ledger that keeps the campaign; by default the usual one."""
     allow_concurrent: bool = False
     progress: ProgressListener | None = None
-
-    @property
-    def timeout_s(self) -> float:
-        """Seconds that a process may take."""
-        return TIMEOUT_S if self.limits.timeout is None else self.limits.timeout
 
 
 def compare_functions(
@@ -114,7 +108,7 @@ def _compare(sides: Sequence[Side], setup: str | None, request: FunctionsRequest
         )
     no_ranking = ranking_warnings(len(sides), request.ranking)
     with conduct.measurement_lock(lambda _: None, allow_concurrent=request.allow_concurrent):
-        examined = examine(sides, timeout_s=request.timeout_s)
+        examined = examine(sides, timeout_s=request.limits.timeout_s)
         plan = functions_plan(sides, examined, setup, request)
         assert plan.functions is not None, "it is a plan of functions"
         with open_for_writing(Path(request.ledger or default_ledger()), durable=False) as store:
@@ -152,11 +146,7 @@ def functions_plan(
         conditions=tuple(
             Condition(name=side.name, command=(sys.executable, "-c", side.source)) for side in sides
         ),
-        measure=Measure(
-            working_folder=os.getcwd(),
-            timeout_s=request.timeout_s,
-            warmup=WARMUP_BLOCKS if limits.warmup is None else limits.warmup,
-        ),
+        measure=limits.measure(Measure(working_folder=os.getcwd())),
         stopping=limits.stopping(
             ONE_COMMAND if len(sides) == 1 else Stopping(leave_out_decided=True)
         ),

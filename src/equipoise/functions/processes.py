@@ -28,9 +28,6 @@ from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher, OnWait, Report, Request
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.scratch import scratch_folder
-from equipoise.measure.trials import own_environment
-from equipoise.measure.workload_metrics import METRICS_VARIABLE
-from equipoise.model.plan import PADDING_VARIABLE
 
 WORKER = Path(__file__).with_name("worker.py")
 MOST_PREPARED = 8
@@ -92,48 +89,35 @@ def prepared_processes(
     the blocks that will probably come next, beginning with one.
     """
     clear_leftovers()
-    with (
-        scratch_folder() as scratch,
-        closing(
-            PreparedProcesses(sides, scratch, environment_of, following, timeout_s)
-        ) as processes,
-    ):
-        yield processes
-
-
-def base_environment() -> dict[str, str]:
-    """Return the environment of each process, without what differs between blocks."""
-    left_out = (PADDING_VARIABLE, METRICS_VARIABLE)
-    return {key: value for key, value in own_environment().items() if key not in left_out}
-
-
-class PreparedProcesses:
-    """Fresh processes with the functions of one campaign (`prepared_processes`)."""
-
-    def __init__(
-        self,
-        sides: Sequence[Side],
-        scratch: Path,
-        environment_of: Callable[[Key], dict[str, str]],
-        following: Callable[[Key], Sequence[Key]],
-        timeout_s: float,
-    ) -> None:
-        self._scratch = scratch
-        self._environment_of = environment_of
-        self._following = following
-        self._working_folder = os.getcwd()
-        self._timeout_s = timeout_s
-        self._request_file = scratch / "functions"
+    with scratch_folder() as scratch:
         modules = sorted({module for side in sides for module in side.modules})
         request = {"path": sys.path, "modules": modules, "sides": [asdict(side) for side in sides]}
-        self._request_file.write_bytes(marshal.dumps(request))
+        request_file, program = scratch / "functions", scratch / "worker.pyc"
+        request_file.write_bytes(marshal.dumps(request))
         # Python keeps no compiled form of a program that it runs by its path.
-        self._program = scratch / "worker.pyc"
-        py_compile.compile(str(WORKER), str(self._program), doraise=True)
-        self._launchers: list[Launcher] = []
-        self._idle: list[Launcher] = []
-        self._prepared: dict[Key, _Prepared] = {}
-        self._started = 0
+        py_compile.compile(str(WORKER), str(program), doraise=True)
+        processes = PreparedProcesses(
+            scratch, request_file, program, os.getcwd(), environment_of, following, timeout_s
+        )
+        with closing(processes):
+            yield processes
+
+
+class PreparedProcesses(Struct):
+    """Fresh processes with the functions of one campaign (`prepared_processes`)."""
+
+    scratch: Path
+    request_file: Path
+    """What each process reads first: the functions."""
+    program: Path
+    working_folder: str
+    environment_of: Callable[[Key], dict[str, str]]
+    following: Callable[[Key], Sequence[Key]]
+    timeout_s: float
+    _launchers: list[Launcher] = []
+    _idle: list[Launcher] = []
+    _prepared: dict[Key, _Prepared] = {}
+    _started: int = 0
 
     def close(self) -> None:
         """End every process."""
@@ -145,7 +129,7 @@ class PreparedProcesses:
     def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
         """Let the process of a block follow an order to its end."""
         if key not in self._prepared:
-            self._prepare([one for one in self._following(key) if one not in self._prepared])
+            self._prepare([one for one in self.following(key) if one not in self._prepared])
         prepared = self._prepared.pop(key)
         try:
             os.write(prepared.order, marshal.dumps(order))
@@ -169,7 +153,7 @@ class PreparedProcesses:
             waiting: list[tuple[int, Launcher]] = []
             for ahead, key in enumerate(keys, start=1):
                 self._started += 1
-                place = self._scratch / f"function-{self._started}"
+                place = self.scratch / f"function-{self._started}"
                 order_file, ready = place.with_suffix(_ORDER), place.with_suffix(".ready")
                 os.mkfifo(order_file, 0o600)
                 os.mkfifo(ready, 0o600)
@@ -178,9 +162,9 @@ class PreparedProcesses:
                 stack.callback(os.close, signals)
                 launcher = self._launcher()
                 written = (place.with_suffix(suffix) for suffix in (_ANSWER, _RUNNING))
-                files = (self._request_file, ready, order_file, *written)
+                files = (self.request_file, ready, order_file, *written)
                 # Those ahead of it are measured while it waits.
-                launcher.begin(self._start_of(key, files, ahead * self._timeout_s))
+                launcher.begin(self._start_of(key, files, ahead * self.timeout_s))
                 # Open for both, so that nobody waits for the other end to be opened.
                 order = os.open(order_file, os.O_RDWR | os.O_CLOEXEC)
                 self._prepared[key] = _Prepared(launcher, order, place)
@@ -192,7 +176,7 @@ class PreparedProcesses:
     def _launcher(self) -> Launcher:
         if self._idle:
             return self._idle.pop()
-        launcher = Launcher(launcher_program(), campaign=self._scratch)
+        launcher = Launcher(launcher_program(), campaign=self.scratch)
         self._launchers.append(launcher)
         return launcher
 
@@ -200,8 +184,8 @@ class PreparedProcesses:
         # The caller's own flags of the interpreter; without -P its path would begin with ours.
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         return Request(
-            argv=(sys.executable, *flags, "-P", str(self._program), *map(str, files)),
-            environment=self._environment_of(key),
-            working_folder=self._working_folder,
+            argv=(sys.executable, *flags, "-P", str(self.program), *map(str, files)),
+            environment=self.environment_of(key),
+            working_folder=self.working_folder,
             timeout_s=timeout_s,
         )

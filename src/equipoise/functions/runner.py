@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.design.coin import draw_block, draw_order
@@ -24,14 +25,19 @@ from equipoise.functions.processes import (
     Answer,
     Key,
     Processes,
-    base_environment,
     prepared_processes,
 )
 from equipoise.functions.trial_runs import ROUNDS
 from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import OnWait
-from equipoise.measure.trials import TrialReport, accounting_of, failure_of
-from equipoise.model.plan import CALL_METRIC, PADDING_VARIABLE, FunctionsPlan, Plan
+from equipoise.measure.trials import (
+    TrialReport,
+    accounting_of,
+    base_environment,
+    failure_of,
+    own_environment,
+)
+from equipoise.model.plan import CALL_METRIC, PADDING_VARIABLE, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.stats.warm_up import classify_trial
 
@@ -56,32 +62,20 @@ def steady_ns(batches: Sequence[int]) -> float:
     return float(np.median(kept))
 
 
-class FunctionRunner:
+class FunctionRunner(Struct):
     """Runner of the processes of a plan's draws; the trials of a block end together.
 
-    Each trial is in the ledger before the next process gets its order. ``now`` returns the seconds
-    since the epoch, ``clock`` those of a monotonic clock.
+    Each trial is in the ledger before the next process gets its order.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        processes: Processes,
-        covariates: CovariateReader,
-        *,
-        on_wait: OnWait | None = None,
-        now: Callable[[], float] = time.time,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        assert plan.functions is not None, "the plan compares functions"
-        self._plan = plan
-        self._functions: FunctionsPlan = plan.functions
-        self._processes = processes
-        self._covariates = covariates
-        self._on_wait = on_wait
-        self._now = now
-        self._clock = clock
-        self._reports: tuple[TrialReport, ...] = ()
+    plan: Plan
+    processes: Processes
+    covariates: CovariateReader
+    on_wait: OnWait | None = None
+    now: Callable[[], float] = time.time
+    """Seconds since the epoch."""
+    clock: Callable[[], float] = time.monotonic
+    _reports: tuple[TrialReport, ...] = ()
 
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trial at one place of a block; the first one runs the process of all."""
@@ -89,13 +83,13 @@ class FunctionRunner:
 
     def _run(self, draw: Draw, place: int) -> TrialReport:
         if place == 0:
-            order = order_of(self._plan, draw)
-            started_at, began = self._now(), self._clock()
-            self._covariates.before()
-            answer = self._processes.run((draw.phase, draw.block), order, self._on_wait)
+            order = order_of(self.plan, draw)
+            started_at, began = self.now(), self.clock()
+            self.covariates.before()
+            answer = self.processes.run((draw.phase, draw.block), order, self.on_wait)
             report = answer.report
-            covariates = self._covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
-            wall_s = self._clock() - began
+            covariates = self.covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
+            wall_s = self.clock() - began
             trials = self._trials(draw, answer, started_at, wall_s, covariates)
             # What failed comes first and ends the campaign: the block stays incomplete.
             self._reports = tuple(sorted(trials, key=lambda one: one.trial.failure is None))
@@ -111,7 +105,7 @@ class FunctionRunner:
     ) -> Iterator[TrialReport]:
         report, content = answer.report, answer.content or {}
         batches = content.get("batches")
-        ended = failure_of(report, self._plan.measure.timeout_s)
+        ended = failure_of(report, self.plan.measure.timeout_s)
         of_process = accounting_of(report)
         accounting = replace(
             of_process,
@@ -142,7 +136,8 @@ class FunctionRunner:
             yield TrialReport(trial, report.left_behind if place == 0 else 0, None)
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
-        second = 1e9 * self._functions.calls[condition]
+        assert self.plan.functions is not None, "the plan compares functions"
+        second = 1e9 * self.plan.functions.calls[condition]
         numbered: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
         return tuple(
             Sample(CALL_METRIC, value_ns / second, number, "s", resolution=1.0 / second)
@@ -175,7 +170,7 @@ def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
 @contextmanager
 def function_runner(sides: Sequence[Side], plan: Plan, on_wait: OnWait) -> Iterator[FunctionRunner]:
     """Make the runner of a campaign of these functions; ``campaign.conduct`` calls it."""
-    base = base_environment()
+    base = base_environment(own_environment())
     with (
         prepared_processes(
             sides,

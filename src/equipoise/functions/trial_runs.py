@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import Struct
 
 from equipoise.functions.functions import Side, runs_nothing
-from equipoise.functions.processes import Answer, base_environment, prepared_processes
-from equipoise.measure.trials import failure_of
+from equipoise.functions.processes import Answer, prepared_processes
+from equipoise.measure.trials import base_environment, failure_of, own_environment
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import FunctionsPlan
@@ -56,7 +56,7 @@ def examine(sides: Sequence[Side], *, timeout_s: float) -> tuple[Examined, ...]:
     raises, takes too long or ends its process.
     """
     keys = [(_EXAMINATION, number) for number in range(len(sides))]
-    environment = base_environment()
+    environment = base_environment(own_environment())
     with prepared_processes(
         sides, lambda _: environment, lambda key: keys[key[1] :], timeout_s
     ) as processes:

@@ -390,9 +390,7 @@ def plan_from_text(text: str) -> Plan:
 def _refuse_inconsistent(record: RunRecord) -> None:
     """Refuse a run whose rows name conditions that its plan does not have, or that is too large."""
     plan, count = record.plan, len(record.plan.conditions)
-    named = {
-        index for contrast in plan.contrasts for index in (contrast.baseline, contrast.candidate)
-    }
+    named = {index for contrast in plan.contrasts for index in contrast.pair}
     named |= {trial.condition for trial in record.trials}
     named |= {observation.condition for observation in record.observations}
     named.update(*{draw.order for draw in record.draws})

@@ -3,7 +3,7 @@
 Files, in reading order:
 
 - ``trials``: runs one trial: hooks, server, covariates, files.
-- ``launcher``: speaks with the native launcher; ``counters``: what it can count on request.
+- ``launcher``: speaks with the native launcher, and names what it can count on request.
 - ``workload_metrics``: what a workload reports itself.
 - ``servers``: servers as workloads.
 - ``untimed``: hooks, and runs that only show what a command does.

@@ -2,13 +2,17 @@
 
 The launcher is a small program of its own (``crates/launcher``), because the Python process
 must not be in the measurement (rule 4): one launcher serves a whole campaign, over a pipe.
+
+On request it counts by ``perf_event_open`` (crates/launcher/src/counters.rs has the same names):
+in the trial's process from its exec on and in all of its descendants, until its end was seen.
+docs/doctor.md says what each counter counts, what is left out, and what counting costs.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import IO, Literal, Protocol
@@ -21,20 +25,37 @@ from equipoise.files.limits import limit_reached
 from equipoise.files.reading import becomes_readable
 from equipoise.files.state import new_identity
 from equipoise.measure.abandoned import end_descendants
-from equipoise.measure.counters import check_names
 from equipoise.measure.scratch import as_text, identity_in
 from equipoise.measure.untimed import describe_status
-from equipoise.model.errors import EquipoiseError
+from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.plan import Output, Process
 
 Containment = Literal["auto", "cgroup", "process-group"]
 OnWait = Callable[[], None]
 """Function to call about once a second during a long trial."""
 
+SOFTWARE_COUNTERS = ("task_clock", "page_faults", "context_switches", "cpu_migrations")
+"""Counters of the kernel, which are there anywhere; ``task_clock`` is in seconds."""
+HARDWARE_COUNTERS = (
+    "cycles",
+    "instructions",
+    "cache_references",
+    "cache_misses",
+    "branches",
+    "branch_misses",
+)
+"""Counters of the processor, where it has them."""
+COUNTERS = (*SOFTWARE_COUNTERS, *HARDWARE_COUNTERS)
+
 _WAIT_S = 1.0
 _CHUNK_BYTES = 1 << 16
 _CLOSING_S = 30.0
 """Time for the launcher to end; it waits up to twice 10 s for what cannot be killed."""
+
+
+def counters_among(metrics: Iterable[str]) -> tuple[str, ...]:
+    """Return the metrics that the launcher has to count."""
+    return tuple(name for name in metrics if name in COUNTERS)
 
 
 class User(Struct, frozen=True):
@@ -139,7 +160,7 @@ class Launcher(AbstractContextManager["Launcher"]):
     found best; ``cgroup`` falls back to a process group where no cgroup can be made, and says why
     under ``unknown["cgroup"]``. Trials that inherit standard output have ``inherit_stdout``.
 
-    The ``counters``, of `equipoise.measure.counters.COUNTERS`, are counted in each trial. What this
+    The ``counters``, of `COUNTERS`, are counted in each trial. What this
     machine lacks or forbids is ``None`` in each report, with its reason.
 
     The launcher removes ``scratch``, the scratch folder of the campaign, when it ends, even if this
@@ -160,7 +181,7 @@ class Launcher(AbstractContextManager["Launcher"]):
         scratch: Path | None = None,
         campaign: Path | None = None,
     ) -> None:
-        check_names(counters)
+        _check_counters(counters)
         self._campaign = campaign or scratch
         known = None if self._campaign is None else identity_in(self._campaign)
         self._identity = known or new_identity()
@@ -270,6 +291,15 @@ class Launcher(AbstractContextManager["Launcher"]):
             f"the launcher died during a trial ({end}){': ' + reason if reason else ''}",
             hint="finished trials are in the ledger: go on with `equipoise resume`",
         )
+
+
+def _check_counters(names: Iterable[str]) -> None:
+    """Raise `UnusableInput`, which names all counters, for a name that is none."""
+    for name in names:
+        if name not in COUNTERS:
+            raise UnusableInput(
+                f"no counter is called {name!r}", hint=f"there are {', '.join(COUNTERS)}"
+            )
 
 
 def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.design.layouts import longer_path
@@ -40,43 +40,31 @@ class TrialReport(Struct, frozen=True):
     metrics_problem: str | None
 
 
-class TrialRunner:
-    """Runner of the trials of a plan's draws.
+class TrialRunner(Struct):
+    """Runner of the trials of a plan's draws."""
 
-    The workload's own metrics go to a private folder, ``scratch``. Each trial's environment is
-    added to ``environment``, the caller's own. ``servers`` starts the servers that conditions have,
-    ``on_wait`` is called about once a second during a long trial, and ``now`` returns the seconds
-    since the epoch.
-    """
+    plan: Plan
+    starter: Starter
+    scratch: Path
+    """Private folder for the workload's own metrics."""
+    environment: Mapping[str, str]
+    """The caller's own, which each trial's environment is added to."""
+    covariates: CovariateReader
+    servers: Servers | None = None
+    """Starter of the servers that conditions have."""
+    on_wait: Callable[[], None] = lambda: None
+    """Called about once a second during a long trial."""
+    now: Callable[[], float] = time.time
+    """Seconds since the epoch."""
+    _was_set_up: set[int] = field(default_factory=set)
+    _numbers_runs: bool = False
+    """Only for whoever asks for it: a variable more is another environment."""
+    _iteration: dict[str, str] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        plan: Plan,
-        starter: Starter,
-        scratch: Path,
-        environment: Mapping[str, str],
-        covariates: CovariateReader,
-        *,
-        servers: Servers | None = None,
-        on_wait: Callable[[], None] = lambda: None,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        self._plan = plan
-        self._starter = starter
-        self._metrics_file = MetricsFile(scratch)
-        self._environment = {
-            key: value
-            for key, value in environment.items()
-            if key not in (PADDING_VARIABLE, METRICS_VARIABLE)
-        }
-        self._covariates = covariates
-        self._servers = servers
-        self._on_wait = on_wait
-        self._now = now
-        self._was_set_up: set[int] = set()
-        # Only for whoever asks for it: a variable more is another environment.
-        self._numbers_runs = any(map(_mentions_iteration, plan.conditions))
-        self._iteration: dict[str, str] = {}
+    def __post_init__(self) -> None:
+        """Leave out of the environment what each trial gets anew."""
+        self.environment = base_environment(self.environment)
+        self._numbers_runs = any(map(_mentions_iteration, self.plan.conditions))
 
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one place of a block; each runs when it is called.
@@ -84,7 +72,7 @@ class TrialRunner:
         There is one trial, or with ``--washout`` two of the same condition, of which the second
         counts. The caller stores each in the ledger before it starts the next.
         """
-        if not self._plan.measure.washout or draw.phase == "warmup":
+        if not self.plan.measure.washout or draw.phase == "warmup":
             return (lambda: self._run(draw, place, place, washout=False),)
         return (
             lambda: self._run(draw, place, 2 * place, washout=True),
@@ -94,13 +82,13 @@ class TrialRunner:
     def clean_up(self) -> None:
         """Run the ``--cleanup`` of every condition whose ``--setup`` may have run."""
         for index in sorted(self._was_set_up):
-            condition = self._plan.conditions[index]
+            condition = self.plan.conditions[index]
             self._run_hook("cleanup", condition)
         self._was_set_up.clear()
 
     def _run(self, draw: Draw, place: int, position: int, *, washout: bool) -> TrialReport:
         index = draw.order[place]
-        condition = self._plan.conditions[index]
+        condition = self.plan.conditions[index]
         if self._numbers_runs:
             number = draw.block - 1
             warmup = "warmup-" if draw.phase == "warmup" else ""
@@ -109,19 +97,20 @@ class TrialRunner:
             self._was_set_up.add(index)
             self._run_hook("setup", condition)
         self._run_hook("prepare", condition)
-        self._metrics_file.clear()
+        metrics_file = MetricsFile(self.scratch)
+        metrics_file.clear()
         with self._serving(condition, draw.padding_bytes) as service:
             request = self._request(condition, draw, service)
-            started_at = self._now()
-            self._covariates.before()
-            report = self._starter.run(request, self._on_wait)
-            covariates = self._covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
-        metrics = self._metrics_file.read()
+            started_at = self.now()
+            self.covariates.before()
+            report = self.starter.run(request, self.on_wait)
+            covariates = self.covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
+        metrics = metrics_file.read()
         accounting = accounting_of(report)
         if metrics.unreadable is not None:
-            accounting = without_metrics(accounting, metrics.unreadable, self._plan, condition)
+            accounting = without_metrics(accounting, metrics.unreadable, self.plan, condition)
         self._run_hook("conclude", condition)
-        failure = failure_of(report, self._plan.measure.timeout_s)
+        failure = failure_of(report, self.plan.measure.timeout_s)
         error_tail, samples = report.error_tail, metrics.samples
         if service is not None:
             samples += service.samples
@@ -152,16 +141,16 @@ class TrialRunner:
     ) -> AbstractContextManager[Service | None]:
         if condition.server is None:
             return nullcontext()
-        assert self._servers is not None, "a plan with servers needs a starter of servers"
-        return self._servers.serving(
+        assert self.servers is not None, "a plan with servers needs a starter of servers"
+        return self.servers.serving(
             condition.name,
             condition.server,
             self._complete({}, padding_bytes),
-            self._plan.measure.timeout_s,
+            self.plan.measure.timeout_s,
         )
 
     def _request(self, condition: Condition, draw: Draw, service: Service | None) -> Request:
-        measure = self._plan.measure
+        measure = self.plan.measure
         command, environment = condition.command_in(draw.layout), condition.environment
         if service is not None:
             command = service.place.fill_all(command)
@@ -177,14 +166,14 @@ class TrialRunner:
         )
         if draw.layout is None:
             return request
-        return in_layout(request, self._plan.layouts[draw.layout - 1])
+        return in_layout(request, self.plan.layouts[draw.layout - 1])
 
     def _complete(self, environment: Mapping[str, str], padding_bytes: int) -> dict[str, str]:
         """Return the complete environment of a process of a trial."""
         return {
-            **self._environment,
+            **self.environment,
             **self._iteration,
-            METRICS_VARIABLE: str(self._metrics_file.path),
+            METRICS_VARIABLE: str(MetricsFile(self.scratch).path),
             PADDING_VARIABLE: "x" * padding_bytes,
             **environment,
         }
@@ -196,9 +185,9 @@ class TrialRunner:
                 option,
                 condition.name,
                 line,
-                {**self._environment, **self._iteration, **condition.environment},
-                self._plan.measure.working_folder,
-                self._plan.measure.timeout_s,
+                {**self.environment, **self._iteration, **condition.environment},
+                self.plan.measure.working_folder,
+                self.plan.measure.timeout_s,
             )
 
 
@@ -262,3 +251,9 @@ def _name(number: int) -> str:
 def own_environment() -> dict[str, str]:
     """Return the environment that Equipoise itself was started in."""
     return dict(os.environ)
+
+
+def base_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without the variables that each trial gets anew."""
+    left_out = (PADDING_VARIABLE, METRICS_VARIABLE)
+    return {key: value for key, value in environment.items() if key not in left_out}

@@ -208,6 +208,11 @@ class Contrast(Struct, frozen=True):
     stratum: dict[str, str] = field(default_factory=dict)
     """The levels of the other factors, equal in both."""
 
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The baseline and the candidate."""
+        return (self.baseline, self.candidate)
+
 
 class Measure(Struct, frozen=True):
     """How trials are run."""
@@ -398,6 +403,10 @@ class Plan(Struct, frozen=True):
         if self.history is not None:
             return ()
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
+
+    def names_of(self, contrast: Contrast) -> tuple[str, str]:
+        """Return the names of the baseline and of the candidate of a contrast."""
+        return self.conditions[contrast.baseline].name, self.conditions[contrast.candidate].name
 
     @property
     def commit_benchmarks(self) -> tuple[CommitBenchmark, ...]:

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct, field
 
 from equipoise.model.bisection import BisectResult
 from equipoise.model.fleet import FleetAnswers, FleetResult, HostEffect
+from equipoise.model.gate import GateResult
 from equipoise.model.history import HistoryResult
 from equipoise.model.plan import (
     FIRST_ENGINE,
@@ -21,7 +22,6 @@ from equipoise.model.plan import (
     FunctionsPlan,
     ImportSource,
     Layout,
-    Revision,
 )
 from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning, Phase
@@ -112,48 +112,6 @@ class ReferenceComparison(Struct, frozen=True):
     between_sessions: float
     """Percent by which sessions are taken to differ beyond what they show of themselves."""
     scope: str
-
-
-GateOutcome = Literal["slower", "passes", "undecided"]
-"""``slower``: the whole interval lies beyond the smallest effect that matters, on the slower side.
-``passes``: none of it does. ``undecided``: some of it does."""
-
-
-class GateRow(Struct, frozen=True):
-    """One benchmark: the candidate revision against the baseline on one metric."""
-
-    benchmark: str
-    metric: str
-    baseline_median: float | None
-    candidate_median: float | None
-    ratio: float | None
-    ratio_ci: Interval
-    level: float
-    """1 minus the coverage of ``ratio_ci``."""
-    blocks: int
-    outcome: GateOutcome
-    summary: str
-    equivalence_ci: Interval = (None, None)
-    """Interval that decides: each side of it stands for itself, at ``level``."""
-    equivalence_level: float | None = None
-    """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
-
-
-class GateResult(Struct, frozen=True):
-    """Whether the gate lets the candidate through."""
-
-    baseline: Revision
-    candidate: Revision
-    min_effect: float
-    """Percent beyond which a slower candidate fails."""
-    passed: bool
-    rows: tuple[GateRow, ...]
-    summary: str
-    again: str
-    """The shell line that runs it again in the repository, coin and revisions included."""
-    bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that finds the commit that made a benchmark slower, for each that is slower; one
-    line for all where one bisection can search them together."""
 
 
 SCHEMA = "equipoise.result/2"
@@ -555,19 +513,20 @@ class TrialRow(Struct, frozen=True):
     """Name of the host that measured it, of a fleet; blocks count from 1 on each host."""
 
     @property
-    def cpu_s(self) -> float | None:
-        """User and system time together, in seconds."""
-        return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
-
-    @property
     def timed_out(self) -> bool:
-        """Whether the trial was ended for its time."""
+        """Whether its failure was that it took too long."""
         return self.failure is not None and self.failure.startswith("timed out")
 
     def value_of(self, metric: str) -> float | None:
-        """Return the value of a metric: the workload's own, else one of the fields above."""
-        value = self.metrics.get(metric, getattr(self, metric, None))
-        return float(value) if isinstance(value, int | float) else None
+        """Return its value in a metric, as the workload reported it or else as accounted."""
+        value: Any = self.metrics.get(metric, getattr(self, metric, None))
+        # Whether it timed out is no number.
+        return float(value) if type(value) in (int, float) else None
+
+    @property
+    def cpu_s(self) -> float | None:
+        """User and system time together, in seconds."""
+        return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
 
 
 class RankedPair(Struct, frozen=True):
@@ -684,6 +643,18 @@ class ResultDocument(Struct, frozen=True):
     """Null for what one host measured."""
 
     @property
+    def primary_comparisons(self) -> tuple[Comparison, ...]:
+        """Comparisons on the metric that decides."""
+        metric = self.primary_metric
+        return tuple(one for one in self.comparisons if one.metric == metric)
+
+    @property
+    def other_comparisons(self) -> tuple[Comparison, ...]:
+        """Comparisons on other metrics."""
+        metric = self.primary_metric
+        return tuple(one for one in self.comparisons if one.metric != metric)
+
+    @property
     def searches(self) -> tuple[BisectResult, ...]:
         """Bisections of all benchmarks; empty for what is no bisection."""
         return self.bisects or (() if self.bisect is None else (self.bisect,))
@@ -692,7 +663,5 @@ class ResultDocument(Struct, frozen=True):
     def primary_metric(self) -> str:
         """Metric that was compared, or would have been."""
         of_kinds = (self.imported, self.typical, *self.searches, self.history, self.fleet)
-        for one in of_kinds:
-            if one is not None:
-                return one.metric
-        return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC
+        metrics = (one.metric for one in (*of_kinds, *self.comparisons) if one is not None)
+        return next(metrics, PRIMARY_METRIC)

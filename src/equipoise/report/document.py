@@ -96,17 +96,24 @@ class Column(Struct, frozen=True):
     kind: Kind = "label"
 
 
-def headed(rows: Iterable[Mapping[str, Cell]]) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
+HeadedCells = Sequence[tuple[str, Cell]]
+"""Cells of a row, each with the heading of its column (`headed`)."""
+
+
+def headed(
+    rows: Iterable[Mapping[str, Cell] | HeadedCells],
+) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
     """Return the columns and the rows of a table from rows that name the heading of each cell.
 
-    A heading ends in ``:name``, ``:number`` or ``:words`` where its cells are no labels. The
-    longest row has all headings: a row of one cell is a heading for the rows below it.
+    A heading ends in ``:name``, ``:number`` or ``:words`` where its cells are no labels; one that
+    somebody named always does. The longest row has all headings: a row of one cell is a heading for
+    the rows below it.
     """
-    cells = list(rows)
-    columns = (heading.rpartition(":") for heading in max(cells, key=len, default={}))
+    cells = [tuple(row.items() if isinstance(row, Mapping) else row) for row in rows]
+    columns = (heading.rpartition(":") for heading, _ in max(cells, key=len, default=()))
     return (
         tuple(Column(name, _KINDS[kind]) if at else Column(kind) for name, at, kind in columns),
-        tuple(tuple(row.values()) for row in cells),
+        tuple(tuple(cell for _, cell in row) for row in cells),
     )
 
 

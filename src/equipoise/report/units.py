@@ -34,11 +34,11 @@ def percent_change(ratio: float) -> str:
     return times(ratio) if ratio >= _BIG_FACTOR else _percent(ratio)
 
 
-def in_one_unit(*ratios: float | None, unknown: str = "unlimited") -> tuple[str, ...]:
+def in_one_unit(*ratios: float | None) -> tuple[str, ...]:
     """Return ratios that are read together: all as changes in percent, or all as factors."""
     largest = max((ratio for ratio in ratios if ratio is not None), default=1.0)
     show = times if largest >= _BIG_FACTOR else _percent
-    return tuple(unknown if ratio is None else show(ratio) for ratio in ratios)
+    return tuple("unlimited" if ratio is None else show(ratio) for ratio in ratios)
 
 
 def estimate_and_interval(

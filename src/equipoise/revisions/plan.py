@@ -15,8 +15,8 @@ from msgspec.structs import asdict, replace
 from equipoise.design.command_line import bisect_line
 from equipoise.design.commands import find_program
 from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits
-from equipoise.measure.counters import counters_among
 from equipoise.measure.installation import native_programs
+from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.measure.workload_metrics import metrics_reported
@@ -45,7 +45,6 @@ from equipoise.revisions.checkout import SIDES, check_out
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
 
-TIMEOUT_S = 600.0
 _MOST_LISTED_BYTES = 1 << 20
 
 
@@ -66,11 +65,6 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
     limits: CampaignLimits = CampaignLimits()
     command_line: str = ""
     """Line for a shell that runs the campaign again."""
-
-    @property
-    def timeout_s(self) -> float:
-        """Seconds after which a trial is ended."""
-        return TIMEOUT_S if self.limits.timeout is None else self.limits.timeout
 
     def options(self) -> Iterator[str]:
         """Yield the options of a command line that asks for the same."""
@@ -103,11 +97,8 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
         return Plan(
             study=study,
             conditions=conditions,
-            measure=Measure(
-                working_folder=folder,
-                timeout_s=self.timeout_s,
-                warmup=warmup if limits.warmup is None else limits.warmup,
-                counters=counters_among(metrics),
+            measure=limits.measure(
+                Measure(folder, warmup=warmup, counters=counters_among(metrics))
             ),
             stopping=limits.stopping(stopping),
             judgement=limits.judgement(metrics, judgement),
@@ -277,7 +268,8 @@ def benchmarks_in_all(
     for program in given:
         conditions, _ = conditions_of_gate([program], sides, None)
         listed = [
-            _names_listed(one, tool.name, tool.listing, request.timeout_s) for one in conditions
+            _names_listed(one, tool.name, tool.listing, request.limits.timeout_s)
+            for one in conditions
         ]
         names, only_one = _in_all(tool.name, sides, listed)
         prefix = f"{program.name}: " if len(given) > 1 else ""
@@ -376,10 +368,11 @@ def metrics_of(
         return (request.metrics or PRIMARY_METRIC,), ()
     if tool.listing is not None:
         return (BENCHMARK_SUFFIX.strip(),), ()
+    timeout_s = request.limits.timeout_s
     reported = [
         [
             one.metric.removesuffix(BENCHMARK_SUFFIX)
-            for one in metrics_reported(condition, own_environment(), scratch, request.timeout_s)
+            for one in metrics_reported(condition, own_environment(), scratch, timeout_s)
             if one.metric.endswith(BENCHMARK_SUFFIX)
         ]
         for condition in conditions

@@ -15,7 +15,8 @@ conditions are alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -50,9 +51,21 @@ class RankedGroup(Struct, frozen=True):
         return tuple(dict.fromkeys(member for pair in self.with_baseline for member in pair))
 
 
-def pair_of(contrast: Contrast) -> Pair:
-    """Return the two conditions of a contrast."""
-    return (contrast.baseline, contrast.candidate)
+def candidate_pairs(contrasts: Sequence[Contrast]) -> Iterator[Pair]:
+    """Return all pairs of the candidates of contrasts with one baseline."""
+    return itertools.combinations((one.candidate for one in contrasts), 2)
+
+
+def ranked_group(
+    contrasts: Sequence[Contrast],
+    with_baseline: Callable[[Contrast], PairedBlocks],
+    among_candidates: Callable[[Pair], PairedBlocks],
+) -> RankedGroup:
+    """Return the group of contrasts with one baseline, given what returns the blocks of a pair."""
+    return RankedGroup(
+        {one.pair: with_baseline(one) for one in contrasts},
+        {pair: among_candidates(pair) for pair in candidate_pairs(contrasts)},
+    )
 
 
 def contenders_of(

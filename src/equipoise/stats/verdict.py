@@ -18,9 +18,10 @@ from msgspec.structs import replace
 
 from equipoise._native import BettingSequence, VerdictRules, smallest_effects
 from equipoise.model.errors import UnusableInput
+from equipoise.model.gate import GateOutcome
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval
-from equipoise.model.result import GateOutcome, Verdict
+from equipoise.model.result import Verdict
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks

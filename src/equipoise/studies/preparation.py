@@ -15,8 +15,8 @@ from equipoise.design.commands import parameter_list, split_command
 from equipoise.design.grid import Grid, build_lines, grid_of
 from equipoise.design.site import Site, setting_place, without_missing
 from equipoise.measure.builds import build_levels
-from equipoise.measure.counters import COUNTERS
 from equipoise.measure.installation import host_site
+from equipoise.measure.launcher import COUNTERS
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Plan

@@ -11,8 +11,8 @@ from typing import Any
 
 from equipoise.design.grid import build_lines, grid_of
 from equipoise.design.site import without_missing
-from equipoise.measure.counters import COUNTERS
 from equipoise.measure.installation import host_site
+from equipoise.measure.launcher import COUNTERS
 from equipoise.studies.preparation import quick_form, without_idle_factors
 from equipoise.studies.reader.study import read_study
 from tests.fuzz.case import Case, Target

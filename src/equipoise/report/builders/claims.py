@@ -17,7 +17,7 @@ from equipoise.figures.quantity import metric_name
 from equipoise.figures.values import is_of_primitives
 from equipoise.model.metrics import is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
-from equipoise.model.quantities import Interval, listed
+from equipoise.model.quantities import Interval, excludes_one, listed
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
@@ -88,27 +88,20 @@ _ROOM_FOR_A_WORD = 35.0
 """Percent of the width of a phone, for two short words side by side."""
 
 
-def primary_comparisons(document: ResultDocument) -> list[Comparison]:
-    """Return the comparisons on the metric that decides."""
-    return [one for one in document.comparisons if one.metric == document.primary_metric]
-
-
 def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
     """Return a claim for each comparison on the metric that decides, or for each imported one."""
-    primary = primary_comparisons(document)
-    if primary or document.imported is None:
-        return tuple(_claim(one, document) for one in primary)
+    if document.comparisons or document.imported is None:
+        return tuple(_claim(one, document) for one in document.primary_comparisons)
     imported = document.imported
     return tuple(_imported_claim(one, imported) for one in imported.comparisons)
 
 
 def campaign_answer(document: ResultDocument) -> Answer:
     """Build what a reader sees first."""
-    primary = primary_comparisons(document)
     claims = claims_of(document)
     # Of one that failed, a verdict of the blocks before stands below the reason, as a claim.
-    title, lines = ("", ()) if failures_of(document) else _title(document, primary, claims)
-    has_room = len(claims) <= MOST_CLAIMS and not no_difference(document, primary)
+    title, lines = ("", ()) if failures_of(document) else _title(document, claims)
+    has_room = len(claims) <= MOST_CLAIMS and not no_difference(document)
     of_primitives = is_of_primitives(document) and document.against is None
     answer = Answer(
         title=title,
@@ -130,11 +123,12 @@ def with_failures(document: ResultDocument, answer: Answer, what: str) -> Answer
     return replace(answer, title=f"{what} ended early: {failures[-1].summary}", lines=lines)
 
 
-def no_difference(document: ResultDocument, primary: Sequence[Comparison]) -> str:
+def no_difference(document: ResultDocument) -> str:
     """Return the one sentence of several comparisons none of which found a difference.
 
     Empty where one did, where a direction is certain, or where a ranking has a loser.
     """
+    primary = document.primary_comparisons
     beaten = any(not one.may_be_fastest for each in document.ranking for one in each.conditions)
     if len(primary) < 2 or beaten or not all(map(_is_open, primary)):
         return ""
@@ -156,11 +150,9 @@ def no_difference(document: ResultDocument, primary: Sequence[Comparison]) -> st
 
 def _is_open(comparison: Comparison) -> bool:
     """Return whether a comparison is equivalent, or undecided without a certain direction."""
-    low, high = comparison.ratio_ci
-    one_sided = (low is not None and low > 1.0) or (high is not None and high < 1.0)
-    return comparison.verdict == "equivalent" or (
-        comparison.verdict == "undecided" and not one_sided
-    )
+    is_undirected = not excludes_one(comparison.ratio_ci)
+    verdict = comparison.verdict
+    return verdict == "equivalent" or (verdict == "undecided" and is_undirected)
 
 
 def _rounded_up(bound: float) -> str:
@@ -176,8 +168,9 @@ def failures_of(document: ResultDocument) -> list[CampaignWarning]:
     return [one for one in document.warnings if one.code == FAILURE]
 
 
-def verdict_counts(document: ResultDocument, primary: Sequence[Comparison]) -> str:
+def verdict_counts(document: ResultDocument) -> str:
     """Return how many comparisons came out how."""
+    primary = document.primary_comparisons
     counts = Counter(shown_verdict(document, one) for one in primary)
     outcomes = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
     sentence = f"{len(primary)} comparisons: {outcomes}"
@@ -223,21 +216,19 @@ def strip_of(
     )
 
 
-def _title(
-    document: ResultDocument, primary: Sequence[Comparison], claims: Sequence[Claim]
-) -> tuple[str, tuple[str, ...]]:
+def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
     """Return the sentence above the claims and the lines below it.
 
     Both are empty where the first claim is the answer itself.
     """
-    many = len(claims) > MOST_CLAIMS
-    counts = verdict_counts(document, primary)
+    many, primary = len(claims) > MOST_CLAIMS, document.primary_comparisons
+    counts = verdict_counts(document)
     if document.gate is not None:
         outcome = "passes" if document.gate.passed else "fails"
         return f"The gate {outcome}: {document.gate.summary}", ()
     if document.findings is not None and document.findings.answer:
         return document.findings.answer, (f"{counts}.",) if many else ()
-    if alike := no_difference(document, primary):
+    if alike := no_difference(document):
         return alike, (f"{counts}.",)
     ranking = ranking_of_all(document)
     if ranking is not None:

@@ -20,17 +20,21 @@ from equipoise.figures.values import (
 from equipoise.model.metrics import as_values, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.primitives import CLASS, PRIMITIVE_METRICS
-from equipoise.model.result import Comparison, ConditionResult, ResultDocument, TrialRow
+from equipoise.model.result import (
+    Comparison,
+    ConditionResult,
+    ResultDocument,
+    TrialRow,
+)
 from equipoise.report.document import (
     PAGE,
     SCREEN,
     TEXT,
     UNKNOWN,
     Cell,
-    Column,
+    HeadedCells,
     Histogram,
     Name,
-    Row,
     Styled,
     Table,
     headed,
@@ -62,61 +66,49 @@ def screen_table(document: ResultDocument) -> Table:
     metric = document.primary_metric
     shown = _ShownMetrics.of(document)
     values = analysed_values(document, metric)
-    rows: list[Row] = []
+    rows: list[HeadedCells] = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
         shape: Cell = UNKNOWN
         if summary is not None:
             ends = metric_value(summary.min, metric), metric_value(summary.max, metric)
             shape = Histogram(values[condition.name], summary.min, summary.max, ends)
-        rows.append(
-            (condition.name, *shown.median_cells(condition), shape, *shown.last_cells(condition))
-        )
-    columns = (
-        Column("condition", "name"),
-        *shown.median_columns,
-        Column("shape"),
-        *shown.last_columns,
-    )
-    return Table(columns, tuple(rows), notes=shown.notes)
+        name = ("condition:name", condition.name)
+        rows.append((name, *shown.median(condition), ("shape", shape), *shown.last(condition)))
+    return Table(*headed(rows), notes=shown.notes)
 
 
-def grouped_table(document: ResultDocument, primary: Sequence[Comparison]) -> Table:
+def grouped_table(document: ResultDocument) -> Table:
     """Build the terminal's table of a study: a group for each combination of the other factors."""
-    shown = _ShownMetrics.of(document)
+    shown, primary = _ShownMetrics.of(document), document.primary_comparisons
     factor = compared_factor(document, primary[0])
     judged = {one.candidate: one for one in primary}
     baselines = {one.baseline for one in primary}
     # The names of `compare` have all values of a condition.
     is_named = document.run.study == COMPARE_STUDY
-    rows: list[Row] = []
+    heading = "condition" if is_named else factor or "condition"
+    rows: list[HeadedCells] = []
     for levels, conditions in _groups(document.conditions, factor).items():
         if levels and not is_named:
-            heading = ", ".join(f"{name} {level}" for name, level in levels)
-            rows.append((Styled(heading, "strong"),))
-        rows += (
-            (
-                condition.name if is_named else condition.levels.get(factor or "", condition.name),
-                *shown.median_cells(condition),
-                *_verdict_cells(judged.get(condition.name), document, condition.name in baselines),
-                *shown.last_cells(condition),
+            group = ", ".join(f"{name} {level}" for name, level in levels)
+            rows.append((("", Styled(group, "strong")),))
+        for condition in conditions:
+            name = condition.name
+            shown_name = name if is_named else condition.levels.get(factor or "", name)
+            rows.append(
+                (
+                    (f"{heading}:name", shown_name),
+                    *shown.median(condition),
+                    *_verdict_cells(judged.get(name), document, name in baselines),
+                    *shown.last(condition),
+                )
             )
-            for condition in conditions
-        )
-    columns = (
-        Column("condition" if is_named else factor or "condition", "name"),
-        *shown.median_columns,
-        Column("against baseline", "number"),
-        Column("interval"),
-        Column("verdict"),
-        *shown.last_columns,
-    )
-    return Table(columns, tuple(rows), notes=shown.notes, forms=SCREEN)
+    return Table(*headed(rows), notes=shown.notes, forms=SCREEN)
 
 
-def written_table(document: ResultDocument, primary: Sequence[Comparison]) -> Table:
+def written_table(document: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
-    metric = document.primary_metric
+    metrics, primary = _ShownMetrics.of(document), document.primary_comparisons
     imported = () if document.imported is None else document.imported.comparisons
     judged: dict[str, tuple[str, str, str]] = {}
     for one in primary:
@@ -130,45 +122,47 @@ def written_table(document: ResultDocument, primary: Sequence[Comparison]) -> Ta
         )
         judged[sample.candidate] = (change, interval, "imported")
     baselines = {one.baseline for one in primary} | {sample.baseline for sample in imported}
-    rows: list[Row] = []
-    metrics = _ShownMetrics.of(document)
+    rows: list[HeadedCells] = []
     for condition in document.conditions:
-        median, interval, middle, _, _, trials = _description(condition, metric)
         nothing = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
         verdict = judged.get(condition.name, nothing) if judged else ()
-        memory, last = metrics.memory_cells(condition), metrics.last_cells(condition)
-        cells = (median, interval, middle, *memory, trials, *verdict, *last)
-        rows.append((condition.name, *cells))
-    headings = [f"Median {metric_name(metric)}", "95 % interval", "Middle 90 %"]
-    headings += [*metrics.memory_headings, "Trials"]
-    headings += ["Against baseline", "Interval", "Verdict"] if judged else []
-    headings += [capitalized(column.heading) for column in metrics.last_columns]
-    columns = (Column("Condition", "name"), *(Column(heading, "number") for heading in headings))
-    return Table(columns, tuple(rows), notes=metrics.notes, forms=TEXT)
+        headings = ("Against baseline:number", "Interval:number", "Verdict:number")
+        rows.append(
+            (
+                ("Condition:name", condition.name),
+                *_distribution(condition, metrics.primary),
+                *metrics.memory(condition, "Peak memory"),
+                ("Trials:number", _trials(condition)),
+                *zip(headings, verdict, strict=False),
+                *metrics.written_last(condition),
+            )
+        )
+    return Table(*headed(rows), notes=metrics.notes, forms=TEXT)
 
 
 def page_table(document: ResultDocument) -> Table:
     """Build the page's table, with the command and the colour of each condition."""
-    metric, metrics = document.primary_metric, _ShownMetrics.of(document)
-    rows: list[Row] = []
+    metrics = _ShownMetrics.of(document)
+    metric = metrics.primary
+    rows: list[HeadedCells] = []
     for index, condition in enumerate(document.conditions):
         command = shlex.join(condition.command)
         name = Name(condition.name, color_of(index), "" if command == condition.name else command)
-        *description, drift, trials = _description(condition, metric)
-        memory, last = metrics.memory_cells(condition), metrics.last_cells(condition)
-        rows.append((name, *description, *memory, drift, trials, *last))
-    headings = (
-        f"Median {metric_name(metric)}",
-        "95 % interval",
-        "Middle 90 %",
-        "Fastest" if is_time(metric) else "Least",
-        *metrics.memory_headings,
-        "Drift",
-        "Trials",
-        *(capitalized(column.heading) for column in metrics.last_columns),
-    )
-    columns = (Column("Condition", "name"), *(Column(one, "number") for one in headings))
-    return Table(columns, tuple(rows), label="Conditions", notes=metrics.notes, forms=PAGE)
+        summary = condition.metrics.get(metric)
+        least = UNKNOWN if summary is None else metric_value(summary.min, metric)
+        drift = None if summary is None or summary.drift is None else summary.drift.ratio
+        rows.append(
+            (
+                ("Condition:name", name),
+                *_distribution(condition, metric),
+                ("Fastest:number" if is_time(metric) else "Least:number", least),
+                *metrics.memory(condition, "Peak memory"),
+                ("Drift:number", change_text(drift, UNKNOWN)),
+                ("Trials:number", _trials(condition)),
+                *metrics.written_last(condition),
+            )
+        )
+    return Table(*headed(rows), label="Conditions", notes=metrics.notes, forms=PAGE)
 
 
 def further_tables(document: ResultDocument) -> Iterator[Table]:
@@ -177,12 +171,12 @@ def further_tables(document: ResultDocument) -> Iterator[Table]:
     for first in range(0, len(further), MOST_BESIDE + 1):
         metrics = further[first : first + MOST_BESIDE + 1]
         increasing = [one for one in metrics if one in document.more_is_better]
+        rows = (
+            (("condition:name", one.name), *_medians(one, metrics, "median {}"))
+            for one in document.conditions
+        )
         yield Table(
-            (
-                Column("condition", "name"),
-                *(Column(f"median {metric_name(one)}", "number") for one in metrics),
-            ),
-            tuple((one.name, *_medians(one, metrics)) for one in document.conditions),
+            *headed(rows),
             label="Medians of further metrics",
             notes=tuple(f"Of {metric_name(one)} more is better." for one in increasing),
         )
@@ -255,7 +249,7 @@ class _ShownMetrics(Struct, frozen=True):
 
     primary: str
     heading: str
-    last: tuple[str, ...]
+    last_metrics: tuple[str, ...]
     """Metrics whose medians stand at the end: the others, then the process's wall time."""
     further: tuple[str, ...]
     """Metrics that were asked for beyond these."""
@@ -288,65 +282,56 @@ class _ShownMetrics(Struct, frozen=True):
             tuple(f"Of {metric_name(one)} more is better." for one in increasing),
         )
 
-    @property
-    def median_columns(self) -> tuple[Column, ...]:
-        """Columns of ``median_cells``."""
-        memory = (Column("peak", "number"),) if self.has_memory else ()
-        spread = (Column("95 % interval"), Column("spread", "number"))
-        return (Column(self.heading, "number"), *spread, *memory)
+    def median(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
+        """Yield the median of the metric that decides, its interval, the spread and the peak."""
+        cost = condition.metrics.get(self.primary)
+        median: Cell = UNKNOWN
+        interval, spread = UNKNOWN, UNKNOWN
+        if cost is not None:
+            show = metric_formatter(self.primary)
+            median, spread = Styled(show(cost.median), "strong"), spread_text(cost)
+            interval = range_text(cost.median_ci, show)
+        yield f"{self.heading}:number", median
+        yield "95 % interval", interval
+        yield "spread:number", spread
+        yield from self.memory(condition, "peak")
 
-    def median_cells(self, condition: ConditionResult) -> tuple[Cell, ...]:
-        """Return the median of the metric that decides, its interval, the spread and the peak."""
-        cost, memory = condition.metrics.get(self.primary), self.memory_cells(condition)
-        if cost is None:
-            return (UNKNOWN, UNKNOWN, UNKNOWN, *memory)
-        show = metric_formatter(self.primary)
-        return (
-            Styled(show(cost.median), "strong"),
-            range_text(cost.median_ci, show),
-            spread_text(cost),
-            *memory,
-        )
+    def memory(self, condition: ConditionResult, heading: str) -> Iterator[tuple[str, Cell]]:
+        """Yield the peak memory, where it has a column."""
+        if self.has_memory:
+            memory = condition.metrics.get("max_rss_bytes")
+            yield f"{heading}:number", "unknown" if memory is None else byte_count(memory.median)
 
-    @property
-    def memory_headings(self) -> tuple[str, ...]:
-        """Heading of ``memory_cells`` in written forms."""
-        return ("Peak memory",) if self.has_memory else ()
+    def last(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
+        """Yield the medians of the other metrics."""
+        return _medians(condition, self.last_metrics, "{}")
 
-    def memory_cells(self, condition: ConditionResult) -> tuple[str, ...]:
-        """Return the peak memory, where it has a column."""
-        memory = condition.metrics.get("max_rss_bytes")
-        text = "unknown" if memory is None else byte_count(memory.median)
-        return (text,) if self.has_memory else ()
-
-    @property
-    def last_columns(self) -> tuple[Column, ...]:
-        """Columns of ``last_cells``."""
-        return tuple(Column(metric_name(one), "number") for one in self.last)
-
-    def last_cells(self, condition: ConditionResult) -> tuple[str, ...]:
-        """Return the medians of the other metrics."""
-        return _medians(condition, self.last)
+    def written_last(self, condition: ConditionResult) -> Iterator[tuple[str, Cell]]:
+        """Yield the medians of the other metrics under capitalized headings."""
+        return ((capitalized(heading), cell) for heading, cell in self.last(condition))
 
 
-def _medians(condition: ConditionResult, metrics: Sequence[str]) -> tuple[str, ...]:
-    """Return the median of each metric of a condition."""
-    summaries = ((one, condition.metrics.get(one)) for one in metrics)
-    return tuple(
-        UNKNOWN if summary is None else metric_value(summary.median, metric)
-        for metric, summary in summaries
-    )
+def _medians(
+    condition: ConditionResult, metrics: Sequence[str], heading: str
+) -> Iterator[tuple[str, Cell]]:
+    """Yield the median of each metric of a condition; ``{}`` in the heading is its name."""
+    for metric in metrics:
+        summary = condition.metrics.get(metric)
+        median = UNKNOWN if summary is None else metric_value(summary.median, metric)
+        yield f"{heading.format(metric_name(metric))}:number", median
 
 
 def _verdict_cells(
     comparison: Comparison | None, document: ResultDocument, is_baseline: bool
-) -> tuple[Cell, ...]:
-    if comparison is None:
-        return (Styled("baseline" if is_baseline else UNKNOWN, "dim"), "", "")
-    return (
-        *_effect_cells(shown_comparison(document, comparison)).values(),
-        Styled(shown_verdict(document, comparison), comparison.verdict),
-    )
+) -> Iterator[tuple[str, Cell]]:
+    change: Cell = Styled("baseline" if is_baseline else UNKNOWN, "dim")
+    interval, verdict = "", Styled("")
+    if comparison is not None:
+        change, interval = _effect_cells(shown_comparison(document, comparison)).values()
+        verdict = Styled(shown_verdict(document, comparison), comparison.verdict)
+    yield "against baseline:number", change
+    yield "interval", interval
+    yield "verdict", verdict
 
 
 def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
@@ -357,25 +342,23 @@ def _effect_cells(comparison: Comparison) -> Mapping[str, str]:
     return {"change:number": change, "interval": _intervals(comparison, interval)}
 
 
-def _description(condition: ConditionResult, metric: str) -> tuple[str, ...]:
-    """Return median, interval, middle 90 %, least, drift and trials."""
+def _distribution(condition: ConditionResult, metric: str) -> Iterator[tuple[str, Cell]]:
+    """Yield median, interval and middle 90 %."""
     summary = condition.metrics.get(metric)
-    distribution = [condition.unknown.get(metric, UNKNOWN), *[UNKNOWN] * 3]
-    drift = None
+    median, interval, middle = condition.unknown.get(metric, UNKNOWN), UNKNOWN, UNKNOWN
     if summary is not None:
-        drift, show = summary.drift, metric_formatter(metric)
-        distribution = [
-            show(summary.median),
-            range_text(summary.median_ci, show, "too few trials"),
-            range_text((summary.p05, summary.p95), show),
-            show(summary.min),
-        ]
+        show = metric_formatter(metric)
+        median = show(summary.median)
+        interval = range_text(summary.median_ci, show, "too few trials")
+        middle = range_text((summary.p05, summary.p95), show)
+    yield f"Median {metric_name(metric)}:number", median
+    yield "95 % interval:number", interval
+    yield "Middle 90 %:number", middle
+
+
+def _trials(condition: ConditionResult) -> str:
     failures = f", {condition.failures} failed" if condition.failures else ""
-    return (
-        *distribution,
-        change_text(None if drift is None else drift.ratio, UNKNOWN),
-        f"{condition.trials}{failures}",
-    )
+    return f"{condition.trials}{failures}"
 
 
 def _groups(

@@ -15,7 +15,6 @@ from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.builders.claims import (
     campaign_answer,
     failures_of,
-    primary_comparisons,
 )
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
 from equipoise.report.document import (
@@ -69,7 +68,7 @@ _NAMES = {
 
 def answer(document: ResultDocument, fleet: FleetResult) -> Answer:
     """Build what a reader sees first: the mean over the asked hosts, and what it hides."""
-    answer, primary = campaign_answer(document), primary_comparisons(document)
+    answer, primary = campaign_answer(document), document.primary_comparisons
     if primary:
         claims = zip(answer.claims, primary, strict=False)
         return replace(answer, claims=tuple(_claim(*one, fleet) for one in claims))
@@ -80,7 +79,7 @@ def answer(document: ResultDocument, fleet: FleetResult) -> Answer:
 
 def parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build what stands below the answer: hosts, questions, properties, and the hosts' runs."""
-    primary = primary_comparisons(document)
+    primary = document.primary_comparisons
     many = len(primary) > MOST_CLAIMS
     shown = [shown_comparison(document, one) for one in primary]
     if len(shown) == 1:
@@ -97,7 +96,7 @@ def parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
             yield Section(_title(comparison), parts, folded=many, forms=forms)
         if many:
             yield Paragraph("The page of --report has the hosts of each comparison.", forms=SCREEN)
-    others = [one for one in document.comparisons if one.metric != document.primary_metric]
+    others = document.other_comparisons
     if others:
         yield Section("Other metrics", (_means_table(document, others),))
     yield from _control(fleet)

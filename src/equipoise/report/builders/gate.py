@@ -6,8 +6,9 @@ import bisect
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from equipoise.model.gate import GateOutcome, GateRow
 from equipoise.model.quantities import counted, names_of
-from equipoise.model.result import GateOutcome, GateRow, ResultDocument
+from equipoise.model.result import ResultDocument
 from equipoise.report.document import (
     ALIKE_SHOWN,
     UNKNOWN,

@@ -98,7 +98,7 @@ def _question(document: ResultDocument) -> str:
         return f"What makes the time of {it} vary?"
     if document.run.study != COMPARE_STUDY and document.functions is None:
         return f"Study {document.run.study}: {len(conditions)} conditions, {metric_name(metric)}"
-    compared = [one for one in document.comparisons if one.metric == metric]
+    compared = document.primary_comparisons
     stratum = compared[0].stratum if compared else {}
     if not stratum:
         return f"{_question_among(names, metric)}?"

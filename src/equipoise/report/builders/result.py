@@ -118,6 +118,8 @@ class CampaignReport(Struct, frozen=True):
     """Where the campaign is kept; for the terminal."""
     earlier: Sequence[RunSummary] = ()
     """Campaigns of the same commands; for the terminal."""
+    every_trial: int = EVERY_TRIAL
+    """Number of trials that a figure draws one by one; it bins more."""
 
 
 def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
@@ -128,11 +130,11 @@ def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
     """
     total = sum(len(report.document.trials) for report in reports)
     each = EVERY_TRIAL if total <= EVERY_TRIAL else EVERY_TRIAL // len(reports)
-    return [campaign_document(report, every_trial=each) for report in reports]
+    return [campaign_document(replace(report, every_trial=each)) for report in reports]
 
 
-def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL) -> Document:
-    """Build the document of a campaign; a figure bins more trials than ``every_trial``."""
+def campaign_document(report: CampaignReport) -> Document:
+    """Build the document of a campaign."""
     document = report.document
     if document.searches:
         return _bisection(report, document.searches)
@@ -141,19 +143,18 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     if document.fleet is not None:
         return _fleet(report, document.fleet)
     answer = claims.campaign_answer(document)
-    first, others = _figures(report, every_trial)
+    first, others = _figures(report)
     of_primitives = is_of_primitives(document)
-    primary = claims.primary_comparisons(document)
-    tables = tuple(_screen_tables(document, primary))
+    tables = tuple(_screen_tables(document))
     # Why there is no verdict comes first.
     failed = claims.failures_of(document)
     head: tuple[Part, ...] = (answer, *tables) if failed else (*tables, answer)
-    measured = tuple(_measured(document, primary))
+    measured = tuple(_measured(document))
     parts: tuple[Part, ...] = (
         *head,
         first,
         *claims.how_to_compare(document),
-        *_written_tables(document, primary),
+        *_written_tables(document),
         *_growth(document),
         *claims.ranking_parts(document),
         *_findings(document),
@@ -172,7 +173,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
 def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Document:
     """Build the document of a bisection, of one benchmark or of several."""
     document = report.document
-    first, others = _figures(report, EVERY_TRIAL)
+    first, others = _figures(report)
     answer = bisection.answer(document)
     only_first = len(searches) == 1 and not searches[0].branches
     parts: tuple[Part, ...] = (
@@ -192,7 +193,7 @@ def _history(report: CampaignReport, result: HistoryResult) -> Document:
     """Build the document of a history."""
     document = report.document
     answer = history.answer(document, result)
-    curve, _ = _figures(report, EVERY_TRIAL)
+    curve, _ = _figures(report)
     parts: tuple[Part, ...] = (
         answer,
         replace(curve, forms=WITH_PICTURES),
@@ -209,7 +210,7 @@ def _fleet(report: CampaignReport, result: FleetResult) -> Document:
     """Build the document of a fleet."""
     document = report.document
     answer = fleet.answer(document, result)
-    first, others = _figures(report, EVERY_TRIAL)
+    first, others = _figures(report)
     parts: tuple[Part, ...] = (
         answer,
         replace(first, forms=WITH_PICTURES),
@@ -247,7 +248,7 @@ def _claims_below(
 ) -> Iterator[Section]:
     """Build the claims that are not in the answer; folded where each says that nothing is known."""
     if not answer.claims:
-        alike = bool(claims.no_difference(document, claims.primary_comparisons(document)))
+        alike = bool(claims.no_difference(document))
         yield Section("Comparisons", (Claims(tuple(all_claims)),), folded=alike, forms=PAGE)
 
 
@@ -269,9 +270,10 @@ def _engine_note(document: ResultDocument) -> Iterator[Part]:
         )
 
 
-def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures]:
+def _figures(report: CampaignReport) -> tuple[Figures, Figures]:
     """Return the figures below the answer, and the others; all are drawn at most once."""
-    many = len(claims.primary_comparisons(report.document)) > MOST_CLAIMS
+    document, every_trial = report.document, report.every_trial
+    many = len(document.primary_comparisons) > MOST_CLAIMS
     first_names = _FIRST_OF_MANY if many else _FIRST_FIGURES
 
     @functools.cache
@@ -280,7 +282,7 @@ def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures
 
         first = list(report.study_figures)
         others: list[Figure] = []
-        for figure in gallery(report.document, report.sequences, every_trial=every_trial):
+        for figure in gallery(document, report.sequences, every_trial=every_trial):
             (first if figure.name in first_names else others).append(figure)
         return tuple(first), tuple(others)
 
@@ -291,11 +293,12 @@ def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures
     )
 
 
-def _screen_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
+def _screen_tables(document: ResultDocument) -> Iterator[Part]:
     """Build what the terminal shows above the answer."""
+    primary = document.primary_comparisons
     several = len(primary) > MOST_CLAIMS or any(one.stratum for one in primary)
-    if several or claims.no_difference(document, primary):
-        yield conditions.grouped_table(document, primary)
+    if several or claims.no_difference(document):
+        yield conditions.grouped_table(document)
         if document.run.study != COMPARE_STUDY:
             factor = conditions.compared_factor(document, primary[0])
             yield from conditions.scaling_tables(document, document.primary_metric, factor)
@@ -314,11 +317,11 @@ def _growth(document: ResultDocument) -> Iterator[Part]:
         yield from (replace(table, forms=EVERYWHERE) for table in tables)
 
 
-def _written_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
+def _written_tables(document: ResultDocument) -> Iterator[Part]:
     if is_of_primitives(document):
         yield from (replace(one, forms=TEXT) for one in conditions.primitives_tables(document))
     else:
-        yield conditions.written_table(document, primary)
+        yield conditions.written_table(document)
         yield from (replace(one, forms=TEXT) for one in conditions.further_tables(document))
 
 
@@ -338,9 +341,9 @@ def _findings(document: ResultDocument) -> Iterator[Part]:
     yield Section("Findings", (*map(Paragraph, findings.paragraphs), *tables))
 
 
-def _measured(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
+def _measured(document: ResultDocument) -> Iterator[Part]:
     """Build what was measured of each condition, beyond the answer."""
-    others = [one for one in document.comparisons if one.metric != document.primary_metric]
+    others = document.other_comparisons
     tables: list[Part] = [conditions.others_table(document, others)] if others else []
     if document.imported is not None:
         yield from _imported(document.imported)
@@ -355,7 +358,7 @@ def _measured(document: ResultDocument, primary: Sequence[Comparison]) -> Iterat
     if steady:
         yield Bullets(steady, most_items=ALIKE_SHOWN, forms=SCREEN)
     yield from shape.level_parts(tuple(shape.levels_of(document)))
-    yield shape.shape_section(document, primary)
+    yield shape.shape_section(document, document.primary_comparisons)
 
 
 def _imported(imported: ImportedResult) -> Iterator[Part]:

@@ -13,7 +13,7 @@ from equipoise.figures.theme import color_of
 from equipoise.figures.values import is_of_primitives, probe_metric
 from equipoise.model.metrics import verdict_word
 from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
-from equipoise.model.quantities import Interval, names_of
+from equipoise.model.quantities import Interval, excludes_one, names_of
 from equipoise.model.result import (
     Comparison,
     Component,
@@ -33,15 +33,15 @@ from equipoise.report.document import (
     SCREEN,
     UNKNOWN,
     Bullets,
-    Column,
     Facts,
+    HeadedCells,
     Name,
     Paragraph,
     Part,
-    Row,
     Section,
     Styled,
     Table,
+    headed,
 )
 from equipoise.report.units import (
     capitalized,
@@ -166,11 +166,10 @@ def _sure_drift(summary: MetricSummary, least: float) -> float | None:
     drift = summary.drift
     if drift is None or drift.ratio is None:
         return None
-    low, high = drift.ratio_ci
-    sure = (low is not None and low > 1.0) or (high is not None and high < 1.0)
     exceeds_chance = drift.chance is None or drift.chance <= _DRIFT_LEVEL
     matters = abs(drift.ratio - 1.0) > least / 100.0
-    return drift.ratio if sure and exceeds_chance and matters else None
+    sure = excludes_one(drift.ratio_ci) and exceeds_chance
+    return drift.ratio if sure and matters else None
 
 
 def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
@@ -302,19 +301,18 @@ def _statistics(document: ResultDocument, comparison: Comparison) -> Section:
     title = f"What each statistic alone would have said: {pair}"
     metric = comparison.metric
     more_is_better = metric in document.more_is_better
-    rows = tuple(
-        (
-            STATISTICS.get(answer.statistic, f"{answer.statistic.removeprefix('p')} %"),
-            change_text(answer.ratio, UNKNOWN),
-            verdict_word(answer.says, metric, more_is_better=more_is_better),
-        )
-        for answer in shown_comparison(document, comparison).answers
+    rows = (
+        {
+            "Statistic:name": STATISTICS.get(one.statistic, f"{one.statistic.removeprefix('p')} %"),
+            "Change:number": change_text(one.ratio, UNKNOWN),
+            "Would have said": verdict_word(one.says, metric, more_is_better=more_is_better),
+        }
+        for one in shown_comparison(document, comparison).answers
     )
-    columns = (Column("Statistic", "name"), Column("Change", "number"), Column("Would have said"))
     notes = ["Each answer ignores chance; the verdict rests on none of them."]
     if more_is_better:
         notes.append(f"The statistics are those of 1/{metric}: the minimum is its highest value.")
-    table = Table(columns, rows, label=title, notes=tuple(notes))
+    table = Table(*headed(rows), label=title, notes=tuple(notes))
     return Section(title, (table,), folded=True)
 
 
@@ -363,14 +361,14 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
 
 def _least_drift(document: ResultDocument, condition: str) -> float:
     """Return the change in percent from which on a drift of a condition matters."""
-    concerned = [
-        one
-        for one in document.comparisons
-        if one.metric == document.primary_metric and condition in (one.baseline, one.candidate)
-    ]
+    concerned = (
+        one.ratio_ci
+        for one in document.primary_comparisons
+        if condition in (one.baseline, one.candidate)
+    )
     widths = (
         100.0 * (math.sqrt(high / low) - 1.0) if low and high else math.inf
-        for low, high in (one.ratio_ci for one in concerned)
+        for low, high in concerned
     )
     smallest = min((one.min_effect for one in document.comparisons), default=0.0)
     return max(smallest, min(widths, default=0.0))
@@ -405,23 +403,22 @@ def _level_table(levels: Sequence[Levelled]) -> Table:
     across = levels[0].by_level.across
     # Conditions that ran in different numbers of trials have no number in common.
     heading = these.pop() if len(these) == 1 else across.replace("across", "these", 1)
-    rows: list[Row] = []
+    rows: list[HeadedCells] = []
     for levelled in levels:
         by_level = levelled.by_level
         mean = UNKNOWN if by_level.mean is None else levelled.show(by_level.mean)
         components = {part.level: _component(part) for part in by_level.components}
-        intervals = map(levelled.show_interval, (by_level.these_ci, by_level.across_ci))
-        cells = (components.get(name, UNKNOWN) for name in names)
-        rows.append((levelled.name, Styled(mean, "strong"), *intervals, *cells))
+        rows.append(
+            (
+                ("by level:name", levelled.name),
+                ("mean:number", Styled(mean, "strong")),
+                (heading, levelled.show_interval(by_level.these_ci)),
+                (across, levelled.show_interval(by_level.across_ci)),
+                *((name, components.get(name, UNKNOWN)) for name in names),
+            )
+        )
     return Table(
-        (
-            Column("by level", "name"),
-            Column("mean", "number"),
-            Column(heading),
-            Column(across),
-            *map(Column, names),
-        ),
-        tuple(rows),
+        *headed(rows),
         most_rows=_LEVEL_ROWS,
         notes=(
             "A level's cell: its share of the variance of the logarithm, and the standard "

@@ -1,0 +1,51 @@
+"""Whether a gate lets a revision through, in a result document."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from equipoise.model.plan import Revision
+from equipoise.model.quantities import Interval
+
+GateOutcome = Literal["slower", "passes", "undecided"]
+"""``slower``: the whole interval lies beyond the smallest effect that matters, on the slower side.
+``passes``: none of it does. ``undecided``: some of it does."""
+
+
+class GateRow(Struct, frozen=True):
+    """One benchmark: the candidate revision against the baseline on one metric."""
+
+    benchmark: str
+    metric: str
+    baseline_median: float | None
+    candidate_median: float | None
+    ratio: float | None
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    blocks: int
+    outcome: GateOutcome
+    summary: str
+    equivalence_ci: Interval = (None, None)
+    """Interval that decides: each side of it stands for itself, at ``level``."""
+    equivalence_level: float | None = None
+    """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
+
+
+class GateResult(Struct, frozen=True):
+    """Whether the gate lets the candidate through."""
+
+    baseline: Revision
+    candidate: Revision
+    min_effect: float
+    """Percent beyond which a slower candidate fails."""
+    passed: bool
+    rows: tuple[GateRow, ...]
+    summary: str
+    again: str
+    """The shell line that runs it again in the repository, coin and revisions included."""
+    bisect: dict[str, str] = field(default_factory=dict)
+    """Shell line that finds the commit that made a benchmark slower, for each that is slower; one
+    line for all where one bisection can search them together."""
