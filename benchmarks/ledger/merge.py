@@ -18,7 +18,7 @@ from pathlib import Path
 
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.record import Accounting, Draw, Sample, Trial
+from equipoise.model.record import Accounting, Draw, RunRecord, Sample, Segment, Trial
 
 CAMPAIGNS = 2
 BAR_S = 60.0
@@ -62,7 +62,11 @@ def fill(path: Path, number: int, blocks: int) -> None:
             )
             draws = [Draw("measured", block, (0, 1), 16) for block in range(1, blocks + 1)]
             trials = [trial(draw, place, source) for draw in draws for place in (0, 1)]
-            ledger.record_import(plan, {"kernel": "6.1"}, draws, trials, [], 1.7e9 + campaign)
+            started_at = 1.7e9 + campaign
+            began = (Segment(started_at, {"kernel": "6.1"}),)
+            ledger.record_import(
+                RunRecord("", plan, started_at, began, tuple(draws), tuple(trials), ())
+            )
 
 
 def trial(draw: Draw, place: int, source: random.Random) -> Trial:

@@ -24,11 +24,11 @@ from equipoise.cluster.messages import (
     Introduction,
     Order,
     Status,
+    Task,
     from_bytes,
     to_bytes,
 )
 from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import Task
 from equipoise.model.fleet import HostReference
 
 HOSTS = (8, 32, 128, 512)
