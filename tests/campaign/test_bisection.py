@@ -247,6 +247,21 @@ def test_an_interrupted_search_can_be_read(tmp_path: Path) -> None:
     assert named(stage.resume()) == [(4, 4)]
 
 
+def test_a_commit_left_out_after_a_block_that_was_cut_is_left_out_when_read_back(
+    tmp_path: Path,
+) -> None:
+    plan = plan_of_bisection(16)
+    record = Stage(tmp_path, steps(16, 8), broken=frozenset({8})).start(plan)
+    (left_out,) = withdrawals_of(record)
+    measured = (one for one in record.trials if one.phase == "measured")
+    earlier = [one for one in measured if one.block < left_out.block]
+    assert earlier[-1].block == left_out.block - 1
+    killed = replace(record, trials=tuple(earlier[:-1]))
+    judge = BisectionJudge(plan, plan.stopping)
+    judge.replay(killed)
+    assert judge.left_out == {(8, 0)}
+
+
 def test_a_warning_of_something_else_is_no_commit(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(8, 4), broken=frozenset({4}))
     record = stage.start(plan_of_bisection(8))

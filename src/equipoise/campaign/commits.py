@@ -167,11 +167,12 @@ class CommitsJudge(Judge, ABC):
     def replay(self, record: RunRecord) -> None:
         """Add the complete blocks of the recorded campaign, and leave out what it left out."""
         self.recall(record)
-        latest = 0
-        for number, block in complete_blocks(record.draws, record.trials).items():
+        for block in complete_blocks(record.draws, record.trials).values():
             self.add(block)
-            latest = number
-        self._withdraw_before(latest + 1)
+        # Those too that were left out after a last block that an interruption cut.
+        for one in self._waiting:
+            self.leave_out(one.commit, one.benchmark)
+        self._waiting = []
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block; of a command that failed in it, nothing (bisect.md §11)."""
