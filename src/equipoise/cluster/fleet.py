@@ -97,8 +97,14 @@ def run_to_end(work: Coroutine[Any, Any, FleetProgress]) -> FleetProgress:
 
 
 def _tell_of_defects(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    # A second Ctrl-C leaves the hosts that did not answer: that is no defect.
-    if not isinstance(context.get("exception"), Interrupted):
+    """Print what nobody awaited, unless it belongs to an end that was asked for.
+
+    A second Ctrl-C leaves the hosts that did not answer. Waits within Dask run out unheard where
+    the connection closes meanwhile; they are plain futures, what this package starts are tasks.
+    """
+    error, future = context.get("exception"), context.get("future")
+    ran_out = isinstance(error, TimeoutError) and not isinstance(future, asyncio.Task)
+    if not ran_out and not isinstance(error, Interrupted):
         loop.default_exception_handler(context)
 
 
