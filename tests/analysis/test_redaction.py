@@ -32,7 +32,12 @@ from equipoise.model.plan import (
     Server,
 )
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
-from equipoise.model.why import ExpectedChange, ExperimentPlan, PlannedIntervention
+from equipoise.model.why import (
+    ExpectedChange,
+    ExperimentPlan,
+    Explanation,
+    PlannedIntervention,
+)
 from equipoise.why.gap import explains_gap
 from tests.plans import plan_of, trial_of
 from tests.schema import validated
@@ -266,6 +271,19 @@ def test_what_an_intervention_left_as_it_was_names_no_hidden_value() -> None:
     plan = shown(record_of(hiding, replace(hiding, name="b"), explains=explains)).plan
     assert plan.explains is not None
     assert CANARY not in str(plan.explains.attempts)
+
+
+def test_the_evidence_of_a_planned_cause_names_no_hidden_value() -> None:
+    cause = Explanation(
+        "many_small_writes", "system_call", {"file": f"/{CANARY}"}, "open", 0.5, (None, None),
+        f"/{CANARY} is written to in small pieces",
+    )  # fmt: skip
+    explains = replace(attempts_of(("--only", "output_to_file")), causes=(cause,))
+    hiding = Condition("a", ("/bin/a",), environment={"TOKEN": CANARY})
+    plan = shown(record_of(hiding, replace(hiding, name="b"), explains=explains)).plan
+    assert plan.explains is not None
+    assert plan.explains.causes[0].evidence == {"file": "/$TOKEN"}
+    assert CANARY not in str(plan.explains)
 
 
 def test_a_gap_and_the_campaign_that_tested_it_still_belong_together() -> None:
