@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from equipoise.functions import worker
 from equipoise.functions.functions import Side, code_sides, function_sides
 from equipoise.functions.processes import Answer, prepared_processes
 from equipoise.functions.trial_runs import Examined, examine
@@ -128,6 +129,29 @@ def grows() -> Callable[[], int]:
         return sum(value * value for value in data)
 
     return append
+
+
+@pytest.mark.parametrize(
+    ("second_look", "answer"), [([20] * 16, False), ([*range(20, 52, 2)], True)]
+)
+def test_a_machine_that_slows_down_once_is_no_function_that_grows(
+    monkeypatch: pytest.MonkeyPatch, second_look: list[int], answer: bool
+) -> None:
+    slows_down = [*range(10, 26)]
+    looks = iter((slows_down, second_look))
+
+    class Scripted:
+        def __init__(self, *_: object, **__: object) -> None:
+            self.batches: Iterator[int] = iter([1, *next(looks)])
+
+        def start(self) -> None:
+            pass
+
+        def batch_ns(self, _: int) -> int:
+            return next(self.batches)
+
+    monkeypatch.setattr(worker, "Timer", Scripted)
+    assert worker.grows(0, {}, 1) is answer
 
 
 def iter_of(numbers: list[int]) -> Iterator[int]:

@@ -233,11 +233,19 @@ def examined(sides: list[dict[str, Any]], number: int) -> dict[str, Any]:
         "whole_ns": max(call_ns, int(1e9 * batch_s / calls)),
         "changes": changes,
         "returns": returns,
-        "grows": is_short and not fresh_calls and _grows(number, side, calls),
+        "grows": is_short and not fresh_calls and grows(number, side, calls),
     }
 
 
-def _grows(number: int, side: dict[str, Any], calls: int) -> bool:
+def grows(number: int, side: dict[str, Any], calls: int) -> bool:
+    """Return whether calls get slower and slower, in two looks.
+
+    The second look has longer batches: a machine that slows down passes the first one by chance.
+    """
+    return all(_rises(number, side, factor * calls) for factor in (1, 2))
+
+
+def _rises(number: int, side: dict[str, Any], calls: int) -> bool:
     """Return whether each batch of calls takes more CPU time than the one before.
 
     CPU time, since a busy machine makes wall times grow as well.
