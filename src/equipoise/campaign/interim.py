@@ -47,7 +47,7 @@ def judge_for(plan: Plan, stopping: Stopping) -> Judge:
     return InterimAnalysis(plan, stopping)
 
 
-class _Compared(Struct, frozen=True):
+class _RunningComparison(Struct, frozen=True):
     """One comparison on one metric, with its blocks so far."""
 
     contrast: Contrast
@@ -59,10 +59,10 @@ class _Compared(Struct, frozen=True):
     """Layout of each block, where the verdict is about layouts in general."""
 
 
-def _compared(contrast: Contrast, metric: str, plan: Plan) -> _Compared:
+def _running_comparison(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
     resolution = Resolution(QUANTA.get(metric))
     pairs = PairedBlocks(resolution=resolution, engine=plan.judgement.engine)
-    return _Compared(contrast, metric, plan, pairs)
+    return _RunningComparison(contrast, metric, plan, pairs)
 
 
 class _Interim(Struct, frozen=True):
@@ -99,26 +99,26 @@ class InterimAnalysis(Judge):
         self._stopping = stopping
         gated = plan.gated
         self._metrics = (plan.judgement.primary_metric,) if gated is None else gated.metrics
-        self._compared = tuple(
-            _compared(contrast, metric, plan)
+        self._comparisons = tuple(
+            _running_comparison(contrast, metric, plan)
             for contrast in plan.contrasts
             for metric in self._metrics
         )
-        self._pairs = tuple(one.pairs for one in self._compared)
+        self._pairs = tuple(one.pairs for one in self._comparisons)
         self._across_layouts = judges_across_layouts(plan)
         self._resolutions: dict[str, Resolution] = {}
         self._blocks = 0
         self._seconds = 0.0
         self._latest: tuple[_Interim, ...] = ()
         # A gate compares several metrics, and ranks nothing.
-        with_baseline = {one.contrast.pair: one for one in self._compared}
-        without_control = replace(plan, control=None)
+        with_baseline = {one.contrast.pair: one for one in self._comparisons}
+        metric, without_control = plan.judgement.primary_metric, replace(plan, control=None)
         among_candidates = {
-            pair: _compared(Contrast(*pair), plan.judgement.primary_metric, without_control)
+            pair: _running_comparison(Contrast(*pair), metric, without_control)
             for contrasts in plan.ranked_groups
             for pair in candidate_pairs(contrasts)
         }
-        self._every_pair = (*self._compared, *among_candidates.values())
+        self._every_pair = (*self._comparisons, *among_candidates.values())
         self._ranked = tuple(
             ranked_group(
                 contrasts,
@@ -164,7 +164,7 @@ class InterimAnalysis(Judge):
                 more_is_better=one.metric in self._resolutions
                 and self._resolutions[one.metric].more_is_better,
             )
-            for one, interim in zip(self._compared, self._latest, strict=True)
+            for one, interim in zip(self._comparisons, self._latest, strict=True)
         )
 
     def _judged(self) -> tuple[_Interim, ...]:
@@ -174,7 +174,7 @@ class InterimAnalysis(Judge):
             gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha)
             return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)
         if self._across_layouts:
-            layouts, count = [one.layouts for one in self._compared], len(self._plan.layouts)
+            layouts, count = [one.layouts for one in self._comparisons], len(self._plan.layouts)
             judged = judge_across_layouts(
                 self._pairs, layouts, count=count, min_effect=effect, alpha=alpha
             )
@@ -191,7 +191,7 @@ class InterimAnalysis(Judge):
         ]
         if all(len(contenders) < 2 for _, contenders in races):
             return ()
-        compared = zip(self._compared, self._latest, strict=True)
+        compared = zip(self._comparisons, self._latest, strict=True)
         verdicts = {one.contrast.pair: interim.judged.verdict for one, interim in compared}
         judged = judge_candidates(self._ranked, effect, alpha)
         verdicts |= {pair: one.verdict for pair, one in judged.items() if one.blocks >= least}
@@ -226,7 +226,7 @@ class InterimAnalysis(Judge):
             return everything
         compared: set[int] = set()
         needed: set[int] = {member for pair in self._open_race for member in pair}
-        for one, interim in zip(self._compared, self._latest, strict=True):
+        for one, interim in zip(self._comparisons, self._latest, strict=True):
             compared.update(one.contrast.pair)
             if not self._is_answered(interim):
                 needed.update(one.contrast.pair)
@@ -234,7 +234,7 @@ class InterimAnalysis(Judge):
         if control is not None and compared:
             # It runs beside the baseline, and only there.
             compared.add(control)
-            needed |= {control} if self._compared[0].contrast.baseline in needed else set()
+            needed |= {control} if self._comparisons[0].contrast.baseline in needed else set()
         return tuple(i for i in everything if i in needed or i not in compared)
 
     def earliest_block(self) -> int:

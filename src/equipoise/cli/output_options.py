@@ -349,7 +349,7 @@ def with_pictures(documents: Sequence[Document], path: Path) -> str:
             return
         from equipoise.figures.save import save
 
-        for figure in figures.drawn():
+        for figure in figures.figures():
             names[figure.name] += 1
             suffix = f"-{names[figure.name]}" if names[figure.name] > 1 else ""
             file = path.with_name(f"{path.stem}-{figure.name}{suffix}.svg")

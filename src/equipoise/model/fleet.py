@@ -179,7 +179,7 @@ class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
 
     @property
     def differing(self) -> tuple[str, ...]:
-        """Names of the hosts that are otherwise."""
+        """Names of the hosts that differ from the mean of the others."""
         return tuple(one.host for one in self.hosts if one.differs)
 
 

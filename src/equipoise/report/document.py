@@ -228,7 +228,7 @@ class Figures(PagePart, frozen=True):
     not_on_paper: frozenset[str] = frozenset()
     """Kinds of figures that paper leaves out; the page has them."""
 
-    def drawn(self) -> tuple[Figure, ...]:
+    def figures(self) -> tuple[Figure, ...]:
         """Draw them, without checking each part of a chart against the schema of Vega-Lite.
 
         The check takes two thirds of the time; the tests of figures make it.
@@ -376,7 +376,7 @@ def figures_of(document: Document) -> Iterator[Figure]:
     """Draw every figure of a document, in reading order."""
     for part in _flat(document.parts):
         if isinstance(part, Figures):
-            yield from part.drawn()
+            yield from part.figures()
 
 
 def fields_of(part: object, *names: str) -> NumberRow:

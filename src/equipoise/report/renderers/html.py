@@ -160,7 +160,7 @@ def _with_charts(
             case Figures():
                 views = tuple(
                     _placed(figure, anchor, charts, on_paper=figure.name not in part.not_on_paper)
-                    for figure in part.drawn()
+                    for figure in part.figures()
                 )
                 if views:
                     yield DrawnFigures(part.title, views)
