@@ -39,15 +39,31 @@ class ScriptedRunner:
     """Phase, block and condition of the trial that fails."""
     times_out: frozenset[int] = frozenset()
     """Conditions that always time out, after one second."""
+    slows_next: tuple[float, ...] = ()
+    """Log ratio by which each condition slows whatever runs next; nothing by default."""
+    ran_before: int | None = None
 
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        """One trial at one place of a block."""
-        return (lambda: self._run(draw, place),)
+        """One trial at one place of a block, with the washout before it."""
+        if draw.washout is None:
+            return (lambda: self._run(draw, place),)
+        before = replace(draw, order=(draw.washout,) * len(draw.order))
+        return (
+            lambda: self._washed(self._run(before, place), 2 * place, washout=True),
+            lambda: self._washed(self._run(draw, place), 2 * place + 1, washout=False),
+        )
+
+    def _washed(self, report: TrialReport, position: int, *, washout: bool) -> TrialReport:
+        trial = replace(report.trial, position=position, washout=washout)
+        return replace(report, trial=trial)
 
     def _run(self, draw: Draw, place: int) -> TrialReport:
         self.before_trial(draw, place)
         condition = draw.order[place]
         wall_s = self.medians[condition] * math.exp(self.random.gauss(0.0, self.noise))
+        if self.slows_next and self.ran_before is not None:
+            wall_s *= math.exp(self.slows_next[self.ran_before])
+        self.ran_before = condition
         timed_out = condition in self.times_out
         if timed_out:
             wall_s = 1.0

@@ -171,3 +171,21 @@ def test_a_list_of_commands_gets_the_right_call_as_a_hint(ledger: Path, given: A
         eq.compare(*given, ledger=ledger)
     assert "give each command by itself: equipoise.compare(*commands)" in str(refused.value.hint)
     assert not ledger.exists()
+
+
+@pytest.mark.parametrize(("ranking", "rankings"), [("on", 1), ("off", 0), (True, 1), (False, 0)])
+def test_a_ranking_has_the_words_of_the_command_line(
+    ledger: Path, ranking: Any, rankings: int
+) -> None:
+    result = eq.compare("true", "true 1", "true 2", ranking=ranking, blocks=1, ledger=ledger)
+    assert len(result.document.ranking) == rankings
+    if rankings:
+        assert str(result).startswith(result.document.ranking[0].summary)
+
+
+def test_a_ranking_of_an_unknown_word_is_refused(ledger: Path) -> None:
+    unknown: Any = "no"
+    with pytest.raises(UnusableInput, match="there is no ranking 'no'"):
+        eq.compare("true", "true 1", "true 2", ranking=unknown, ledger=ledger)
+    with pytest.raises(UnusableInput, match="there is no ranking 'no'"):
+        eq.compare_code("1", "2", "3", ranking=unknown, ledger=ledger)

@@ -7,11 +7,12 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from typing import TypeVar
 
-from benchmarks.bisect.engine import Outcome
 from benchmarks.bisect.tables import TABLES, Table
 
 CAMPAIGNS = 1000
+Simulated = TypeVar("Simulated")
 
 
 def main() -> int:
@@ -32,7 +33,7 @@ def main() -> int:
     seeds = range(first, first + options.campaigns)
     with ProcessPoolExecutor(options.workers) as pool:
 
-        def run_all(simulate: Callable[[int], Outcome]) -> list[Outcome]:
+        def run_all(simulate: Callable[[int], Simulated]) -> list[Simulated]:
             chunk = max(1, options.campaigns // (8 * options.workers))
             outcomes = list(pool.map(simulate, seeds, chunksize=chunk))
             print(".", end="", file=sys.stderr, flush=True)

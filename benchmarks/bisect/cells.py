@@ -58,6 +58,35 @@ NOISES = tuple(
 """The table of other noise."""
 
 
+class LayoutCell(Struct, frozen=True):
+    """A step among commits each of which has a memory layout of its own."""
+
+    spread: float
+    """Percent: standard deviation of a layout's log cost."""
+    step: float = 3.0
+    """Percent."""
+    prose: float = 0.0
+    """Fraction of the commits that change only files of prose."""
+    is_bounded: bool = True
+    """Whether at most alpha of the searches may name a wrong commit."""
+
+
+LAYOUTS = (
+    LayoutCell(0.0),
+    LayoutCell(0.3),
+    LayoutCell(0.3, prose=0.5),
+    LayoutCell(0.6),
+    LayoutCell(0.6, prose=0.5),
+    LayoutCell(1.5, is_bounded=False),
+    LayoutCell(1.5, prose=0.5, is_bounded=False),
+    LayoutCell(0.6, step=0.0),
+)
+"""The table of layouts: none, a tenth, a fifth and a half of the step; and layouts alone."""
+LAYOUTS_SD = 1.0
+"""Percent: standard deviation of the log time of a trial."""
+LAYOUTS_COUNT = 128
+
+
 class Profile(Struct, frozen=True):
     """Several steps among 128 commits, at an sd of 1 %."""
 

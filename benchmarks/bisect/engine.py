@@ -9,7 +9,16 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from msgspec import Struct
 
-from benchmarks.bisect.cells import PROFILE_BLOCKS, PROFILE_COUNT, PROFILE_SD, Cell, Profile
+from benchmarks.bisect.cells import (
+    LAYOUTS_COUNT,
+    LAYOUTS_SD,
+    PROFILE_BLOCKS,
+    PROFILE_COUNT,
+    PROFILE_SD,
+    Cell,
+    LayoutCell,
+    Profile,
+)
 from benchmarks.bisect.noise import series
 from equipoise.model.plan import MergedBranch
 from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
@@ -88,6 +97,56 @@ def profile(shape: Profile, seed: int) -> Outcome:
         wrong=not named <= set(jumps),
         excluded=False,
         several=bisection.state().segments[0].verdict == "several",
+        trials=ran.trials,
+        builds=ran.builds,
+    )
+
+
+class LayoutOutcome(Struct, frozen=True):
+    """What came of one search to its end, with all its names."""
+
+    wrong: bool
+    """Whether any commit without the step is named."""
+    first_wrong: bool
+    """Whether the first name is wrong."""
+    right: bool
+    """Whether the commit with the step is named; without a step, whether nothing is."""
+    unconfirmed: int
+    """Commits that differ from the one before and are not named."""
+    trials: int
+    builds: int
+
+
+def layouts(cell: LayoutCell, seed: int) -> LayoutOutcome:
+    """Search until nothing is left to ask, where each commit has a layout of its own.
+
+    The culprit is never among the commits that change only prose.
+    """
+    rng = _random(cell, seed)
+    culprit = int(rng.integers(1, LAYOUTS_COUNT + 1))
+    levels = one_step(LAYOUTS_COUNT, math.log1p(cell.step / 100), culprit)
+    levels = levels + rng.normal(0.0, cell.spread / 100, len(levels))
+    prose = [
+        commit
+        for commit in range(1, LAYOUTS_COUNT + 1)
+        if rng.random() < cell.prose and commit != culprit
+    ]
+    bisection = Bisection(LAYOUTS_COUNT, alpha=ALPHA, min_effect=MIN_EFFECT, prose=prose)
+    ran = search(
+        levels,
+        _noise("gauss", LAYOUTS_SD / 100),
+        rng,
+        bisection,
+        blocks=4 * MOST_BLOCKS,
+        build_trials=BUILD_TRIALS,
+    )
+    named = [step.last for step in bisection.named]
+    right = [culprit] if cell.step else []
+    return LayoutOutcome(
+        wrong=not set(named) <= set(right),
+        first_wrong=bool(named) and named[0] not in right,
+        right=culprit in named if cell.step else not named,
+        unconfirmed=len(bisection.unconfirmed),
         trials=ran.trials,
         builds=ran.builds,
     )
@@ -196,7 +255,7 @@ def _suite(
 
 def _is_searched(one: BranchingBisection) -> bool:
     """Return whether a search has no verdict yet."""
-    return one.verdict in ("confirming", "searching")
+    return one.is_open and one.verdict in ("confirming", "searching")
 
 
 def _costs(
@@ -272,7 +331,7 @@ def _together(parts: Sequence[Outcome], *, whole: bool) -> Outcome:
     )
 
 
-def _random(scenario: Cell | Profile, seed: int) -> np.random.Generator:
+def _random(scenario: Cell | Profile | LayoutCell, seed: int) -> np.random.Generator:
     """Return generators that have nothing in common between scenarios either."""
     return np.random.default_rng([seed, zlib.crc32(repr(scenario).encode())])
 

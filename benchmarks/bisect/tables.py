@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol, TypeVar
 
 import numpy as np
 from msgspec import Struct
 
 from benchmarks.bisect import engine
-from benchmarks.bisect.cells import MAIN, NOISES, PROFILES, Cell
-from benchmarks.bisect.engine import ALPHA, Outcome
+from benchmarks.bisect.cells import LAYOUTS, LAYOUTS_SD, MAIN, NOISES, PROFILES, Cell
+from benchmarks.bisect.engine import ALPHA, LayoutOutcome, Outcome
 from benchmarks.bisect.noise import KINDS
 from benchmarks.bisect.rules import packages, rules
 from equipoise.stats.arrays import FloatArray
-from tests.stats.simulated import at_most
+from tests.stats.simulated import at_least, at_most
 
 WRONG = 0.01
 """Largest rate of campaigns with a wrong name, in every claimed cell."""
@@ -23,8 +24,23 @@ TRIALS = 1.15
 """Largest median of the trials, in medians of the reference."""
 RULES_SEED = 10_000_019
 
+_Simulated = TypeVar("_Simulated")
+
+LAYOUTS_FOUND = 0.8
+"""Least rate of searches that name the culprit where layouts are at most a fifth of the step."""
+
+
 RunAll = Callable[[Callable[[int], Outcome]], list[Outcome]]
 """Runs a simulation once for each seed."""
+RunLayouts = Callable[[Callable[[int], LayoutOutcome]], list[LayoutOutcome]]
+"""As ``RunAll``, for simulations with layouts."""
+
+
+class RunEach(Protocol):
+    """Both of ``RunAll`` and ``RunLayouts``."""
+
+    def __call__(self, simulate: Callable[[int], _Simulated], /) -> list[_Simulated]:
+        """Return what came of it for each seed."""
 
 
 class Table(Struct, frozen=True):
@@ -141,13 +157,56 @@ def further_table(run_all: RunAll) -> Table:
     return Table("Not in the reference (3 %, sd 2 %, 128 commits)", columns, rows, broken)
 
 
-TABLES: dict[str, Callable[[RunAll, bool], Table]] = {
+def layout_table(run_all: RunLayouts) -> Table:
+    """Return what layouts of each commit do to all names of a search; to the end, with 1 %."""
+    columns = (
+        *("step, %", "sd of layouts, %", "prose, %", "any wrong, %", "bound, %"),
+        *("first wrong, %", "right, %", "not named, mean", "trials, median/90 %", "builds"),
+    )
+    rows, broken = [], []
+    for cell in LAYOUTS:
+        outcomes = run_all(partial(engine.layouts, cell))
+        campaigns = len(outcomes)
+        wrong, right = sum(one.wrong for one in outcomes), sum(one.right for one in outcomes)
+        name = f"step {cell.step:g} %, layouts {cell.spread:g} %, prose {cell.prose:g}"
+        if cell.is_bounded and wrong > at_most(campaigns, ALPHA):
+            broken.append(f"{name}: {wrong} of {campaigns} searches named a wrong commit")
+        if cell.is_bounded and right < at_least(campaigns, LAYOUTS_FOUND):
+            broken.append(f"{name}: only {right} of {campaigns} searches named the right commit")
+        trials = [one.trials for one in outcomes]
+        rows.append(
+            (
+                f"{cell.step:g}",
+                f"{cell.spread:g}",
+                f"{100 * cell.prose:g}",
+                _with_error([one.wrong for one in outcomes]),
+                f"{100 * ALPHA:g}" if cell.is_bounded else "",
+                _with_error([one.first_wrong for one in outcomes]),
+                _with_error([one.right for one in outcomes]),
+                f"{np.mean([one.unconfirmed for one in outcomes]):.2f}",
+                f"{np.median(trials):.0f}/{np.percentile(trials, 90):.0f}",
+                f"{np.median([one.builds for one in outcomes]):.0f}",
+            )
+        )
+    return Table(
+        f"Layouts of each commit (128 commits, sd {LAYOUTS_SD:g} %)", columns, rows, broken
+    )
+
+
+def _with_error(flags: Sequence[bool]) -> str:
+    """Return a rate with its Monte Carlo error, in per cent."""
+    rate = float(np.mean(flags))
+    return f"{100 * rate:.1f} ± {100 * math.sqrt(rate * (1 - rate) / len(flags)):.1f}"
+
+
+TABLES: dict[str, Callable[[RunEach, bool], Table]] = {
     "steps": lambda run_all, quick: main_table(_cells(MAIN, quick=quick), run_all, "One step"),
     "noises": lambda run_all, quick: main_table(
         _cells(NOISES, quick=quick), run_all, "Other noise"
     ),
     "profiles": lambda run_all, _: profile_table(run_all),
     "further": lambda run_all, _: further_table(run_all),
+    "layouts": lambda run_all, _: layout_table(run_all),
 }
 """All tables by name; with the function that runs simulations, and whether to be quick."""
 

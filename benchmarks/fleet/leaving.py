@@ -18,7 +18,14 @@ from benchmarks.fleet.fleets import (
 )
 from equipoise._native import student_quantile
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.fleet import FleetHost, FleetMean, Roster, Rounds, answers_of_fleet
+from equipoise.stats.fleet import (
+    FleetHost,
+    FleetMean,
+    Roster,
+    Rounds,
+    answers_of_fleet,
+    share_of_roster,
+)
 from equipoise.stats.sequence import PairedBlocks
 from tests.stats.simulated import campaign, white
 
@@ -172,7 +179,7 @@ def withdrawn(seed: int) -> Withdrawn:
     straggler = PairedBlocks([1.0] * 180, [1.0] * 180, [1] * 180)
     blocks = enumerate((straggler, *whole))
     rounds = Rounds([FleetHost(str(at), str(at), one, 1.0 / 3.0, "finished") for at, one in blocks])
-    level = ALPHA / 2.0 / 6.0
+    level = ALPHA * share_of_roster(2)
 
     def excludes(start: int, until: int) -> bool:
         # Each with a number of its own: the rounds of a roster are kept by its number.

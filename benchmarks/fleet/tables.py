@@ -13,6 +13,7 @@ from benchmarks.fleet.alarms import evidence, forms
 from benchmarks.fleet.coverage import Covered, covered, predicted, widths_alone
 from benchmarks.fleet.fleets import ALPHA, KINDS, SD, Scenario
 from benchmarks.fleet.leaving import Left, by_chance, joined, on_bad_news, slow_ones, withdrawn
+from equipoise.stats.fleet import SHARE_OF_HOSTS, share_of_roster
 from tests.stats.simulated import at_least, at_most
 
 Result = TypeVar("Result")
@@ -93,8 +94,10 @@ def broken_claims(name: str, hosts: int, fleets: Sequence[Covered]) -> list[str]
     """Return the claims about the fleets of a cell that fail by more than chance."""
     count = len(fleets)
     checks = {
-        "(a) misses": sum(one.misses_by_hosts for one in fleets) > at_most(count, ALPHA / 2),
-        "(b) misses": sum(one.misses_by_rounds for one in fleets) > at_most(count, ALPHA / 2),
+        "(a) misses": sum(one.misses_by_hosts for one in fleets)
+        > at_most(count, ALPHA * SHARE_OF_HOSTS),
+        "(b) misses": sum(one.misses_by_rounds for one in fleets)
+        > at_most(count, ALPHA * share_of_roster(1)),
         "the mean misses": sum(one.misses for one in fleets) > at_most(count, ALPHA),
         "a new host is missed": sum(one.covers_new for one in fleets)
         < at_least(count, (hosts - 1) / (hosts + 1) - ALPHA),
@@ -200,9 +203,9 @@ def roster_table(run_all: RunAll) -> Table:
     bounded = [one.width for one in fleets if one.is_bounded]
     ever = [one.ever_misses for one in fleets]
     broken = []
-    if sum(ever) > at_most(len(fleets), ALPHA / 2):
+    if sum(ever) > at_most(len(fleets), ALPHA):
         broken.append("hosts that join: the mean misses too often")
-    if sum(one.after_known for one in gone) > at_most(len(gone), ALPHA / 12):
+    if sum(one.after_known for one in gone) > at_most(len(gone), ALPHA * share_of_roster(2)):
         broken.append("a host withdrawn on purpose: the next roster misses too often")
     rows = [
         ("hosts join, at none of 2, 3, … 8 fixed: the mean ever misses, %", percent(ever)),

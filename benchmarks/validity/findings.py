@@ -160,7 +160,9 @@ def _not_claimed(by_name: dict[str, Summary]) -> Iterable[str]:
         "- **Unequal carry-over.** If one condition slows the next run and the other does not, "
         "exchanging the two changes times. Then no guarantee holds that rests on exchangeability. "
         f"The verdict is `slower` in {percent_of(carried.verdicts['slower'])} %; "
-        f"{percent_of(carried.warned)} % warn of carry-over. `--washout` helps."
+        f"{percent_of(carried.warned)} % warn of carry-over. These campaigns are "
+        "judged without the washouts that Equipoise goes on with "
+        "([carry-over](statistics.md#carry-over))."
     )
     yield (
         "- **Equal means or medians with unequal spreads.** The null hypothesis is the sharp one: "

@@ -1,7 +1,7 @@
 """Equipoise measures whether one thing is really faster than another, and by how much.
 
-``compare`` runs commands in random blocks and returns a :class:`Result`; its verdict is valid
-however long one looks. ``match``, ``match_balance``, ``gen_match`` and ``observe`` take data
+``compare`` runs commands in random blocks and returns a :class:`Result`; the error rate of its
+verdict counts every look. ``match``, ``match_balance``, ``gen_match`` and ``observe`` take data
 frames with the names of columns.
 """
 

@@ -73,6 +73,10 @@ class BettingSequence:
         """Add the next block of a baseline that ran twice: against it, and against its twin."""
 
     def __len__(self) -> int: ...
+    @property
+    def version(self) -> int:
+        """Version of the rules of the bets."""
+
     def running_interval(self, level: float) -> tuple[float, float]:
         """Return {θ : max over n of E±(θ) < 2/level} in log units; empty if low > high."""
 
@@ -206,8 +210,9 @@ class VerdictRules:
     """Whether ``mixed`` needs the means to contradict also without the most extreme block."""
     resolution_from_past: bool
     """Whether the clock's resolution is set against the costs of past blocks."""
-    estimate_within_interval: bool
-    """Whether the estimate is moved to the nearest point of its interval."""
+    checks_running_interval: bool
+    """Whether the interval at the stop is shown in place of a running one that is much narrower or
+    has lost the estimate."""
     across_layouts: bool
     """Whether the verdict over layouts is about layouts in general, not about those drawn."""
 

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import polars
 
 
+OnOrOff = Literal["on", "off"]
 _FOR_COMMANDS_ALONE = (
     *("environments", "washout", "control", "adjust", "metrics", "ignore_failure"),
     *("layouts", "aslr"),
@@ -129,14 +130,19 @@ class Result(Struct, frozen=True):
         printer.text(str(self))
 
     def __str__(self) -> str:
-        """Return a sentence for each comparison or search, or of a history or a condition."""
+        """Return a sentence for each comparison or search, or of a history or a condition.
+
+        Each ranking comes before the comparisons.
+        """
         if self.document.searches:
             return "\n".join(one.titled_summary for one in self.document.searches)
         if self.document.history is not None:
             return self.document.history.summary
         if self.document.typical is not None:
             return self.document.typical.summary
-        return "\n".join(comparison.summary for comparison in self.document.comparisons)
+        rankings = (ranking.summary for ranking in self.document.ranking)
+        comparisons = (comparison.summary for comparison in self.document.comparisons)
+        return "\n".join((*rankings, *comparisons))
 
 
 def compare(
@@ -152,11 +158,12 @@ def compare(
     budget: float | None = None,
     patient: bool = False,
     precision: float | None = None,
+    tail: float | None = None,
     warmup: int = 1,
     washout: bool = False,
     control: bool = False,
     adjust: bool = False,
-    ranking: bool | None = None,
+    ranking: bool | OnOrOff | None = None,
     metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
     ignore_failure: bool = False,
@@ -192,7 +199,8 @@ def compare(
         both leave the host alike for the trial after them.
     ranking
         Also ask which command is the fastest, not only how each compares with the baseline; by
-        default, unless there are layouts or more than 20 commands.
+        default, unless there are layouts or more than 20 commands. The words ``"on"`` and ``"off"``
+        are taken, too.
     metrics
         Metrics to compare; the first decides, the others are judged beside it.
     layouts
@@ -201,6 +209,8 @@ def compare(
         Whether the kernel draws addresses in a layout: ``drawn`` by a coin, ``on`` or ``off``.
     min_effect, precision
         Numbers in percent.
+    tail
+        Go on until slow runs that come in this percentage of runs would have shown.
     blocks
         Maximum number of blocks; by default the budget alone is the limit.
     min_seconds
@@ -228,12 +238,13 @@ def compare(
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
-    given = locals()
+    asks_ranking = _ranking_of(ranking)
+    given = locals() | {"ranking": asks_ranking}
     limits = limits_of(given)
     if setup is not None or any(map(callable, commands)):
         from equipoise.functions.conducting import FunctionsRequest, compare_functions
 
-        request = FunctionsRequest(limits, names, ranking, ledger, allow_concurrent, progress)
+        request = FunctionsRequest(limits, names, asks_ranking, ledger, allow_concurrent, progress)
         others = {name: given[name] for name in _FOR_COMMANDS_ALONE}
         others["metrics"] = tuple(metrics) != (PRIMARY_METRIC,)
         record = compare_functions(commands, setup, request, others)
@@ -270,8 +281,9 @@ def run(
     budget: float | None = None,
     patient: bool = False,
     precision: float | None = None,
+    tail: float | None = None,
     warmup: int | None = None,
-    ranking: bool | None = None,
+    ranking: bool | OnOrOff | None = None,
     timeout: float | None = None,
     layouts: int | None = None,
     aslr: Addresses | None = None,
@@ -293,7 +305,7 @@ def run(
         The level to run of a factor, or a list of them, by its name; all others keep theirs.
     command
         Program to ask it of instead of the study's own workload.
-    alpha, min_effect, blocks, min_blocks, min_seconds, budget, patient, precision, warmup, \
+    alpha, min_effect, blocks, min_blocks, min_seconds, budget, patient, precision, tail, warmup, \
 ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progress
         As for ``compare``; ``None`` for the study's own, or else the usual default.
 
@@ -306,7 +318,8 @@ ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progr
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
-    given = locals()
+    asks_ranking = _ranking_of(ranking)
+    given = locals() | {"ranking": asks_ranking}
     limits = limits_of(given)
     place = Path(ledger or default_ledger())
     chosen = [
@@ -317,7 +330,7 @@ ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progr
     prepared = prepare_study(StudyOptions(**options), place)
     with _measuring(place, allow_concurrent=allow_concurrent) as store:
         builds = prepared.built(place) if prepared.build_lines else {}
-        plan, more = study_plan(prepared.study, prepared.grid(builds), limits, ranking=ranking)
+        plan, more = study_plan(prepared.study, prepared.grid(builds), limits, ranking=asks_ranking)
         warnings = (*prepared.warnings, *more)
         with prepared.errors_at_settings(plan):
             run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
@@ -351,8 +364,9 @@ def compare_code(
     budget: float | None = None,
     patient: bool = False,
     precision: float | None = None,
+    tail: float | None = None,
     warmup: int = 1,
-    ranking: bool | None = None,
+    ranking: bool | OnOrOff | None = None,
     timeout: float = 600.0,
     seed: int | None = None,
     ledger: Path | str | None = None,
@@ -386,12 +400,22 @@ def compare_code(
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
-    limits = limits_of(locals())
+    limits, asks_ranking = limits_of(locals()), _ranking_of(ranking)
     from equipoise.functions.conducting import FunctionsRequest, compare_pieces
 
-    request = FunctionsRequest(limits, names, ranking, ledger, allow_concurrent, progress)
+    request = FunctionsRequest(limits, names, asks_ranking, ledger, allow_concurrent, progress)
     record = compare_pieces(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
+
+
+def _ranking_of(ranking: bool | OnOrOff | None) -> bool | None:
+    """Return whether a ranking is asked; ``None`` for the default."""
+    words = {None: None, True: True, False: False, "on": True, "off": False}
+    if ranking not in words:
+        raise UnusableInput(
+            f"there is no ranking {ranking!r}", hint="give True or 'on', or False or 'off'"
+        )
+    return words[ranking]
 
 
 def _checked_commands(

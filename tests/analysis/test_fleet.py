@@ -192,10 +192,10 @@ def test_the_environment_is_what_all_hosts_share() -> None:
 
 def test_the_control_of_each_host_checks_its_host() -> None:
     plan = replace(plan_of("a", "control", "b"), control=1)
-    document = result_of(plan=plan)
+    document = result_of(*THREE[:2], plan=plan)
     assert [one.candidate for one in document.comparisons] == ["b"]
     assert document.fleet is not None
-    assert [host.control_excludes_one for host in document.fleet.hosts] == [False] * 3
+    assert [host.control_excludes_one for host in document.fleet.hosts] == [False] * 2
     assert [one.name for one in document.conditions] == ["a", "b"]
 
 

@@ -18,7 +18,8 @@ from equipoise.analysis.result import analyse_campaign
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import ImportSource
 from equipoise.model.primitives import BANDWIDTH
-from equipoise.model.result import ImportedResult, ReferenceComparison, ReferenceRow, ResultDocument
+from equipoise.model.reference import ReferenceComparison, ReferenceRow
+from equipoise.model.result import ImportedResult, ResultDocument
 from equipoise.report.json_document import decode, encode
 from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of, unavailable
 from tests.schema import validated

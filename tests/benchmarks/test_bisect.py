@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from benchmarks.bisect.cells import MAIN, NOISES, PROFILES, Cell
+from benchmarks.bisect.cells import LAYOUTS, MAIN, NOISES, PROFILES, Cell, LayoutCell
 from benchmarks.bisect.engine import (
+    LayoutOutcome,
     Outcome,
+    layouts,
     merge,
     single,
     suite,
@@ -23,7 +25,7 @@ from benchmarks.bisect.engine import (
 )
 from benchmarks.bisect.noise import KINDS, Machine, series
 from benchmarks.bisect.rules import git_bayesect, rules
-from benchmarks.bisect.tables import main_table, profile_table
+from benchmarks.bisect.tables import layout_table, main_table, profile_table
 
 CERTAIN = Cell(10, 0.1, 16, trials=40)
 OUTCOME = Outcome(right=True, wrong=False, excluded=False, several=False, trials=40, builds=6)
@@ -131,6 +133,22 @@ def test_claims_fail_that_are_not_borne_out() -> None:
     assert "excluded the culprit" in claim
     (claim,) = broken(replace(OUTCOME, trials=47))
     assert "47 trials, not 40" in claim
+
+
+def test_wrong_names_by_layouts_break_a_claim_and_missing_ones_do_too() -> None:
+    good = LayoutOutcome(
+        wrong=False, first_wrong=False, right=True, unconfirmed=0, trials=40, builds=6
+    )
+
+    def broken(outcome: LayoutOutcome) -> int:
+        return len(layout_table(lambda _: [outcome] * 200).broken)
+
+    bounded = sum(cell.is_bounded for cell in LAYOUTS)
+    assert bounded < len(LAYOUTS)
+    assert broken(good) == 0
+    assert broken(replace(good, wrong=True)) == bounded
+    assert broken(replace(good, right=False)) == bounded
+    assert layouts(LayoutCell(0.0, step=10.0), 1).right
 
 
 def test_the_tables_have_the_cells_of_the_reference() -> None:

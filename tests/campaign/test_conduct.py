@@ -181,6 +181,22 @@ def test_more_precision_can_be_asked_of_a_campaign_that_has_its_verdict(tmp_path
     assert high / low <= 1.02
 
 
+def test_a_tail_goes_on_until_slow_runs_of_that_share_would_have_shown(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, medians=(0.01, 0.02), noise=0.02)
+    run_id = stage.start(plan_of())
+    assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks < 59
+    stage.resume(run_id, CampaignLimits(tail=5.0))
+    document = validated(analyse_campaign(stage.ledger.read_run(run_id)))
+    assert document.run.blocks == 59
+    assert document.run.stopped_because == "verdict"
+    slow = document.comparisons[0].slow_runs
+    assert slow is not None
+    assert slow.unseen_share <= 0.05
+    # One threshold for both says nothing of slow runs where one of the two is slower.
+    assert slow.more_often is None
+    assert slow.e_value is None
+
+
 def test_a_campaign_in_which_a_condition_failed_is_not_gone_on_with(tmp_path: Path) -> None:
     stage = Stage(tmp_path, fails_at=("measured", 3, 1))
     with pytest.raises(ConditionFailed):

@@ -157,6 +157,31 @@ def test_at_most_alpha_of_the_claims_among_candidates_are_false() -> None:
     assert missing <= at_most(campaigns, 0.05)
 
 
+def test_a_name_that_stands_alone_is_wrong_in_at_most_alpha_of_campaigns() -> None:
+    """The fastest is 0.5 % ahead of three; `python -m benchmarks.ranking.run` has more cases."""
+    ratios = (1.005, 1.0, 1.005, 1.005)
+    campaigns, named, wrong, missing = 24, 0, 0, 0
+    for seed in range(campaigns):
+        plan = plan_with(ratios, seed, min_effect=0.0)
+        _, contenders = simulated(plan, ratios, 0.005, 40).claims()
+        named += contenders == (1,)
+        wrong += len(contenders) == 1 and contenders != (1,)
+        missing += 1 not in contenders
+    assert named > 0
+    assert wrong <= at_most(campaigns, 0.05)
+    assert missing <= at_most(campaigns, 0.05)
+
+
+def test_where_several_may_be_the_fastest_the_sentence_names_them_all() -> None:
+    ratios = (1.005, 1.0, 1.005, 1.005, 1.1)
+    ranking = simulated(plan_with(ratios, 1), ratios, 0.02, 20).ranking
+    assert ranking.leader == ranking.contenders[0]
+    assert set(ranking.contenders) == set("abcd")
+    *first, last = ranking.contenders
+    names = f"{', '.join(first)} or {last}"
+    assert ranking.summary.startswith(f"{names} is the fastest of 5; {ranking.leader} leads so far")
+
+
 def test_a_pair_has_only_blocks_in_which_both_ran() -> None:
     campaign = simulated(plan_with(ONE_EQUAL, 5), ONE_EQUAL, 0.01, 100)
     orders = [set(draw.order) for draw in campaign.draws]
@@ -209,7 +234,8 @@ def test_a_study_has_a_ranking_for_each_group(tmp_path: Path) -> None:
     )
     assert re.fullmatch(tie, second.summary)
     assert second.conditions[0].tied_with
-    assert not second.conditions[-1].may_be_fastest
+    assert second.conditions[-1].name not in second.contenders
+    assert second.leader == second.contenders[0]
 
 
 @pytest.mark.parametrize("ranking", [True, False])

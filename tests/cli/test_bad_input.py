@@ -122,6 +122,8 @@ def test_a_failing_hook(equipoise: Equipoise) -> None:
         ("--alpha", "nan"),
         ("--min-effect", "-1"),
         ("--precision", "0"),
+        ("--tail", "0"),
+        ("--tail", "60"),
         ("--timeout", "0"),
         ("--timeout", "soon"),
         ("--warmup", "-1"),

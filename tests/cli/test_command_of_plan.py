@@ -25,6 +25,7 @@ from tests.cli.conftest import plan_from
         ["--prepare", "sync; echo 'a b'", "--setup", "x", "--setup", "y", "--cleanup", "true"],
         ["--env", "2:LD_PRELOAD=lib a.so", "--env", "1:X=1=2"],
         ["--blocks", "77", "--min-blocks", "12", "--budget", "0.5", "--precision", "1.25"],
+        ["--tail", "2.5"],
         ["--alpha", "0.01", "--min-effect", "0", "--timeout", "3", "--warmup", "0"],
         ["--washout", "--ignore-failure", "--output", "count"],
         ["--shell", "default", "--output", "inherit"],

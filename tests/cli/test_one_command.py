@@ -74,6 +74,15 @@ def test_a_precision_that_is_asked_of_a_resumed_one_stops_it_too(equipoise: Equi
     assert document["run"]["blocks"] < 400
 
 
+def test_a_tail_stops_it_once_slow_runs_of_that_share_would_have_shown(
+    equipoise: Equipoise,
+) -> None:
+    document = compared(equipoise, "true", "--tail", "10", "--budget", "60", "--min-seconds", "0")
+    assert document["run"]["stopped_because"] == "tail"
+    # 0.9^29 is the first power of 0.9 up to 0.05.
+    assert document["run"]["blocks"] == 29
+
+
 def test_another_metric_is_told_in_its_own_words_and_unit(equipoise: Equipoise) -> None:
     document = compared(equipoise, "true", *FEW, "--metrics", "max_rss_bytes")
     assert document["typical"]["metric"] == "max_rss_bytes"

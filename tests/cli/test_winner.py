@@ -24,6 +24,7 @@ def test_the_fastest_of_six_is_the_first_sentence_everywhere(
     (ranking,) = json.loads(equipoise("show", "--json", "-").out)["ranking"]
     sentence = ranking["summary"]
     assert sentence.startswith("nap 0.01 is the fastest of 6: 2.")
+    assert (ranking["contenders"], ranking["leader"]) == (["nap 0.01"], "nap 0.01")
     assert sentence.endswith(" times as fast as nap 0.03.")
     assert [one["name"] for one in ranking["conditions"]][0] == "nap 0.01"
     table, _, rest = answer.out.partition(sentence)

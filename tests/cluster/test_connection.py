@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import ssl
@@ -109,6 +110,31 @@ def test_tls_files_that_cannot_be_used_are_named(tls: TlsFiles, tmp_path: Path) 
         assert message in caught.value.what
     with pytest.raises(UnusableInput, match="would not be encrypted"):
         connect("tcp://127.0.0.1:1", tls=tls)
+
+
+@pytest.mark.live("openssl", package="openssl")
+def test_a_pipe_in_the_place_of_a_certificate_is_refused_at_once(
+    tls: TlsFiles, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe.pem"
+    os.mkfifo(pipe)
+    for files in (
+        TlsFiles(pipe, tls.certificate, tls.key),
+        TlsFiles(tls.authority, pipe, tls.key),
+        TlsFiles(tls.authority, tls.certificate, pipe),
+    ):
+        with pytest.raises(UnusableInput, match=f"{pipe} is not a regular file"):
+            connect("tls://127.0.0.1:1", tls=files)
+
+
+@pytest.mark.live("openssl", package="openssl")
+def test_a_scheduler_with_another_certificate_has_a_hint_about_certificates(
+    tls: TlsFiles, tmp_path: Path
+) -> None:
+    with encrypted_scheduler(tls.authority, tls.key) as address, litter_collected():
+        with pytest.raises(UnusableInput, match="certificate of the scheduler") as caught:
+            connect(address, tls=certificate_in(tmp_path), timeout_s=PATIENCE_S)
+    assert "--tls-ca" in str(caught.value.hint)
 
 
 def test_workers_of_this_host_obey_nobody_without_their_key() -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.cluster import files, tasks
 from equipoise.cluster.equality import files_of, shipment_of
-from equipoise.cluster.folders import CampaignFolder, state_folder
+from equipoise.cluster.folders import CampaignFolder
 from equipoise.cluster.messages import (
     File,
     Inventory,
@@ -19,6 +19,7 @@ from equipoise.cluster.messages import (
     from_bytes,
     to_bytes,
 )
+from equipoise.files.state import private_folder
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from tests.cluster.hosts import begun, host, order_for, plan_for, status_at_end
@@ -53,7 +54,7 @@ def test_a_program_of_the_system_is_found_where_it_lies_here(host: Path) -> None
 def test_a_shipped_file_is_kept_once_by_its_content(host: Path) -> None:
     receive = to_bytes(Shipment(PROGRAM, CONTENT))
     assert from_bytes(tasks.receive(receive), Received).digest == PROGRAM.digest
-    kept = state_folder(files.SHIPPED) / str(PROGRAM.digest)
+    kept = private_folder(files.SHIPPED) / str(PROGRAM.digest)
     before = kept.stat()
     tasks.receive(receive)
     assert kept.stat().st_ino == before.st_ino
@@ -66,7 +67,7 @@ def test_a_shipped_file_is_kept_once_by_its_content(host: Path) -> None:
 def test_what_is_not_the_content_of_its_digest_is_refused(host: Path) -> None:
     with pytest.raises(UnusableInput, match="another content than was sent"):
         from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT + b"#"))), Received)
-    assert list(state_folder(files.SHIPPED).iterdir()) == []
+    assert list(private_folder(files.SHIPPED).iterdir()) == []
 
 
 def test_a_file_that_is_too_large_is_named(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +83,7 @@ def test_shipped_files_take_a_bounded_room(host: Path, monkeypatch: pytest.Monke
     for content in contents:
         file = File("data", files.digest_of(content))
         tasks.receive(to_bytes(Shipment(file, content)))
-    kept = {one.read_bytes() for one in state_folder(files.SHIPPED).iterdir()}
+    kept = {one.read_bytes() for one in private_folder(files.SHIPPED).iterdir()}
     assert kept == set(contents[2:])
 
 
@@ -109,7 +110,7 @@ def test_a_digest_that_is_none_is_refused(host: Path, digest: str | None) -> Non
 def test_a_link_among_the_kept_files_is_not_followed(host: Path) -> None:
     elsewhere = host / "elsewhere"
     elsewhere.write_bytes(CONTENT)
-    (state_folder(files.SHIPPED) / str(PROGRAM.digest)).symlink_to(elsewhere)
+    (private_folder(files.SHIPPED) / str(PROGRAM.digest)).symlink_to(elsewhere)
     with pytest.raises(UnusableInput, match="cannot start the campaign"):
         begun(replace(order_for(plan_for()), shipped=(PROGRAM,)))
 

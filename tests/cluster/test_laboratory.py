@@ -36,6 +36,7 @@ from equipoise.cluster.messages import (
 )
 from equipoise.cluster.places import portable_builds
 from equipoise.design.limits import CampaignLimits
+from equipoise.files.state import private_folder
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import UnusableInput
@@ -310,7 +311,7 @@ def test_folders_of_ended_campaigns_are_bounded(
     host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folders, "MOST_ENDED", 2)
-    fleets = folders.state_folder(folders.FLEETS)
+    fleets = private_folder(folders.FLEETS)
     states: list[State] = ["ended", "died", "ended", "failed", "ended", "running"]
     for number, state in enumerate(states):
         folder = CampaignFolder(fleets / str(number))
@@ -333,7 +334,7 @@ def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
         shutil.rmtree(folder.path)
         return before or method(folder)
 
-    fleets = folders.state_folder(folders.FLEETS)
+    fleets = private_folder(folders.FLEETS)
     for number in range(2):
         folder = CampaignFolder(fleets / str(number))
         folder.path.mkdir()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
 
 from equipoise.cluster import worker
 from equipoise.files.state import HOST_VARIABLE
+from equipoise.model.errors import UnusableInput
 
 SCHEDULER = "tcp://127.0.0.1:8786"
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -102,11 +105,13 @@ def test_a_name_goes_to_the_host_s_environment(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_files_of_tls_go_to_the_worker() -> None:
     files = ["--tls-ca", "ca.pem", "--tls-cert", "here.pem", "--tls-key", "here.key"]
-    command = worker.worker_command(worker.options_in(["tls://scheduler:8786", *files]))
+    options = worker.options_in(["tls://scheduler:8786", *files])
+    command = worker.worker_command(options, "10.0.0.2", Path("/private"))
     assert command[-6:] == [
         *("--tls-ca-file", "ca.pem", "--tls-cert", "here.pem", "--tls-key", "here.key")
     ]
-    assert "--tls-ca-file" not in worker.worker_command(worker.options_in([SCHEDULER]))
+    plain = worker.worker_command(in_the_clear(), "10.0.0.2", Path("/private"))
+    assert "--tls-ca-file" not in plain
 
 
 @pytest.mark.parametrize(
@@ -123,3 +128,31 @@ def test_an_address_and_its_tls_files_must_agree(
     with pytest.raises(SystemExit):
         worker.options_in(arguments)
     assert "go with an address tls://" in capsys.readouterr().err
+
+
+def in_the_clear(*words: str) -> argparse.Namespace:
+    return worker.options_in([SCHEDULER, *words])
+
+
+def test_a_worker_listens_on_this_hosts_address_towards_the_scheduler() -> None:
+    assert worker.listening_address(in_the_clear()) == "127.0.0.1"
+    command = worker.worker_command(in_the_clear(), "127.0.0.1", Path("/private"))
+    assert command[command.index("--host") + 1] == "127.0.0.1"
+    assert command[command.index("--local-directory") + 1] == "/private"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "203.0.113.7"])
+def test_a_worker_in_the_clear_listens_on_a_public_address_only_by_name(host: str) -> None:
+    with pytest.raises(UnusableInput, match="unprotected"):
+        worker.listening_address(in_the_clear("--host", host))
+    assert worker.listening_address(in_the_clear("--host", host, "--insecure")) == host
+
+
+def test_a_worker_of_a_public_scheduler_in_the_clear_is_refused() -> None:
+    public = worker.options_in(["tcp://203.0.113.7:8786"])
+    with pytest.raises(UnusableInput, match="unprotected"):
+        worker.listening_address(public)
+
+
+def test_the_pages_of_a_worker_are_not_served() -> None:
+    assert worker.worker_environment(None)["DASK_DISTRIBUTED__WORKER__HTTP__ROUTES"] == "[]"

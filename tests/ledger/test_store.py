@@ -6,6 +6,7 @@ import gc
 import math
 import re
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -226,6 +227,15 @@ def test_a_run_is_found_by_its_id_by_a_beginning_of_it_and_as_the_last(
     assert ledger.read_run(first[:9]).plan.seed == 1
     assert ledger.read_run(second[:-1]).id == second
     assert ledger.read_run("last").id == second
+
+
+def test_a_run_that_starts_in_the_future_is_not_the_last(
+    ledger: Ledger, make_plan: Callable[..., Plan]
+) -> None:
+    future = ledger.begin_run(make_plan(seed=2), {}, time.time() + 3600.0)
+    assert ledger.read_run("last").id == future
+    earlier = ledger.begin_run(make_plan(seed=1), {}, 1_000_000.0)
+    assert ledger.read_run("last").id == earlier
 
 
 def test_an_unknown_run_is_answered_with_those_that_there_are(

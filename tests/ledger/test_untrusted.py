@@ -74,8 +74,17 @@ def change(path: Path, script: str, *parameters: object) -> None:
         (VIRTUAL, "its table 'sample' is not one"),
         ("DROP INDEX trial_by_run;", "its index 'trial_by_run' is missing"),
         ("DROP TABLE notice;", "its table 'notice' is missing"),
+        ("CREATE VIEW mine AS SELECT 1;", "its view 'mine' is not one"),
+        ("CREATE VIRTUAL TABLE mine USING fts5(a);", "its table 'mine' is not one"),
+        (
+            "CREATE TABLE mine (a); CREATE TRIGGER ours AFTER INSERT ON mine BEGIN SELECT 1; END;",
+            "its trigger 'ours' is not one",
+        ),
     ],
-    ids=["view", "trigger", "expression", "generated", "virtual", "no index", "no table"],
+    ids=[
+        *("view", "trigger", "expression", "generated", "virtual", "no index", "no table"),
+        *("view of another name", "virtual table of another name", "trigger of another name"),
+    ],
 )
 def test_a_table_that_is_not_ours_is_refused_before_it_is_read(
     script: str, what: str, filled: Path, open_it: Callable[[Path], Ledger]
@@ -86,14 +95,18 @@ def test_a_table_that_is_not_ours_is_refused_before_it_is_read(
     assert what in refusal.value.what
 
 
-def test_tables_and_views_of_the_users_own_are_left_alone(filled: Path) -> None:
-    change(
-        filled,
-        "CREATE TABLE mine (a); CREATE VIEW fastest AS SELECT min(wall_s) FROM trial; ANALYZE;",
-    )
+def test_tables_of_the_users_own_are_left_alone(filled: Path) -> None:
+    change(filled, "CREATE TABLE mine (a); CREATE INDEX by_a ON mine (a); ANALYZE;")
     with open_for_reading(filled) as ledger:
         assert len(ledger.read_run("last").trials) == 6
     open_for_writing(filled, durable=False).close()
+
+
+@pytest.mark.parametrize("identifier", ["last", "", "all", "20261120 x", "2" * 65, "20261120\n"])
+def test_a_run_whose_id_has_another_form_is_refused(filled: Path, identifier: str) -> None:
+    change(filled, "UPDATE run SET id = ?", identifier)
+    with pytest.raises(UnusableInput, match=r"a value of run\.id"):
+        open_for_reading(filled)
 
 
 def test_a_ledger_that_was_dumped_and_loaded_is_one_of_ours(filled: Path, tmp_path: Path) -> None:

@@ -111,12 +111,12 @@ def test_what_a_workload_reports_belongs_to_its_own_trial_only(tmp_path: Path) -
     assert trials.run_place(DRAW, 1)[0]().trial.samples == ()
 
 
-def test_washout_runs_each_condition_twice_in_a_row(tmp_path: Path) -> None:
-    plan = plan_of(measure=Measure("/", washout=True))
-    trials = runner(ScriptedStarter(), plan, tmp_path)
-    report = [run().trial for place in (0, 1) for run in trials.run_place(DRAW, place)]
+def test_washouts_run_the_drawn_condition_before_each_trial(tmp_path: Path) -> None:
+    trials = runner(ScriptedStarter(), plan_of(), tmp_path)
+    draw = msgspec.structs.replace(DRAW, washout=0)
+    report = [run().trial for place in (0, 1) for run in trials.run_place(draw, place)]
     assert [(t.condition, t.position, t.washout) for t in report] == [
-        (1, 0, True),
+        (0, 0, True),
         (1, 1, False),
         (0, 2, True),
         (0, 3, False),

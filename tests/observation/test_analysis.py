@@ -184,7 +184,8 @@ def test_an_effect_that_changes_in_time_is_reported_by_period_with_a_warning() -
     assert last.ratio is not None
     assert first.ratio < 1.0 < last.ratio
     assert "effect-changes" in warning_codes(result)
-    assert sum(period.candidate_rows for period in result.periods) == result.rows.candidate
+    rows = sum(period.candidate_rows for period in result.periods)
+    assert rows == result.matching.candidate_matched
 
 
 def test_unknown_columns_and_columns_with_two_roles_are_refused() -> None:

@@ -32,7 +32,8 @@ def test_the_example_of_the_design() -> None:
         "Without matching, the log suggests that version 2.0 is 18 % slower. "
         "Among comparable rows, version 2.0 is 3 % faster (95 % interval 1 % to 5 %); "
         "most of the raw difference comes from load. "
-        "A hidden factor would have to double the odds of version 2.0 to change this."
+        "If the listed columns act as modelled, a hidden factor would have to double the odds of "
+        "version 2.0 to change this."
     )
 
 

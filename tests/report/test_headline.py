@@ -135,9 +135,9 @@ def test_a_study_without_a_difference_says_so_in_one_sentence() -> None:
 def test_where_a_direction_is_certain_or_a_candidate_is_beaten_there_is_a_difference() -> None:
     assert answer_without_difference((1.002, 1.03), (0.99, 1.01)) == ""
     assert answer_without_difference((0.9, 1.1)) == ""
-    loser = RankedCondition("b", 1.0, False, (), (), (), ())
+    loser = RankedCondition("b", 1.0, (), (), (), ())
     summary = "c is faster than b."
-    ranking = (Ranking("a", (loser, loser), (), 0.05, summary),)
+    ranking = (Ranking("a", ("a",), "a", (loser, loser), (), 0.05, summary),)
     assert answer_without_difference((0.9, 1.1), (0.9, 1.1), ranking=ranking) == summary
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +19,7 @@ from equipoise.model.host import Disturbance, Examination
 from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
+from equipoise.model.safe_text import visible_lines
 from equipoise.observation.analysis import observe
 from equipoise.report.builders.host import examination_document, extent_parts
 from equipoise.report.builders.observation import observation_document
@@ -88,15 +90,13 @@ def test_a_page_has_no_element_and_no_attribute_beyond_those_of_plain_names() ->
     hostile = page([CampaignReport(document_named(HOSTILE))])
     skeleton = Skeleton(hostile)
     assert skeleton.found == Skeleton(page([CampaignReport(document_named(PLAIN))])).found
-    as_bytes = {name.encode("utf-8", "backslashreplace").decode() for name in HOSTILE}
-    # HTML knows one end of a line.
-    assert {re.sub("\r\n?", "\n", one).strip() for one in as_bytes} <= {
-        re.sub("\r\n?", "\n", one) for one in skeleton.texts
-    }
+    assert {visible_lines(name).strip() for name in HOSTILE} <= set(skeleton.texts)
     data = re.search(r'id="figures">(.*?)</script>', hostile, re.DOTALL)
     assert data is not None
     assert json.loads(data[1])["charts"]
     assert "<" not in data[1]
+    steering = {unicodedata.category(letter) for letter in hostile if letter not in "\n\t"}
+    assert not steering & {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 def test_a_screen_shows_names_and_sends_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,10 +20,12 @@ def ranked() -> Ranking:
     """The first of three is certainly the fastest."""
     return Ranking(
         "a",
+        ("a",),
+        "a",
         (
-            RankedCondition("a", 1.0, True, (), ("b", "c"), (), ()),
-            RankedCondition("b", 1.1, False, ("a",), (), (), ("c",)),
-            RankedCondition("c", None, False, ("a",), (), (), ("b",)),
+            RankedCondition("a", 1.0, (), ("b", "c"), (), ()),
+            RankedCondition("b", 1.1, ("a",), (), (), ("c",)),
+            RankedCondition("c", None, ("a",), (), (), ("b",)),
         ),
         (),
         0.05,
@@ -53,7 +55,9 @@ def test_of_many_candidates_the_first_sentence_of_the_page_is_the_ranking() -> N
     names = tuple("abcdef")
     ranking = Ranking(
         "a",
-        tuple(RankedCondition(name, 1.0, name == "a", (), (), (), ()) for name in names),
+        ("a",),
+        "a",
+        tuple(RankedCondition(name, 1.0, (), (), (), ()) for name in names),
         (),
         0.05,
         SENTENCE,

@@ -114,6 +114,22 @@ def test_a_build_of_which_a_trial_changed_a_file_is_made_anew(
     assert times_built(log) == 2
 
 
+def test_a_build_of_which_a_file_was_changed_and_its_time_set_back_is_made_again(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    second = sources(made)[1]
+    for _ in range(2):
+        with opened(made, tmp_path) as cache:
+            program = cache.get(second, "commit two").tree / "program"
+            assert program.read_text() == "two\n"
+            before = program.stat()
+            # The kernel's time of a file lags behind the clock by up to a tick.
+            time.sleep(0.02)
+            program.write_text("bad\n")
+            os.utime(program, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert times_built(log) == 2
+
+
 def test_files_that_trials_add_leave_a_build_as_it_is(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:

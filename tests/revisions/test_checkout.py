@@ -19,7 +19,7 @@ from equipoise.revisions.checkout import (
     revision_of_working_tree,
     untracked_files,
 )
-from equipoise.revisions.git import without_git_variables
+from equipoise.revisions.git import CheckoutFailed, without_git_variables
 from tests.repositories import MadeRepository, everything_in, repository
 
 HOSTILE = ["--help", "-q", "HEAD; touch x", "$(touch x)", "a..b", "", "HEAD:file", "\0", "ü\n"]
@@ -300,3 +300,75 @@ def test_a_broken_repository_is_reported_with_the_message_of_git(
     with pytest.raises(UnusableInput, match="git cannot check out .*: .*") as caught:
         checked_out(made, "HEAD", tmp_path / "new")
     assert "git fsck" in str(caught.value.hint)
+
+
+def filtered(made: MadeRepository, name: str) -> None:
+    made.write(".gitattributes", f"secret filter={name}\n")
+    made.write("secret", "stored\n")
+    made.commit()
+
+
+@pytest.mark.parametrize("name", ["lfs", "git-crypt"])
+def test_files_that_git_stores_as_pointers_or_ciphers_are_no_sources(
+    made: MadeRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    filtered(made, name)
+    with pytest.raises(CheckoutFailed, match=f"secret of .* needs the filter {name}"):
+        checked_out(made, "HEAD", tmp_path / "new")
+
+
+def test_a_filter_of_the_repository_alone_is_not_applied_and_says_so(
+    made: MadeRepository, tmp_path: Path
+) -> None:
+    filtered(made, "upper")
+    made.git("config", "filter.upper.smudge", "tr a-z A-Z")
+    with pytest.raises(CheckoutFailed, match="needs the filter upper") as refusal:
+        checked_out(made, "HEAD", tmp_path / "new")
+    assert "git config --global filter.upper.smudge" in str(refusal.value.hint)
+
+
+def test_a_filter_of_the_user_is_applied(
+    made: MadeRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "gitconfig"
+    configuration.write_text('[filter "upper"]\n\tsmudge = tr a-z A-Z\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(configuration))
+    filtered(made, "upper")
+    assert (checked_out(made, "HEAD", tmp_path / "new") / "secret").read_text() == "STORED\n"
+
+
+def test_a_filter_that_only_changes_what_is_stored_stops_nothing(
+    made: MadeRepository, tmp_path: Path
+) -> None:
+    filtered(made, "stripped")
+    made.git("config", "filter.stripped.clean", "cat")
+    assert (checked_out(made, "HEAD", tmp_path / "new") / "secret").read_text() == "stored\n"
+
+
+def test_the_monitor_of_files_that_a_repository_names_is_not_run(
+    made: MadeRepository, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    monitor = tmp_path / "monitor"
+    monitor.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    monitor.chmod(0o755)
+    made.git("config", "core.fsmonitor", str(monitor))
+    made.write("value", "changed\n")
+    assert revision_of_working_tree(repository_at(made.path)).uncommitted
+    untracked_files(repository_at(made.path))
+    checked_out(made, "HEAD", tmp_path / "new")
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("0" * 40, "the branch is new"), ("main..v2", "not a range"), ("mian", "its spelling")],
+)
+def test_a_name_that_is_not_a_commit_has_a_hint_that_helps(
+    made: MadeRepository, name: str, hint: str
+) -> None:
+    with pytest.raises(UnusableInput) as refusal:
+        revision_named(repository_at(made.path), name, "--baseline")
+    assert hint in str(refusal.value.hint)

@@ -14,7 +14,9 @@ from equipoise.revisions.commits import (
     LIKELY_WEIGHT,
     MergedCommits,
     commits_between,
+    is_prose,
     merged_commits,
+    prose_commits,
     trees_of,
     weights_by_path,
 )
@@ -66,6 +68,49 @@ def test_a_range_follows_first_parents_and_knows_its_merges(made: MadeRepository
 def test_a_branch_of_a_merge_is_a_range_of_its_own(made: MadeRepository) -> None:
     commits = between(made, "first", "side")
     assert [one.subject for one in commits] == ["the first", "side 1", "side 2"]
+
+
+def test_commits_that_change_only_prose_are_known_by_the_names_of_their_files(
+    made: MadeRepository,
+) -> None:
+    made.write("README.md", "Read me.\n")
+    made.write("docs/größe.txt", "Ä\n")
+    made.commit("prose")
+    made.write("README.md", "Read it.\n")
+    made.write("source", "three\n")
+    made.commit("prose and a source")
+    made.commit("nothing at all")
+    made.git("checkout", "--quiet", "-b", "words", "first")
+    made.write("LICENSE", "Free.\n")
+    made.commit("a license")
+    made.git("checkout", "--quiet", "main")
+    made.git("merge", "--quiet", "--no-ff", "-m", "a merge of prose", "words")
+    made.write("README.md", "Changed since.\n")
+    repo = repository_at(made.path)
+    commits = commits_between(repo, named(made, "first"), revision_of_working_tree(repo))
+    subjects = [one.subject for one in commits]
+    prose = prose_commits(repo, commits)
+    assert [subjects[place] for place in prose] == ["prose", "nothing at all", "a merge of prose"]
+    assert prose_commits(repo, commits[:1]) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("README.md", True),
+        ("src/notes.RST", True),
+        ("LICENSE", True),
+        ("docs/picture.png", True),
+        ("docs/conf.py", False),
+        ("CMakeLists.txt", False),
+        ("requirements.txt", False),
+        ("src/docs/page.txt", False),
+        ("main.c", False),
+        ("md", False),
+    ],
+)
+def test_a_file_is_prose_by_its_name(path: str, expected: bool) -> None:
+    assert is_prose(path) is expected
 
 
 def test_the_working_tree_is_the_last_commit(made: MadeRepository) -> None:

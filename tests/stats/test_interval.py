@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from equipoise._native import BettingSequence
 
@@ -27,6 +27,8 @@ BETTORS = {
     ),
 }
 """Weight, slope and cap of each bettor, by engine."""
+ROUNDING = {1: 0.0, 2: 1e-12}
+"""Least tolerance of a block, by engine."""
 VERSIONS = st.sampled_from(sorted(BETTORS))
 NEAR = 1e-9
 """So close to a bound the oracle is asked, but no closer, because of its rounding."""
@@ -73,18 +75,52 @@ def wealth(
     version: int,
 ) -> tuple[FloatArray, FloatArray]:
     """E⁺ and E⁻ after each block, each of shape (blocks, thetas)."""
+    payoffs = payoffs_of(differences, orders, tolerance, thetas, version)
+    weights, slopes, caps = (column[:, None, None] for column in BETTORS[version].T)
+    stakes = np.clip(slopes * payoffs, -caps, caps)
+    slower = (weights * np.cumprod(1 + stakes, axis=1)).sum(axis=0)
+    faster = (weights * np.cumprod(1 - stakes, axis=1)).sum(axis=0)
+    return slower, faster
+
+
+def payoffs_of(
+    differences: FloatArray,
+    orders: FloatArray,
+    tolerance: float,
+    thetas: FloatArray,
+    version: int,
+) -> FloatArray:
+    """What each block pays those who say slower, shape (blocks, thetas)."""
     payoffs = np.empty((len(differences), len(thetas)))
+    tolerance = max(tolerance, ROUNDING[version])
     for block in range(len(differences)):
         scale, slot = learnt(differences[:block], orders[:block], version)
         distance = differences[block] - orders[block] * slot - thetas
         width = max(1.25 * scale, tolerance)
         beyond = np.sign(distance) * np.maximum(np.abs(distance) - tolerance, 0.0)
         payoffs[block] = np.sign(beyond) if width == 0 else np.clip(beyond / width, -1, 1)
-    weights, slopes, caps = (column[:, None, None] for column in BETTORS[version].T)
-    stakes = np.clip(slopes * payoffs, -caps, caps)
-    slower = (weights * np.cumprod(1 + stakes, axis=1)).sum(axis=0)
-    faster = (weights * np.cumprod(1 - stakes, axis=1)).sum(axis=0)
-    return slower, faster
+    return payoffs
+
+
+def block_that_reaches(payoffs: FloatArray, bar: float, version: int) -> int | None:
+    """Block, from 1, after which the wealth reached the bar; ``None`` if it never did.
+
+    The second engine clamps a payoff to what a win needs to land on the bar.
+    """
+    weights, slopes, caps = BETTORS[version].T
+    shares = weights.copy()
+    for block, payoff in enumerate(payoffs.tolist(), start=1):
+
+        def missing_after(won: float, shares: FloatArray = shares) -> float:
+            return float(bar - np.sum(shares * (1 + np.minimum(slopes * won, caps))))
+
+        most = abs(payoff)
+        if version > 1 and most and missing_after(most) < 0:
+            most = float(optimize.brentq(missing_after, 0.0, most, xtol=1e-15))
+        shares = shares * (1 + np.clip(slopes * np.clip(payoff, -most, most), -caps, caps))
+        if shares.sum() >= bar * (1 - 1e-12):
+            return block
+    return None
 
 
 def engine(
@@ -121,10 +157,37 @@ def test_the_running_interval_is_what_the_wealth_has_never_excluded(
     differences, orders = campaign
     low, high = engine(differences, orders, tolerance, version).running_interval(level)
     finite = [bound for bound in (low, high) if math.isfinite(bound)]
-    thetas = np.concatenate([GRID, [bound + near for bound in finite for near in (-NEAR, NEAR)]])
-    slower, faster = wealth(differences, orders, tolerance, thetas, version)
-    assert np.array_equal(slower.max(axis=0) >= 2.0 / level, thetas < low)
-    assert np.array_equal(faster.max(axis=0) >= 2.0 / level, thetas > high)
+    grid = GRID[::8]
+    thetas = np.concatenate([grid, [bound + near for bound in finite for near in (-NEAR, NEAR)]])
+    payoffs = payoffs_of(differences, orders, tolerance, thetas, version)
+    slower, faster = (
+        np.array([block_that_reaches(sign * one, 2.0 / level, version) for one in payoffs.T])
+        for sign in (1.0, -1.0)
+    )
+    assert np.array_equal(slower != None, thetas < low)  # noqa: E711
+    assert np.array_equal(faster != None, thetas > high)  # noqa: E711
+    in_full = wealth(differences, orders, tolerance, thetas, version)
+    for reached, untruncated in zip((slower, faster), in_full, strict=True):
+        for block, whole in zip(reached, untruncated.T, strict=True):
+            crossings = np.flatnonzero(whole >= 2.0 / level)
+            # A clamp at the bar is never later.
+            assert not len(crossings) or block <= crossings[0] + 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([0.05, 0.3, 0.9]))
+def test_larger_payoffs_never_reach_the_bar_later(seed: int, level: float) -> None:
+    """The rule that makes what a side excludes a half-line of ratios."""
+    generator = np.random.default_rng(seed)
+    count = int(generator.integers(1, 80))
+    smaller = np.clip(generator.normal(0.2, 0.8, count), -1, 1)
+    larger = np.clip(
+        smaller + generator.exponential(0.1, count) * (generator.random(count) < 0.3), -1, 1
+    )
+    after_smaller, after_larger = (
+        block_that_reaches(payoffs, 2.0 / level, 2) for payoffs in (smaller, larger)
+    )
+    assert after_smaller is None or (after_larger or math.inf) <= after_smaller
 
 
 @settings(max_examples=100, deadline=None)

@@ -108,11 +108,12 @@ def test_an_effect_in_every_layout_is_found_at_the_first_analysis() -> None:
     assert found >= at_least(100, 0.98)
 
 
-def test_layouts_that_take_the_same_time_are_equivalent_from_the_thirtieth_block_on() -> None:
+def test_layouts_that_take_the_same_time_are_equivalent_from_the_fifty_ninth_block_on() -> None:
     generator = np.random.default_rng(4)
     campaign = Campaign(generator, np.zeros(LAYOUTS))
     assert campaign.across(2 * LAYOUTS, min_effect=5.0).verdict == "undecided"
-    assert campaign.across(36, min_effect=5.0).verdict == "equivalent"
+    assert campaign.across(48, min_effect=5.0).verdict == "undecided"
+    assert campaign.across(60, min_effect=5.0).verdict == "equivalent"
 
 
 @pytest.mark.parametrize("layouts", [4, 6])

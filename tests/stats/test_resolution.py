@@ -48,6 +48,24 @@ def test_a_ratio_of_two_in_a_few_ticks_is_left_out_in_at_most_alpha(
     assert misses(ticks, sd, engine=2) <= at_most(CAMPAIGNS, ALPHA)
 
 
+@pytest.mark.parametrize("quantum", [0.0, None])
+@pytest.mark.parametrize(
+    ("values", "ratio"), [((1.0, 1.1), 1.03), ((0.1, 0.11), 1.03), ((10.0, 11.0), 1.5)]
+)
+def test_the_ratio_of_times_with_two_values_is_left_out_in_at_most_alpha(
+    values: tuple[float, float], ratio: float, quantum: float | None
+) -> None:
+    # Half of the differences are equal but for the rounding of floats.
+    missed = 0
+    for seed in range(CAMPAIGNS):
+        generator = np.random.default_rng([seed, 7])
+        times = generator.choice(values, (BLOCKS, 2)) * [1.0, ratio]
+        orders = generator.choice(np.array([-1, 1], dtype=np.int8), BLOCKS)
+        pairs = PairedBlocks(times[:, 0], times[:, 1], orders, resolution=Resolution(quantum))
+        missed += pairs.engine.blocks_to_exclude(math.log(ratio), ALPHA) is not None
+    assert missed <= at_most(CAMPAIGNS, ALPHA)
+
+
 def test_the_first_engine_left_it_out_more_often() -> None:
     assert misses(5.0, 0.3, engine=1) > at_most(CAMPAIGNS, ALPHA)
 

@@ -142,7 +142,11 @@ def test_every_statistic_says_what_it_would_have_said() -> None:
     baseline = generator.uniform(1.00, 1.02, 400)
     candidate = np.where(generator.random(400) < 0.3, 0.9, 1.1) * generator.uniform(1.0, 1.01, 400)
     by_statistic = {one.statistic: one for one in answers(baseline, candidate, min_effect=1.0)}
-    assert list(by_statistic) == ["minimum", *(f"p{10 * tenth}" for tenth in range(1, 10)), "mean"]
+    deciles = [f"p{10 * tenth}" for tenth in range(1, 10)]
+    assert list(by_statistic) == ["minimum", *deciles, "p99", "maximum", "mean"]
+    few = answers(baseline[:99], candidate[:99], min_effect=1.0)
+    assert [one.statistic for one in few] == ["minimum", *deciles, "mean"]
+    assert by_statistic["maximum"].ratio == pytest.approx(candidate.max() / baseline.max())
     assert [by_statistic[one].says for one in ("minimum", "p20")] == ["faster", "faster"]
     assert {by_statistic[one].says for one in ("p40", "p50", "p90", "mean")} == {"slower"}
     ratio = by_statistic["minimum"].ratio

@@ -105,7 +105,7 @@ MALFORMED = {
         WHOLE + "[measure]\nbugdet = 3\n",
         "study.toml:8: [measure] bugdet: there is no such key",
         "is it budget? there are about, alpha, aslr, blocks, budget, ignore_failure, layouts, "
-        "metrics, min_blocks, min_effect, min_seconds, precision, timeout, warmup, washout",
+        "metrics, min_blocks, min_effect, min_seconds, precision, tail, timeout, warmup, washout",
     ),
     "a word for ASLR that is none": (
         WHOLE + '[measure]\nlayouts = 4\naslr = "of"\n',

@@ -230,6 +230,38 @@ def test_observe_takes_frames(library: str) -> None:
     assert not result.refused
 
 
+def test_observe_takes_the_words_of_the_command_line() -> None:
+    def asked(**arguments: Any) -> eq.Observation:
+        return eq.observe(
+            loaded_log(),
+            "version=2.0:1.0",
+            "wall_s",
+            covariates="load",
+            method="mahalanobis",
+            **arguments,
+        )
+
+    independent = asked(cluster="none").document
+    assert independent.clustering is None
+    assert independent.matched == asked(cluster=()).document.matched
+    period = "placebo_period: there is no column phase"
+    for value in ("phase=before", ("phase", "before")):
+        with pytest.raises(eq.EquipoiseError, match=period):
+            asked(placebo_period=value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"method": "Genetic"}, "there is no method 'Genetic'"),
+        ({"placebo_period": "before"}, "placebo_period: 'before' is not COLUMN=VALUE"),
+    ],
+)
+def test_observe_refuses_words_that_it_does_not_know(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(eq.EquipoiseError, match=words):
+        eq.observe(loaded_log(), "version=2.0:1.0", "wall_s", covariates="load", **arguments)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

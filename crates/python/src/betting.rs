@@ -89,6 +89,11 @@ impl BettingSequence {
         self.inner.len()
     }
 
+    #[getter]
+    fn version(&self) -> u32 {
+        self.inner.engine().version
+    }
+
     fn running_interval(&self, py: Python<'_>, level: f64) -> PyResult<(f64, f64)> {
         let level = checked_level(level)?;
         Ok(py.detach(|| self.inner.running_interval(level)))
@@ -283,7 +288,7 @@ pub struct VerdictRules {
     means_veto_equivalence: bool,
     mixed_without_extreme_block: bool,
     resolution_from_past: bool,
-    estimate_within_interval: bool,
+    checks_running_interval: bool,
     across_layouts: bool,
 }
 
@@ -297,7 +302,7 @@ pub fn verdict_rules(engine: u32) -> PyResult<VerdictRules> {
         means_veto_equivalence: rules.means_veto_equivalence,
         mixed_without_extreme_block: rules.mixed_without_extreme_block,
         resolution_from_past: rules.resolution_from_past,
-        estimate_within_interval: rules.estimate_within_interval,
+        checks_running_interval: rules.checks_running_interval,
         across_layouts: rules.across_layouts,
     })
 }

@@ -72,6 +72,25 @@ impl Round {
         }
     }
 
+    /// Play the round at θ on the way to a bar; whether the wealth reaches it.
+    ///
+    /// The two pairs of a round are fair each by itself, and their sum is not a fair coin. What
+    /// clamps one of them would have to leave the other alone, and could then reach the bar later
+    /// than without: such a round is played in full.
+    pub(crate) fn play_towards(
+        &self,
+        wealth: &mut Wealth,
+        theta: f64,
+        sign: f64,
+        bar: f64,
+    ) -> bool {
+        if self.second.is_none() {
+            return wealth.bet_towards(sign * self.first.payoff(theta), bar);
+        }
+        self.play(wealth, theta, sign);
+        wealth.total() >= bar
+    }
+
     /// Two θ beyond which the payoff changes no more; `None` if it never changes.
     pub(crate) fn span(&self) -> Option<(f64, f64)> {
         let second = self.second.as_ref().and_then(Bet::span);

@@ -18,13 +18,13 @@ pub fn common_interval(campaigns: &[&BettingSequence], level: f64) -> (f64, f64)
     let spans = || campaigns.iter().map(|campaign| campaign.span());
     let low = spans().map(|(low, _)| low).fold(-1.0, f64::min);
     let high = spans().map(|(_, high)| high).fold(1.0, f64::max);
-    let threshold = (2.0 / level).ln();
+    let bar = 2.0 / level;
     interval((low, high), |side, theta| {
-        ever_reached(campaigns, side, theta, threshold)
+        ever_reached(campaigns, side, theta, bar)
     })
 }
 
-fn ever_reached(campaigns: &[&BettingSequence], side: Side, theta: f64, threshold: f64) -> bool {
+fn ever_reached(campaigns: &[&BettingSequence], side: Side, theta: f64, bar: f64) -> bool {
     let mut wealths: Vec<(&'static Engine, Wealth)> = Vec::new();
     for campaign in campaigns {
         let engine = campaign.engine();
@@ -38,10 +38,9 @@ fn ever_reached(campaigns: &[&BettingSequence], side: Side, theta: f64, threshol
             .filter(|(other, _)| *other != place)
             .map(|(_, (_, wealth))| wealth.ln())
             .sum();
-        let enough = (threshold - rest).exp();
+        let enough = bar * (-rest).exp();
         for round in campaign.rounds() {
-            round.play(&mut wealths[place].1, theta, side.sign());
-            if wealths[place].1.total() >= enough {
+            if round.play_towards(&mut wealths[place].1, theta, side.sign(), enough) {
                 return true;
             }
         }

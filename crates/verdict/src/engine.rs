@@ -39,6 +39,11 @@ pub struct Engine {
     pub(crate) bettors: &'static [Bettor],
     /// Whether differences are adjusted for covariates that were read before the trials.
     pub(crate) adjusts: bool,
+    /// Whether no more is staked than a win needs to reach the bar (`Wealth::bet_towards`).
+    pub(crate) stops_at_bar: bool,
+    /// Least tolerance of a block, in log units. Where times have few values, all differences can
+    /// be equal but for the rounding of floats, whose sign is not a coin.
+    pub(crate) rounding: f64,
     /// How a verdict follows from the intervals.
     pub rules: VerdictRules,
 }
@@ -62,8 +67,9 @@ pub struct VerdictRules {
     /// Whether the resolution of the clock is set against the costs of past blocks, not against
     /// the smaller cost of the block that is bet on.
     pub resolution_from_past: bool,
-    /// Whether the estimate is moved to the nearest point of its interval.
-    pub estimate_within_interval: bool,
+    /// Whether the interval at the stop is shown in place of a running one that is much narrower
+    /// or has lost the estimate.
+    pub checks_running_interval: bool,
     /// Whether the verdict of a campaign over layouts is about layouts in general, not about those
     /// that were drawn.
     pub across_layouts: bool,
@@ -83,6 +89,8 @@ pub static FIRST: Engine = Engine {
     clip_of_estimate: 1.5,
     scale: ScaleRule::MedianDeviation,
     adjusts: false,
+    stops_at_bar: false,
+    rounding: 0.0,
     bettors: &[
         bettor(0.25, 0.1, 0.1),
         bettor(0.25, 0.3, 0.3),
@@ -95,7 +103,7 @@ pub static FIRST: Engine = Engine {
         means_veto_equivalence: false,
         mixed_without_extreme_block: false,
         resolution_from_past: false,
-        estimate_within_interval: false,
+        checks_running_interval: false,
         across_layouts: false,
     },
 };
@@ -109,6 +117,9 @@ pub static SECOND: Engine = Engine {
     clip_of_estimate: 1.25,
     scale: ScaleRule::Huberised,
     adjusts: true,
+    stops_at_bar: true,
+    // The logarithm of any float is rounded by at most 6e-14, and θ is as well.
+    rounding: 1e-12,
     bettors: &[
         bettor(0.015, 0.0075, 0.0075),
         bettor(0.025, 0.031_25, 0.031_25),
@@ -123,7 +134,7 @@ pub static SECOND: Engine = Engine {
         means_veto_equivalence: true,
         mixed_without_extreme_block: true,
         resolution_from_past: true,
-        estimate_within_interval: true,
+        checks_running_interval: true,
         across_layouts: true,
     },
 };

@@ -165,9 +165,17 @@ struct Excluded {
 
 impl Excluded {
     fn see(&mut self, round: &Round) {
-        round.play(&mut self.wealth, self.theta, self.sign);
-        let crossed = self.wealth.total() >= self.threshold;
-        self.now = crossed || (self.now && self.memory == Memory::Running);
+        match self.memory {
+            Memory::Running if self.now => {}
+            Memory::Running => {
+                let (theta, sign) = (self.theta, self.sign);
+                self.now = round.play_towards(&mut self.wealth, theta, sign, self.threshold);
+            }
+            Memory::AtStop => {
+                round.play(&mut self.wealth, self.theta, self.sign);
+                self.now = self.wealth.total() >= self.threshold;
+            }
+        }
     }
 }
 

@@ -88,12 +88,12 @@ impl Candidate {
             ..Learnt::default()
         };
         let payoff = Bet::new(engine, &block, learnt).payoff(0.0);
-        self.above.bet(payoff);
-        self.below.bet(-payoff);
+        let above = self.above.bet_towards(payoff, threshold);
+        let below = self.below.bet_towards(-payoff, threshold);
         if gap.is_finite() {
             self.remainders.push(remainder);
         }
-        self.excluded = self.above.total().max(self.below.total()) >= threshold;
+        self.excluded = above || below;
     }
 }
 

@@ -95,16 +95,16 @@ impl Campaign {
                 difference: block.difference + effect,
                 ..*block
             };
-            round(engine, &shifted, &mut past).play(&mut wealth, 0.0, 1.0);
+            let reached =
+                round(engine, &shifted, &mut past).play_towards(&mut wealth, 0.0, 1.0, threshold);
             past.add(&shifted);
-            if wealth.total() >= threshold {
+            if reached {
                 return true;
             }
         }
-        self.later.iter().any(|round| {
-            round.play(&mut wealth, -effect, 1.0);
-            wealth.total() >= threshold
-        })
+        self.later
+            .iter()
+            .any(|round| round.play_towards(&mut wealth, -effect, 1.0, threshold))
     }
 }
 

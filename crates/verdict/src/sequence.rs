@@ -62,7 +62,7 @@ impl BettingSequence {
     /// # Errors
     /// If its tolerance is negative, infinite or NaN.
     pub fn push(&mut self, block: Block) -> Result<(), InvalidBlock> {
-        checked(&block)?;
+        let block = checked(self.engine, block)?;
         let learnt = self.past.learnt();
         self.adjusted.add(learnt, &block);
         self.rounds.push(Round {
@@ -81,8 +81,7 @@ impl BettingSequence {
     /// # Errors
     /// If a tolerance is negative, infinite or NaN.
     pub fn push_pooled(&mut self, block: Block, twin: Block) -> Result<(), InvalidBlock> {
-        checked(&block)?;
-        checked(&twin)?;
+        let (block, twin) = (checked(self.engine, block)?, checked(self.engine, twin)?);
         let learnt = self.past.learnt();
         self.adjusted.add(learnt, &block);
         self.rounds.push(Round {
@@ -128,8 +127,11 @@ impl BettingSequence {
         &self.past
     }
 
-    /// The confidence sequence {θ : max over n of E±(θ) < 2/level}: the intersection of all
+    /// The confidence sequence {θ : E±(θ) never reached 2/level}: the intersection of all
     /// intervals so far, as (low, high).
+    ///
+    /// Of the second engine, E± bets on the way to that bar no more than a win needs to reach it
+    /// (`Wealth::bet_towards`); the e-values are without this rule.
     ///
     /// A bound is infinite while nothing on its side is excluded. `low > high` says that the set
     /// is empty: no constant ratio agrees with all of the campaign.
@@ -224,8 +226,7 @@ impl BettingSequence {
         let threshold = 2.0 / level;
         let mut wealth = Wealth::new(self.engine);
         for (index, round) in self.rounds.iter().enumerate() {
-            round.play(&mut wealth, theta, side.sign());
-            if wealth.total() >= threshold {
+            if round.play_towards(&mut wealth, theta, side.sign(), threshold) {
                 return Some(index + 1);
             }
         }
@@ -299,9 +300,13 @@ impl Adjusted {
     }
 }
 
-fn checked(block: &Block) -> Result<(), InvalidBlock> {
+/// The block, with the least tolerance that floats allow.
+fn checked(engine: &Engine, block: Block) -> Result<Block, InvalidBlock> {
     if block.tolerance.is_finite() && block.tolerance >= 0.0 {
-        Ok(())
+        Ok(Block {
+            tolerance: block.tolerance.max(engine.rounding),
+            ..block
+        })
     } else {
         Err(InvalidBlock {
             tolerance: block.tolerance,
@@ -512,6 +517,15 @@ pub(crate) mod tests {
             pooled.centre().map(|c| c.typical),
             single.centre().map(|c| c.typical)
         );
+    }
+
+    #[test]
+    fn the_rounding_of_floats_wins_nothing() {
+        let rounded = sequence_of(&SECOND, &alternating(&[0.03 + 4e-17; 100]), 0.0);
+        let (low, high) = rounded.running_interval(0.05);
+        assert!(low < 0.03 && 0.03 < high && high - low < 1e-11);
+        let exact = sequence_of(&SECOND, &alternating(&[1e-14; 100]), 0.0);
+        assert_eq!(exact.blocks_to_exclude(0.0, 0.05), None);
     }
 
     #[test]

@@ -43,6 +43,60 @@ impl Wealth {
         self.settle_if_due();
     }
 
+    /// One more bet on the way to `bar`; whether the wealth reaches it.
+    ///
+    /// Money above the bar buys nothing. So a payoff counts only up to the p at which a win lands
+    /// on the bar: it is clamped to [−p, p], and a loss costs at most what was missing. p is
+    /// fixed by the wealth before the block and the clamped payoff is still odd in the coin, so
+    /// the wealth stays a test martingale (verdict.md §11). Each bar has a wealth of its own.
+    ///
+    /// Larger payoffs in any round never reach the bar later, and a wealth with this rule is
+    /// never behind one without. Both follow by induction over the rounds, for each bettor: more
+    /// money and a lower bar only lower p, so that a loss takes a smaller part; a win either
+    /// reaches the bar or is not clamped.
+    pub fn bet_towards(&mut self, payoff: f64, bar: f64) -> bool {
+        // A win needs no clamp: beyond p it reaches the bar in any case.
+        if payoff < 0.0 && self.engine.stops_at_bar {
+            self.bet(-self.payoff_that_reaches(bar, -payoff));
+        } else {
+            self.bet(payoff);
+        }
+        self.total() >= bar
+    }
+
+    /// The payoff with which a win lands on the bar, if that is less than `most`; else `most`.
+    fn payoff_that_reaches(&self, bar: f64, most: f64) -> f64 {
+        let mut shares = [0.0; MOST_BETTORS];
+        for (share, (base, open)) in shares.iter_mut().zip(self.base.iter().zip(&self.open)) {
+            *share = base * open;
+        }
+        let missing = bar - shares.iter().sum::<f64>();
+        let owners = || shares.iter().zip(self.engine.bettors);
+        let won = owners().map(|(share, bettor)| share * (bettor.slope * most).min(bettor.cap));
+        if won.sum::<f64>() <= missing {
+            return most;
+        }
+        // What is won is concave in the payoff: each tangent reaches the bar too early, and the
+        // bettors whose stake has reached its cap by then are known to be capped.
+        let mut payoff = 0.0;
+        for _ in 0..=MOST_BETTORS {
+            let (mut slope, mut capped) = (0.0, 0.0);
+            for (share, bettor) in owners() {
+                if bettor.slope * payoff < bettor.cap {
+                    slope += share * bettor.slope;
+                } else {
+                    capped += share * bettor.cap;
+                }
+            }
+            let next = (missing - capped) / slope;
+            if next.is_nan() || next <= payoff {
+                break;
+            }
+            payoff = next;
+        }
+        payoff.min(most)
+    }
+
     /// One more bet on the mean of two stakes, from the payoffs of two pairs of one block.
     pub fn bet_on_both(&mut self, first: f64, second: f64) {
         for (open, bettor) in self.open.iter_mut().zip(self.engine.bettors) {
@@ -95,7 +149,7 @@ pub fn ln_sum_exp(logs: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{ENGINES, FIRST};
+    use crate::engine::{ENGINES, FIRST, SECOND};
 
     #[test]
     fn eight_won_bets_make_fiftyfold_wealth() {
@@ -141,6 +195,34 @@ mod tests {
         let by_hand = 10_000.0 * 1.9_f64.ln() - 4.0_f64.ln();
         assert!((wealth.ln() - by_hand).abs() < 1e-6);
         assert!(wealth.total() > 1e300);
+    }
+
+    #[test]
+    fn a_loss_before_the_bar_costs_only_what_a_win_would_have_needed() {
+        let bar = 40.0;
+        let mut wealth = Wealth::new(&SECOND);
+        for _ in 0..6 {
+            assert!(!wealth.bet_towards(1.0, bar));
+        }
+        let before = wealth.total();
+        let mut winner = wealth.clone();
+        let mut in_full = wealth.clone();
+        assert!(winner.bet_towards(1.0, bar));
+        assert!(!wealth.bet_towards(-1.0, bar));
+        in_full.bet(-1.0);
+        // Fair: the win would have been as much.
+        assert!((before - wealth.total() - (bar - before)).abs() < 1e-9);
+        assert!(in_full.total() < wealth.total());
+    }
+
+    #[test]
+    fn the_first_engine_stakes_beyond_the_bar() {
+        let (mut towards, mut in_full) = (Wealth::new(&FIRST), Wealth::new(&FIRST));
+        for payoff in [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, -1.0] {
+            towards.bet_towards(payoff, 40.0);
+            in_full.bet(payoff);
+        }
+        assert!((towards.total() - in_full.total()).abs() < 1e-12);
     }
 
     #[test]

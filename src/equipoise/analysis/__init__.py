@@ -4,6 +4,7 @@ In reading order:
 
 result.py       the trials that are analysed, and the whole result document
 comparisons.py  each candidate against its baseline, judged
+carry_over.py   whether carry-over could make a difference that was called
 ranking.py      which condition is the fastest
 levels.py       the variance by level: iterations, trials, layouts, boots, hosts
 shape.py        the distribution of one metric, and why it spreads or is unknown; the typical value

@@ -24,13 +24,15 @@ from equipoise.model.bisection import (
     BisectVerdict,
     Culprit,
     GapStatus,
+    UnconfirmedCommit,
+    UnconfirmedReason,
 )
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import BENCHMARK_SUFFIX, BisectPlan, Commit, Plan, short_name
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.stats.bisection import LineState
-from equipoise.stats.bisection_segment import NamedStep, SegmentState
+from equipoise.stats.bisection_segment import NamedStep, SegmentState, UnconfirmedStep
 from equipoise.stats.verdict import e_value_of
 
 _VERDICTS: dict[str, BisectVerdict] = {
@@ -112,6 +114,7 @@ def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
             for one in branches
         ),
         benchmark=of.search.benchmark.name,
+        unconfirmed=first.unconfirmed,
     )
     return replace(result, summary=bisect_sentence(result, more_is_better=of.more_is_better))
 
@@ -204,6 +207,10 @@ def _searched(of: _Recorded, line: LineState) -> BisectBranch:
         missing=tuple(every[one].name for one in line.missing),
         course=course,
         summary="",
+        unconfirmed=tuple(
+            _unconfirmed(of, commits, one)
+            for one in sorted(state.unconfirmed, key=lambda one: one.step.last)
+        ),
     )
 
 
@@ -296,6 +303,33 @@ def _culprit(of: _Recorded, commits: Sequence[Commit], step: NamedStep) -> Culpr
     return replace(culprit, summary=sentence)
 
 
+def _unconfirmed(
+    of: _Recorded, commits: Sequence[Commit], found: UnconfirmedStep
+) -> UnconfirmedCommit:
+    step, commit = found.step, commits[found.step.last]
+    unconfirmed = UnconfirmedCommit(
+        commit=commit.name,
+        subject=commit.subject,
+        author=commit.author,
+        date=commit.date,
+        parent=commits[step.first - 1].name,
+        not_built=tuple(one.name for one in commits[step.first : step.last]),
+        ratio=step.ratio,
+        ratio_ci=step.ratio_ci,
+        level=step.level,
+        blocks=step.blocks,
+        reason=found.reason,
+        summary="",
+    )
+    summary = unconfirmed_sentence(
+        unconfirmed,
+        of.search.benchmark.metric,
+        of.record.plan.judgement.min_effect,
+        more_is_better=of.more_is_better,
+    )
+    return replace(unconfirmed, summary=summary)
+
+
 def _gap(commits: Sequence[Commit], segment: SegmentState) -> BisectGap:
     judged = segment.gap
     status: GapStatus = "undecided"
@@ -327,6 +361,23 @@ def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = Fa
         return f"{named} made a difference whose size is not known."
     change = change_clause(metric, culprit.ratio, culprit.ratio_ci, more_is_better=more_is_better)
     return f"{named} made {change}."
+
+
+def unconfirmed_sentence(
+    one: UnconfirmedCommit, metric: str, min_effect: float, *, more_is_better: bool = False
+) -> str:
+    """Return how a commit that is not named differs from its parent, and why it is not named."""
+    named = commit_phrase(one.commit, one.subject, one.not_built)
+    if one.ratio is None:
+        change = "a difference whose size is not known"
+    else:
+        change = change_clause(metric, one.ratio, one.ratio_ci, more_is_better=more_is_better)
+    because: dict[UnconfirmedReason, str] = {
+        "min_effect": f"that is not certainly over {min_effect:g} %",
+        "layouts": "the memory layouts of single commits may explain it",
+        "prose": "it changes only files of prose, so it is a difference of memory layouts",
+    }
+    return f"{named} is not named. Its build made {change}, but {because[one.reason]}."
 
 
 def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:

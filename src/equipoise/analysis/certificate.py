@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign import conduct
-from equipoise.campaign.blocks import block_costs, complete_blocks
+from equipoise.campaign.blocks import block_costs
 from equipoise.campaign.progress import ProgressListener
+from equipoise.campaign.washouts import analysed_blocks
 from equipoise.design.coin import fresh_seed
 from equipoise.ledger import Ledger
 from equipoise.measure.environment import snapshot
@@ -144,7 +145,7 @@ def _certificate(
 
 
 def _blocks(record: RunRecord) -> Blocks:
-    return complete_blocks(record.draws, record.trials)
+    return analysed_blocks(record)
 
 
 def _verdict(record: RunRecord) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -13,6 +14,7 @@ from equipoise.analysis.wording import (
     adjustment_sentence,
     disagreement_sentence,
     lost_analyses_clause,
+    slow_runs_sentence,
     verdict_sentence,
     waiting_sentence,
 )
@@ -20,21 +22,24 @@ from equipoise.campaign.blocks import CONTROLLED, BlockCosts, block_costs, resol
 from equipoise.design.coin import layout_of_block
 from equipoise.measure.environment.covariates import RUN_DELAY
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
+from equipoise.model.plan import PRIMARY_METRIC, Condition, Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
-from equipoise.model.result import Adjustment, CarryOver, Comparison, TheseLayouts
+from equipoise.model.result import Adjustment, CarryOver, Comparison, SlowRuns, TheseLayouts
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
+from equipoise.stats.constancy import one_ratio_describes
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
 from equipoise.stats.means import ratio_of_means
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks, probability_slower
 from equipoise.stats.shift import answers, minimum_misleads
+from equipoise.stats.slow_runs import slow_run_counts, slow_run_test, unseen_share
 from equipoise.stats.verdict import (
     ComparisonVerdict,
     blocks_to_go,
     judge,
     judge_unadjusted,
+    margin_of,
     running_interval,
 )
 from equipoise.stats.waiting import is_mostly_waiting
@@ -228,6 +233,9 @@ def _comparison(
     both = pairing.costs.both(contrast)
     baseline_costs = pairing.costs.costs[both, contrast.baseline]
     _, is_constant = running_interval(pairs.engine, share_of_alpha)
+    is_constant = is_constant and judged.ratio_is_constant
+    if is_constant and pairs.rules.checks_running_interval:
+        is_constant = one_ratio_describes(pairs, judged.low, judged.high, share_of_alpha)
     statistics = answers(
         baseline_costs,
         pairs.candidate,
@@ -267,6 +275,7 @@ def _comparison(
         level=judged.level,
         blocks_to_go=to_go,
         carry_over=_carry_over(plan, pairing),
+        slow_runs=_slow_runs(plan, pairing, judged, share_of_alpha),
         answers=statistics,
         disagreement=disagreement_sentence(
             statistics,
@@ -278,9 +287,53 @@ def _comparison(
         ),
         stratum=contrast.stratum,
     )
-    names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
+    names = _shown_names(contrast, baseline, candidate)
     summary = verdict_sentence(comparison, *names, more_is_better=pairing.more_is_better)
     return replace(comparison, summary=summary)
+
+
+def _shown_names(contrast: Contrast, baseline: Condition, candidate: Condition) -> tuple[str, str]:
+    """Return the names of two conditions in a sentence: their levels where a factor is compared."""
+    factor = contrast.factor or ""
+    return baseline.levels.get(factor, baseline.name), candidate.levels.get(factor, candidate.name)
+
+
+def _slow_runs(
+    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, share_of_alpha: float
+) -> SlowRuns:
+    """Return the slow runs of a comparison, and the coin's answer on which condition has more.
+
+    The coin is asked where the typical runs do not differ: elsewhere one threshold for both
+    conditions says little about slow runs.
+    """
+    judgement, pairs = plan.judgement, pairing.pairs
+    margin, (baseline, candidate) = (
+        margin_of(judgement.min_effect),
+        (plan.conditions[place] for place in pairing.contrast.pair),
+    )
+    counts = slow_run_counts(pairs.own_baseline, pairs.candidate, margin)
+    slow = SlowRuns(
+        factor=counts.factor,
+        baseline=counts.baseline,
+        candidate=counts.candidate,
+        runs=counts.runs,
+        unseen_share=unseen_share(counts.runs, judgement.alpha),
+    )
+    if judged.verdict == "equivalent" or judged.means_veto:
+        test = slow_run_test(
+            pairs.own_baseline, pairs.candidate, margin=margin, alpha=share_of_alpha
+        )
+        named: dict[int, Literal["baseline", "candidate"]] = {-1: "baseline", 1: "candidate"}
+        slow = replace(
+            slow, more_often=named.get(test.side), e_value=test.e_value, level=test.level
+        )
+    sentence = slow_runs_sentence(
+        slow,
+        *_shown_names(pairing.contrast, baseline, candidate),
+        metric=pairing.metric,
+        more_is_better=pairing.more_is_better,
+    )
+    return replace(slow, summary=sentence)
 
 
 def _adjustment(

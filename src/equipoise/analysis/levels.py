@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import primary_comparisons
-from equipoise.campaign.blocks import as_cost, block_costs, complete_blocks, cost_in
+from equipoise.campaign.blocks import as_cost, block_costs, cost_in
+from equipoise.campaign.washouts import analysed_blocks
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
@@ -94,7 +95,7 @@ def pooled_by_level(
     units: list[_Unit] = []
     campaigns = zip(records, places, first_blocks, strict=True)
     for number, (record, (host, boot), first) in enumerate(campaigns):
-        draws, blocks = record.measured_draws, complete_blocks(record.draws, record.trials)
+        draws, blocks = record.measured_draws, analysed_blocks(record)
         some = itertools.islice(blocks.items(), first)
         read = [_read(metric, block, draws[at]) for at, block in some]
         units.extend(
@@ -352,7 +353,7 @@ def layout_spread(record: RunRecord) -> float | None:
     It is the largest of the campaign's comparisons: a ratio of two programs has twice the variance
     of one. ``None`` where the campaign cannot tell it.
     """
-    blocks = complete_blocks(record.draws, record.trials)
+    blocks = analysed_blocks(record)
     if not record.plan.layouts or not blocks:
         return None
     primary = primary_comparisons(record.plan, blocks)

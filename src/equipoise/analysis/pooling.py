@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from equipoise.analysis.comparisons import pairings_of
 from equipoise.analysis.levels import pooled_by_level
-from equipoise.campaign.blocks import complete_blocks
+from equipoise.campaign.interim import least_blocks
+from equipoise.campaign.washouts import analysed_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.pooled import (
@@ -130,7 +131,7 @@ def _common(paired: Sequence[_Paired], records: Sequence[RunRecord]) -> CommonRa
 def _read(record: RunRecord) -> tuple[PooledCampaign, dict[tuple[str, str], _Paired]]:
     """Return a campaign and its comparisons by baseline and candidate: no whole result document."""
     plan = record.plan
-    blocks = complete_blocks(record.draws, record.trials)
+    blocks = analysed_blocks(record)
     paired: dict[tuple[str, str], _Paired] = {}
     if blocks:
         metric, certain = plan.judgement.primary_metric, _certain_blocks(plan)
@@ -158,7 +159,7 @@ def _certain_blocks(plan: Plan) -> int:
     first = earliest_block(min(sides * alpha, 0.5 * (1.0 + alpha)), count)
     if judges_across_layouts(plan):
         first = FIRST_ANALYSIS * len(plan.layouts)
-    return max(first, plan.stopping.min_blocks)
+    return max(first, least_blocks(plan, plan.stopping))
 
 
 def effect_of(pairs: PairedBlocks) -> tuple[float, float] | None:

@@ -1,4 +1,4 @@
-"""Which condition is the fastest: a pure function of the plan and its blocks."""
+"""Which conditions may be the fastest: a pure function of the plan and its blocks."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def _ranking(
         for baseline, candidate in group.with_baseline
     }
     order = _ordered(ratios, verdicts)
-    contenders = contenders_of(group, judgement.min_effect, judgement.alpha)
+    in_race = contenders_of(group, judgement.min_effect, judgement.alpha)
+    contenders = [member for member in order if member in in_race]
     names = [condition.name for condition in plan.conditions]
     shown = [one.levels.get(first.factor or "", one.name) for one in plan.conditions]
 
@@ -105,7 +106,6 @@ def _ranking(
                 ratio=1.0
                 if member == first.baseline
                 else with_baseline[first.baseline, member].ratio,
-                may_be_fastest=member in contenders,
                 slower_than=others(member, "slower"),
                 faster_than=others(member, "faster"),
                 tied_with=others(member, "equivalent"),
@@ -116,6 +116,8 @@ def _ranking(
 
     return Ranking(
         baseline=names[first.baseline],
+        contenders=tuple(names[member] for member in contenders),
+        leader=names[contenders[0]] if contenders else None,
         conditions=ranked(names),
         pairs=tuple(
             RankedPair(
@@ -133,6 +135,7 @@ def _ranking(
         alpha=judgement.alpha,
         summary=ranking_sentence(
             ranked(shown),
+            [shown[member] for member in contenders],
             shown[first.baseline],
             metric,
             more_is_better=more_is_better,

@@ -15,14 +15,8 @@ from equipoise.model.fleet import check_one_host
 from equipoise.model.primitives import OS_STUDY, PRIMITIVE_METRICS
 from equipoise.model.quantities import Interval
 from equipoise.model.record import UNAVAILABLE
-from equipoise.model.result import (
-    ConditionResult,
-    EnvironmentDifference,
-    ReferenceComparison,
-    ReferenceRow,
-    ResultDocument,
-    TrialRow,
-)
+from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
+from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.stats.sessions import (
     LEAST_PROCESSES,
     Changes,

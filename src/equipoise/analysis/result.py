@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.analysis.carry_over import with_carry_over_checks
 from equipoise.analysis.comparisons import (
     Blocks,
     control_comparison,
@@ -51,6 +52,7 @@ from equipoise.campaign.blocks import (
     resolution_of,
 )
 from equipoise.campaign.interim import DESCRIBED
+from equipoise.campaign.washouts import decisive_blocks
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import excludes_one, iso_time
 from equipoise.model.record import (
@@ -95,12 +97,14 @@ def _document_of(record: RunRecord) -> ResultDocument:
     plan = record.plan
     if plan.fleet is not None:
         return _document_of_fleet(record)
-    blocks = complete_blocks(record.draws, record.trials)
+    complete = complete_blocks(record.draws, record.trials)
+    blocks = decisive_blocks(plan, complete)
     imported = imported_result(plan, blocks)
     by_condition = _trials_by_condition(record, blocks)
     # Rule 1 holds for what our coin ordered, and for nothing else.
     ours = imported is None
     primary = primary_comparisons(plan, blocks) if ours else ()
+    primary = with_carry_over_checks(plan, complete, primary)
     others, unknown = other_comparisons(plan, blocks) if ours else ((), ())
     # The time of a call is that of the steady state already (functions.runner).
     judged_apart = ours and plan.functions is None
@@ -112,7 +116,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     searches, warnings_of_searches = _searches(record, blocks)
     return ResultDocument(
         schema=SCHEMA,
-        run=_run_info(record, len(blocks)),
+        run=_run_info(record, len(complete)),
         environment=record.environment,
         conditions=tuple(
             _condition_result(plan, index, by_condition, typical)
@@ -131,7 +135,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *warnings_of_typical(plan, blocks),
             *warnings_of_searches,
         ),
-        trials=_rows(record, blocks),
+        trials=_rows(record, complete, blocks),
         steady_state=steady,
         imported=imported,
         gate=gate,
@@ -186,7 +190,7 @@ def _document_of_fleet(record: RunRecord) -> ResultDocument:
         replace(row, host=one.host.host)
         for one in members
         if one.record is not None
-        for row in _rows(one.record, one.blocks)
+        for row in _rows(one.record, one.blocks, one.blocks)
     )
     trials = (one.record.trials for one in members if one.record is not None)
     return ResultDocument(
@@ -339,13 +343,13 @@ def _condition_result(
     )
 
 
-def _rows(record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
+def _rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[TrialRow, ...]:
     layouts = {(draw.phase, draw.block): draw.layout for draw in record.draws}
     return tuple(
         _row(
             trial,
             record.plan.conditions[trial.condition],
-            left_out_because(trial, blocks),
+            left_out_because(trial, complete, decisive),
             layouts.get((trial.phase, trial.block)),
         )
         for trial in record.trials

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.interim import InterimAnalysis
+from equipoise.campaign.washouts import analysed_blocks
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, Trial
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
@@ -36,7 +36,7 @@ def sequences_of(record: RunRecord) -> Sequences:
     # Only the intervals are asked for.
     plan = replace(record.plan, ranking=False)
     interim = InterimAnalysis(plan, plan.stopping)
-    blocks = list(complete_blocks(record.draws, record.trials).values())
+    blocks = list(analysed_blocks(record).values())
     step = -(-len(blocks) // MOST_INTERIMS) or 1
     points: dict[str, list[SequencePoint]] = defaultdict(list)
     for number, block in enumerate(blocks, start=1):

@@ -14,6 +14,7 @@ from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import constancy_sentence, signed_percent
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
+from equipoise.campaign.washouts import goes_on_with_washouts
 from equipoise.model.gate import GateResult
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.quantities import excludes_one, listed, names_of
@@ -134,22 +135,19 @@ def _of_comparisons(
         yield CampaignWarning(
             "no_constant_ratio",
             _parts(map(constancy_sentence, changing)),
-            "something changed while it ran: measure the stretches by themselves; the interval "
-            "shown is that after the last block",
+            _how_to_read_changing(changing),
         )
-    carried = [
-        f"after {comparison.candidate} takes {comparison.carry_over.ratio:.3f} times what it takes "
-        f"after {comparison.baseline}"
+    yield from _of_carry_over(record, comparisons)
+    if slower := [
+        comparison
         for comparison in comparisons
-        if comparison.carry_over is not None
-        and should_warn(comparison.carry_over, min_effect=comparison.min_effect)
-    ]
-    if carried:
-        subject = "the ratio is" if len(carried) == 1 else "each ratio is"
+        if comparison.slow_runs is not None and comparison.slow_runs.more_often is not None
+    ]:
         yield CampaignWarning(
-            "carry_over",
-            f"whatever runs {_parts(carried)}: {subject} off by about half of that",
-            "--washout runs each condition twice in a row and counts the second",
+            "slow_runs",
+            _parts([one.slow_runs.summary for one in slower if one.slow_runs is not None]),
+            "a typical run takes the same; look at the modes and the shift function, or measure "
+            "with --tail 1 how often slow runs come",
         )
     misled = [
         comparison
@@ -178,6 +176,64 @@ def _of_comparisons(
             f"stopped as soon as it was certain: {OVERSTATED}",
             "--precision 1 goes on until the interval is 1 % wide",
         )
+
+
+def _of_carry_over(
+    record: RunRecord, comparisons: Sequence[Comparison]
+) -> Iterator[CampaignWarning]:
+    """Yield what carry-over could make, and the washouts that a campaign went on with."""
+    checked = {
+        place: comparison.carry_over_check
+        for place, comparison in enumerate(comparisons)
+        if comparison.carry_over_check is not None
+    }
+    if washed := [check.summary for check in checked.values() if check.went_on]:
+        yield CampaignWarning(
+            "carry_over",
+            _parts(washed),
+            "--washout measures all blocks of a campaign that way",
+        )
+    doubtful = {
+        place: check
+        for place, check in checked.items()
+        if not check.went_on and check.could_make != "nothing"
+    }
+    if doubtful:
+        goes_on = goes_on_with_washouts(record.plan) and any(
+            check.could_make == "all" for check in doubtful.values()
+        )
+        yield CampaignWarning(
+            "carry_over",
+            _parts([check.summary for check in doubtful.values()]),
+            f"equipoise resume {record.id} goes on with washouts"
+            if goes_on
+            else "--washout runs the same condition before all trials of a block",
+        )
+    carried = [
+        f"after {comparison.candidate} takes {comparison.carry_over.ratio:.3f} times what it takes "
+        f"after {comparison.baseline}"
+        for place, comparison in enumerate(comparisons)
+        if comparison.carry_over is not None
+        and place not in doubtful
+        and should_warn(comparison.carry_over, min_effect=comparison.min_effect)
+    ]
+    if carried:
+        subject = "the ratio is" if len(carried) == 1 else "each ratio is"
+        yield CampaignWarning(
+            "carry_over",
+            f"whatever runs {_parts(carried)}: {subject} off by about half of that",
+            "--washout runs the same condition before all trials of a block",
+        )
+
+
+def _how_to_read_changing(changing: Sequence[Comparison]) -> str:
+    """Return the hint on comparisons without one ratio, by whether the ratio changed with time."""
+    if any(len(one.ratio_segments) != 1 for one in changing):
+        return (
+            "something changed while it ran: measure the stretches by themselves; the interval "
+            "shown is that after the last block"
+        )
+    return "read the ratio of each quantile (the chart of a page), not the typical one alone"
 
 
 def _parts(sentences: Iterator[str] | Sequence[str]) -> str:

@@ -16,10 +16,12 @@ from equipoise.model.result import (
     Adjustment,
     Comparison,
     RankedCondition,
+    SlowRuns,
     StatisticAnswer,
     TypicalValue,
     Verdict,
 )
+from equipoise.stats.slow_runs import unseen_share
 
 _WALL_TIMES = (PRIMARY_METRIC, CALL_METRIC)
 _MOST_STRETCHES = 3
@@ -108,9 +110,12 @@ def verdict_sentence(
             plural = "have" if verb == "has" else verb.removesuffix("s")
             subject, other = _subjects(words, baseline, candidate)
             sentence = (
-                f"{subject} and {other} {plural} the same {noun}, "
-                f"within {comparison.min_effect:g} %; {_unseen(comparison)}"
+                f"{candidate} against {baseline}: no difference"
+                if is_wall_time
+                else f"{subject} and {other} {plural} the same {noun}"
             )
+            sentence += f" in a typical run (within {comparison.min_effect:g} %)"
+            sentence += f"; {_slow_runs(comparison)}"
         case "mixed" if is_wall_time:
             sentence = (
                 f"{candidate} and {baseline} differ both ways: a typical run takes {_time(ratio)}, "
@@ -129,6 +134,9 @@ def verdict_sentence(
                 f"{comparison.min_effect:g} %, but many runs together may not: "
                 f"{known if 0.0 < mean_ratio < math.inf else 'their means have no finite ratio'}"
             )
+            slow = comparison.slow_runs
+            if slow is not None and (slow.baseline or slow.candidate):
+                sentence += f"; {slow.summary}"
         case "undecided" if _has_direction(ratio, low, high):
             is_slower = low is not None and low > 1.0
             sentence = (
@@ -170,10 +178,14 @@ def lost_analyses_clause(lost: int) -> str:
 def constancy_sentence(comparison: Comparison) -> str:
     """Return one sentence on a comparison that no constant ratio fits, with its change-points."""
     first, *later = comparison.ratio_segments or (None,)
+    if first is not None and not later:
+        pair = f"{comparison.candidate} and {comparison.baseline}"
+        sentence = f"no single ratio describes {pair}: see fast and slow runs apart"
+        return sentence + _outside_clause(comparison)
     sentence = (
         f"no constant ratio of {comparison.candidate} to {comparison.baseline} fits this campaign"
     )
-    if first is None or not later:
+    if first is None:
         return f"{sentence}, and no single block explains it"
     stretches = [f"before block {later[0].first_block} {signed_percent(first.ratio)}"]
     for segment in later[:_MOST_STRETCHES]:
@@ -181,7 +193,16 @@ def constancy_sentence(comparison: Comparison) -> str:
         stretches.append(f"{begin} {signed_percent(segment.ratio)}")
     if len(later) > _MOST_STRETCHES:
         stretches.append(f"with {len(later) - _MOST_STRETCHES} more changes")
-    return f"{sentence}: {', '.join(stretches)}"
+    return f"{sentence}: {', '.join(stretches)}{_outside_clause(comparison)}"
+
+
+def _outside_clause(comparison: Comparison) -> str:
+    """Return the clause on an estimate outside of its interval; empty if it lies inside."""
+    ratio, (low, high) = comparison.ratio, comparison.ratio_ci
+    if ratio is None:
+        return ""
+    is_outside = (low is not None and ratio < low) or (high is not None and ratio > high)
+    return "; the typical ratio lies outside of its interval" if is_outside else ""
 
 
 def ratio_clause(
@@ -258,6 +279,7 @@ def _reads_as_times(ratio: float) -> bool:
 
 def ranking_sentence(
     conditions: Sequence[RankedCondition],
+    contenders: Sequence[str],
     baseline: str,
     metric: str,
     *,
@@ -265,33 +287,32 @@ def ranking_sentence(
     min_effect: float,
     stratum: Mapping[str, str],
 ) -> str:
-    """Return which condition is the fastest, by how much, and what cannot be told from it.
+    """Return which conditions may be the fastest, which of them leads, and by how much.
 
-    The conditions are in the order of the ranking, under the names that the sentence uses.
+    The conditions are in the order of the ranking, the contenders too. One condition is named as
+    the fastest only where it is the only contender. All names are those that the sentence uses.
     """
     verb, best = _superlative(metric, more_is_better=more_is_better)
-    of_all = f"{best} of {len(conditions)}"
-    contenders = [condition for condition in conditions if condition.may_be_fastest]
-    names = [contender.name for contender in contenders]
-    leader, *others = contenders or conditions
-    tied = [other.name for other in others if other.name in leader.tied_with]
-    untold = [other.name for other in others if other.name in leader.undecided]
+    of_all, within = f"{best} of {len(conditions)}", f"within {min_effect:g} %"
+    tied_with = {condition.name: set(condition.tied_with) for condition in conditions}
     if not contenders:
-        sentence = f"No condition {verb} certainly {of_all}"
-    elif untold and len(contenders) == len(conditions):
-        question = f"Which of {len(conditions)} {verb} {best} is undecided"
-        sentence = f"{question}: {joined(names, 'or')}"
-    else:
-        extent = _lead(conditions, leader, baseline, metric, more_is_better=more_is_better)
-        within = f"within {min_effect:g} %"
-        if tied and not untold:
-            each = names_of([leader.name, *tied])
-            sentence = f"{each} tie {'as' if verb == 'is' else 'for'} {of_all}, {within}{extent}"
-        else:
-            sentence = f"{leader.name} {verb} {of_all}{extent}"
-            ties = "ties" if len(tied) == 1 else "tie"
-            sentence += f"; {names_of(tied)} {ties} with it, {within}" if tied else ""
-            sentence += f"; {names_of(untold)} cannot be told from it" if untold else ""
+        return _in_stratum(stratum, f"No condition {verb} certainly {of_all}")
+    leader, *others = contenders
+    extent = _lead(conditions, contenders, baseline, metric, more_is_better=more_is_better)
+    if not others:
+        return _in_stratum(stratum, f"{leader} {verb} {of_all}{extent}")
+    if all(set(contenders) <= tied_with[name] | {name} for name in contenders):
+        each, role = names_of(contenders), "as" if verb == "is" else "for"
+        return _in_stratum(stratum, f"{each} tie {role} {of_all}, {within}{extent}")
+    possible = names_of(contenders, "or")
+    sentence = (
+        f"Which of {len(conditions)} {verb} {best} is undecided: {possible}"
+        if len(contenders) == len(conditions)
+        else f"{possible} {verb} {of_all}"
+    )
+    sentence += f"; {leader} leads so far{extent}"
+    if tied := [name for name in others if name in tied_with[leader]]:
+        sentence += f"; {names_of(tied)} {'ties' if len(tied) == 1 else 'tie'} with it, {within}"
     return _in_stratum(stratum, sentence)
 
 
@@ -302,25 +323,28 @@ def _in_stratum(stratum: Mapping[str, str], sentence: str) -> str:
 
 def _lead(
     conditions: Sequence[RankedCondition],
-    leader: RankedCondition,
+    contenders: Sequence[str],
     baseline: str,
     metric: str,
     *,
     more_is_better: bool,
 ) -> str:
-    """Return by how much a leader leads, as far as it is certain: ``: 2.2 times as fast as gzip``.
+    """Return by how much the leader leads, if it is certain: ``: 2.2 times as fast as gzip``.
 
-    It leads the baseline; where it is the baseline itself, it leads the next condition.
+    The lead is over the baseline; where the baseline leads, it is over the next condition. A
+    condition that may still be the fastest has no certain distance to the leader.
     """
+    leader = next(one for one in conditions if one.name == contenders[0])
+    certain = [name for name in leader.faster_than if name not in contenders]
     if leader.name != baseline:
-        if baseline not in leader.faster_than or not leader.ratio:
+        if baseline not in certain or not leader.ratio:
             return ""
         ratio = 1.0 / leader.ratio if more_is_better else leader.ratio
         if metric in _WALL_TIMES and _reads_as_times(ratio):
             return f": {1.0 / ratio:.2g} times as fast as {baseline}"
         return f": {comparative(metric, baseline, ratio)}"
     for condition in conditions:
-        if condition.name in leader.faster_than and condition.ratio:
+        if condition.name in certain and condition.ratio:
             ratio = 1.0 / condition.ratio if more_is_better else condition.ratio
             return f": {ratio_clause(metric, baseline, condition.name, ratio)}"
     return ""
@@ -391,14 +415,44 @@ def control_sentence(*, excludes_one: bool, alpha: float) -> str:
     )
 
 
-def _unseen(comparison: Comparison) -> str:
-    """Return how rare a run must be that was perhaps never seen.
+def slow_runs_sentence(
+    slow: SlowRuns, baseline: str, candidate: str, *, metric: str, more_is_better: bool = False
+) -> str:
+    """Return the slow runs that were seen, and how rare one must be that could not have shown.
 
-    Rule of three: runs with a share of 3/n are missed by n blocks with a chance of at most e^-3.
+    ``2 of 106 runs of new took over 1.5 times its median, 0 of old; slow runs rarer than 1 in 35
+    could not have shown``. A metric other than time has outliers.
     """
-    rarity = max(2, comparison.blocks // 3)
-    kind = "slow runs" if comparison.metric in _WALL_TIMES else "outliers"
-    return f"{kind} rarer than 1 in {rarity} may be unseen after {comparison.blocks} blocks"
+    rarer = _too_rare(slow.unseen_share, metric)
+    if not (slow.baseline or slow.candidate):
+        return f"{rarer}, and commoner ones were not seen"
+    verb = "took" if metric in _WALL_TIMES else "had"
+    # The cost of a metric of which more is better is its inverse.
+    limit = f"over {slow.factor:g} times its median"
+    if more_is_better and metric not in _WALL_TIMES:
+        limit = f"less than 1/{slow.factor:g} of its median"
+    first, other = (slow.candidate, candidate), (slow.baseline, baseline)
+    if slow.baseline > slow.candidate:
+        first, other = other, first
+    seen = f"{first[0]} of {counted(slow.runs, 'run')} of {first[1]} {verb} {limit}"
+    parts = [f"{seen}, {other[0]} of {other[1]}"]
+    if slow.more_often is not None and slow.level is not None:
+        name = candidate if slow.more_often == "candidate" else baseline
+        parts.append(f"{name} has them more often (tested by the coin, at {100 * slow.level:g} %)")
+    return "; ".join([*parts, rarer])
+
+
+def _slow_runs(comparison: Comparison) -> str:
+    """Return the clause on slow runs that each verdict ``equivalent`` has."""
+    if comparison.slow_runs is not None:
+        return comparison.slow_runs.summary
+    return _too_rare(unseen_share(comparison.blocks, comparison.alpha), comparison.metric)
+
+
+def _too_rare(share: float, metric: str) -> str:
+    """Return how rare runs must be to be missed with a chance of more than alpha."""
+    kind = "slow runs" if metric in _WALL_TIMES else "outliers"
+    return f"{kind} rarer than 1 in {max(1, math.floor(1.0 / share))} could not have shown"
 
 
 def _has_direction(ratio: float, low: float | None, high: float | None) -> bool:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import (
+    BEFORE_WASHOUTS,
     CUT_BLOCK,
     UNAVAILABLE,
     WARMUP_RUN,
@@ -105,13 +106,25 @@ def seconds_of_segments(record: RunRecord) -> float:
     return total
 
 
-def left_out_because(trial: Trial, complete: dict[int, tuple[Trial, ...]]) -> str | None:
-    """Return why a trial is not analysed; ``None`` if it is."""
+def left_out_because(
+    trial: Trial,
+    complete: dict[int, tuple[Trial, ...]],
+    decisive: dict[int, tuple[Trial, ...]] | None = None,
+) -> str | None:
+    """Return why a trial is not analysed; ``None`` if it is.
+
+    ``decisive`` are the complete blocks without the trials that washouts have replaced; by default
+    all of them.
+    """
     if trial.phase == "warmup":
         return WARMUP_RUN
     if trial.washout:
         return WASHOUT_RUN
-    return None if trial.block in complete else CUT_BLOCK
+    if trial.block not in complete:
+        return CUT_BLOCK
+    counted = (complete if decisive is None else decisive).get(trial.block, ())
+    is_counted = any(one.condition == trial.condition for one in counted)
+    return None if is_counted else BEFORE_WASHOUTS
 
 
 def cut_blocks(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -> int:

@@ -40,6 +40,7 @@ from equipoise.model.plan import (
 from equipoise.model.quantities import counted, joined
 from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
 from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.stats.bisection_layout import LAYOUT_SPREAD
 from equipoise.stats.bisection_segment import OwnPairs
 from equipoise.stats.history import History
 from equipoise.stats.verdict import earliest_block
@@ -373,6 +374,9 @@ class BisectionJudge(CommitsJudge):
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         super().__init__(plan, stopping, builds)
         judgement, terms, own_pairs = plan.judgement, bisection_of(plan), OwnPairs()
+        spread = LAYOUT_SPREAD
+        if terms.layout_spread is not None:
+            spread = max(spread, terms.layout_spread.percent / 100.0)
         self._last = terms.last
         self.searches = tuple(
             BenchmarkSearch(
@@ -385,8 +389,11 @@ class BisectionJudge(CommitsJudge):
                         prior=terms.prior or None,
                         engine=judgement.engine,
                         own_pairs=own_pairs,
+                        prose=[one for one in terms.prose if 0 < one <= terms.last],
+                        layout_spread=spread,
                     ),
                     terms.branches,
+                    terms.prose,
                 ),
                 [],
             )

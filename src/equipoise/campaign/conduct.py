@@ -193,6 +193,9 @@ def resume(
             judge.add(block)
             if number == latest_analysed(len(blocks)):
                 judge.analyse()
+        if judge.runs_washouts():
+            # The analyses are counted from the first block with washouts.
+            judge.analyse()
         if judge.stop_reason() is not None:
             return run_id
         if stopping.blocks is not None and len(blocks) >= stopping.blocks:

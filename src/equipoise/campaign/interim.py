@@ -12,6 +12,12 @@ from msgspec.structs import replace
 from equipoise.campaign.blocks import QUANTA, add_block, block_seconds, read_block
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Judge
+from equipoise.campaign.washouts import (
+    CarryOverTrials,
+    goes_on_with_washouts,
+    is_washout_block,
+    restarted_conditions,
+)
 from equipoise.design.coin import layout_of_block
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import Phase, Trial
@@ -27,6 +33,7 @@ from equipoise.stats.ranking import (
 )
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.slow_runs import blocks_to_show
 from equipoise.stats.verdict import (
     ComparisonVerdict,
     blocks_to_go,
@@ -36,6 +43,8 @@ from equipoise.stats.verdict import (
 )
 from equipoise.stats.verdict import earliest_block as earliest_possible
 
+CALLS = ("faster", "slower", "mixed")
+"""Verdicts that call two conditions different."""
 DESCRIBED = 0
 """The condition that is described, where nothing is compared."""
 
@@ -45,6 +54,13 @@ def judge_for(plan: Plan, stopping: Stopping) -> Judge:
     if plan.describes_one:
         return DescribingAnalysis(plan, stopping)
     return InterimAnalysis(plan, stopping)
+
+
+def least_blocks(plan: Plan, stopping: Stopping) -> int:
+    """Return the number of blocks before a campaign may stop: ``--min-blocks`` and ``--tail``."""
+    if stopping.tail is None:
+        return stopping.min_blocks
+    return max(stopping.min_blocks, blocks_to_show(stopping.tail / 100.0, plan.judgement.alpha))
 
 
 class _RunningComparison(Struct, frozen=True):
@@ -104,33 +120,60 @@ class InterimAnalysis(Judge):
             for contrast in plan.contrasts
             for metric in self._metrics
         )
-        self._pairs = tuple(one.pairs for one in self._comparisons)
         self._across_layouts = judges_across_layouts(plan)
         self._resolutions: dict[str, Resolution] = {}
         self._blocks = 0
         self._seconds = 0.0
         self._latest: tuple[_Interim, ...] = ()
         # A gate compares several metrics, and ranks nothing.
-        with_baseline = {one.contrast.pair: one for one in self._comparisons}
         metric, without_control = plan.judgement.primary_metric, replace(plan, control=None)
-        among_candidates = {
+        self._among_candidates = {
             pair: _running_comparison(Contrast(*pair), metric, without_control)
             for contrasts in plan.ranked_groups
             for pair in candidate_pairs(contrasts)
         }
-        self._every_pair = (*self._comparisons, *among_candidates.values())
+        self._arrange()
+        self._open_race: tuple[Pair, ...] = ()
+        self._may_restart = goes_on_with_washouts(plan)
+        self._has_washouts = False
+        self._carry_over = CarryOverTrials(plan)
+        self._suspected: tuple[Pair, ...] = ()
+        self._unclear: tuple[Pair, ...] = ()
+
+    def _arrange(self) -> None:
+        """Give the pairs of all comparisons to the verdicts and to the ranking."""
+        with_baseline = {one.contrast.pair: one for one in self._comparisons}
+        self._pairs = tuple(one.pairs for one in self._comparisons)
+        self._every_pair = (*self._comparisons, *self._among_candidates.values())
         self._ranked = tuple(
             ranked_group(
                 contrasts,
                 lambda contrast: with_baseline[contrast.pair].pairs,
-                lambda pair: among_candidates[pair].pairs,
+                lambda pair: self._among_candidates[pair].pairs,
             )
-            for contrasts in plan.ranked_groups
+            for contrasts in self._plan.ranked_groups
         )
-        self._open_race: tuple[Pair, ...] = ()
+
+    def _restart(self, block: tuple[Trial, ...]) -> None:
+        """Begin the bets of the comparisons that the first block with washouts has."""
+        left_out = restarted_conditions(self._plan, [trial.condition for trial in block])
+
+        def begun(one: _RunningComparison) -> _RunningComparison:
+            if left_out.isdisjoint(one.contrast.pair):
+                return one
+            return _running_comparison(one.contrast, one.metric, one.plan)
+
+        self._comparisons = tuple(begun(one) for one in self._comparisons)
+        self._among_candidates = {pair: begun(one) for pair, one in self._among_candidates.items()}
+        self._arrange()
+        # An analysis after each of the first blocks, as at the beginning.
+        self._has_washouts, self._blocks, self._latest = True, 0, ()
+        self._suspected, self._unclear = (), ()
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis, as when a campaign is read back."""
+        if self._may_restart and not self._has_washouts and is_washout_block(block):
+            self._restart(block)
         read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
         for metric, costs in read.items():
             if costs.resolution is not None:
@@ -141,6 +184,10 @@ class InterimAnalysis(Judge):
             add_block(one.pairs, read[one.metric], one.contrast, one.plan)
             if self._across_layouts and len(one.pairs) > len(one.layouts):
                 one.layouts.append(layout_of_block(self._plan, "measured", block[0].block))
+        if self._may_restart and not self._has_washouts:
+            primary = read[self._plan.judgement.primary_metric]
+            order = (trial.condition for trial in block)
+            self._carry_over.add(block[0].block, order, primary.costs)
         self._blocks += 1
         self._seconds += block_seconds(block)
 
@@ -149,6 +196,7 @@ class InterimAnalysis(Judge):
         if not self._latest or self._blocks == latest_analysed(self._blocks):
             self._latest = self._judged()
             self._open_race = self._open_pairs()
+            self._suspect_carry_over()
         names = [condition.name for condition in self._plan.conditions]
         return tuple(
             ComparisonStatus(
@@ -166,6 +214,23 @@ class InterimAnalysis(Judge):
             )
             for one, interim in zip(self._comparisons, self._latest, strict=True)
         )
+
+    def _suspect_carry_over(self) -> None:
+        """Find the differences that carry-over could make, at the stop and before any washout."""
+        if not self._may_restart or self._has_washouts:
+            return
+        suspected, unclear = [], []
+        for one, interim in zip(self._comparisons, self._latest, strict=True):
+            judged = interim.judged
+            if judged.verdict not in CALLS or not self._is_answered(interim):
+                continue
+            fit = self._carry_over.fit(one.contrast)
+            side = 1.0 if (judged.typical or 0.0) > 0 else -1.0
+            if fit is None:
+                unclear.append(one.contrast.pair)
+            elif fit.could_make(side) == "all":
+                suspected.append(one.contrast.pair)
+        self._suspected, self._unclear = tuple(suspected), tuple(unclear)
 
     def _judged(self) -> tuple[_Interim, ...]:
         judgement = self._plan.judgement
@@ -206,11 +271,25 @@ class InterimAnalysis(Judge):
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return why no further block is needed; ``None`` while one is."""
-        if not self._latest or not all(self._is_answered(one) for one in self._latest):
-            return None
-        if self._open_race:
+        if self._suspected or self._unclear or not self._has_ended():
             return None
         return "verdict" if self._stopping.precision is None else "precision"
+
+    def runs_washouts(self) -> bool:
+        """Return whether the next block has washouts.
+
+        All questions are answered, and carry-over could make an answer. Differences that the orders
+        so far cannot tell from carry-over get ordinary blocks before.
+        """
+        return self._has_washouts or (
+            bool(self._suspected) and not self._unclear and self._has_ended()
+        )
+
+    def _has_ended(self) -> bool:
+        """Return whether every question is answered, if nothing carries over."""
+        if not self._latest or not all(self._is_answered(one) for one in self._latest):
+            return False
+        return not self._open_race
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
@@ -222,10 +301,14 @@ class InterimAnalysis(Judge):
         that is read back continues alike (docs/statistics.md).
         """
         everything = tuple(range(len(self._plan.conditions)))
-        if not self._stopping.leave_out_decided or not self._latest:
+        leaves_out = self._stopping.leave_out_decided or self.runs_washouts()
+        if not leaves_out or not self._latest:
             return everything
         compared: set[int] = set()
-        needed: set[int] = {member for pair in self._open_race for member in pair}
+        asked = (*self._open_race, *self._unclear)
+        if self.runs_washouts():
+            asked += self._suspected
+        needed: set[int] = {member for pair in asked for member in pair}
         for one, interim in zip(self._comparisons, self._latest, strict=True):
             compared.update(one.contrast.pair)
             if not self._is_answered(interim):
@@ -239,7 +322,8 @@ class InterimAnalysis(Judge):
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
-        return earliest_possible(self._plan.judgement.alpha, max(1, len(self._pairs)))
+        earliest = earliest_possible(self._plan.judgement.alpha, max(1, len(self._pairs)))
+        return max(earliest, least_blocks(self._plan, self._stopping))
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Forecast how many more blocks would decide each open comparison.
@@ -258,7 +342,7 @@ class InterimAnalysis(Judge):
 
     def _is_answered(self, one: _Interim) -> bool:
         stopping = self._stopping
-        if one.judged.blocks < stopping.min_blocks or not one.answered:
+        if one.judged.blocks < least_blocks(self._plan, stopping) or not one.answered:
             return False
         if not self.has_measured_enough:
             return False
@@ -268,7 +352,8 @@ class InterimAnalysis(Judge):
 class DescribingAnalysis(Judge):
     """The judge of a campaign of one condition: nothing is compared, and its budget ends it.
 
-    With ``--precision`` it stops before, when the interval of the median is narrow enough.
+    With ``--precision`` it stops before, when the interval of the median is narrow enough; with
+    ``--tail``, when slow runs of that share would have shown.
     """
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
@@ -286,13 +371,18 @@ class DescribingAnalysis(Judge):
         """Return nothing: no two conditions are compared."""
         return ()
 
-    def stop_reason(self) -> Literal["verdict", "precision"] | None:
-        """Return ``precision`` once the interval is narrow enough, if that is asked for."""
+    def stop_reason(self) -> Literal["precision", "tail"] | None:
+        """Return ``precision`` once the interval is narrow enough, if that is asked for.
+
+        Return ``tail`` once there are runs enough for ``--tail``, if that alone is asked for.
+        """
         stopping = self._stopping
-        if stopping.precision is None or len(self._ordered) < stopping.min_blocks:
+        if stopping.precision is None and stopping.tail is None:
             return None
-        if self._seconds < stopping.min_seconds:
+        if len(self._ordered) < self.earliest_block() or self._seconds < stopping.min_seconds:
             return None
+        if stopping.precision is None:
+            return "tail"
         low, high = median_at_any_stop(self._ordered, self._plan.judgement.alpha)
         if not low or high is None or not math.isfinite(high):
             return None
@@ -304,4 +394,4 @@ class DescribingAnalysis(Judge):
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which the campaign may stop."""
-        return self._stopping.min_blocks
+        return least_blocks(self._plan, self._stopping)

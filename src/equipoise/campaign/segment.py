@@ -22,7 +22,7 @@ from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import NO_ROOM, CampaignWarning, Draw, Phase, RunRecord, Trial
 
-StopReason = Literal["verdict", "block limit", "budget", "precision"]
+StopReason = Literal["verdict", "block limit", "budget", "precision", "tail"]
 
 
 class TrialStore(Protocol):
@@ -58,7 +58,7 @@ class Judge(Protocol):
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of each comparison after the blocks so far."""
 
-    def stop_reason(self) -> Literal["verdict", "precision"] | None:
+    def stop_reason(self) -> Literal["verdict", "precision", "tail"] | None:
         """Return why no further block is needed, by the latest analysis; ``None`` while one is."""
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
@@ -66,6 +66,10 @@ class Judge(Protocol):
 
     def tolerates(self, trial: Trial) -> bool:
         """Return whether the campaign continues, without its intervention, after a failed trial."""
+        return False
+
+    def runs_washouts(self) -> bool:
+        """Return whether the next measured block has washouts, by the latest analysis."""
         return False
 
     def earliest_block(self) -> int:
@@ -169,7 +173,10 @@ class SegmentInProgress(Struct):
     def _run_block(
         self, runner: Runner, phase: Phase, block: int, conditions: tuple[int, ...]
     ) -> tuple[Trial, ...]:
-        draw = draw_block(self.plan, phase, block, conditions)
+        has_washouts = self.plan.measure.washout or self.judge.runs_washouts()
+        draw = draw_block(
+            self.plan, phase, block, conditions, washouts=phase == "measured" and has_washouts
+        )
         self.store.record_draw(self.run_id, draw)
         counted: list[Trial] = []
         for place in range(len(draw.order)):

@@ -40,6 +40,7 @@ from equipoise.revisions.commits import (
     commits_between,
     diff_between,
     merged_commits,
+    prose_commits,
     weights_by_path,
 )
 from equipoise.revisions.git import Repository
@@ -235,12 +236,14 @@ def _request(arguments: dict[str, Any]) -> BisectRequest:
     between = commits_between(repository, good, bad)
     likely = tuple(arguments["likely"])
     limits = fields.pop("limits")
+    merged = merged_commits(repository, between)
     request = BisectRequest(
         **fields,
         good=good,
         bad=bad,
         commits=between,
-        merged=merged_commits(repository, between),
+        merged=merged,
+        prose=prose_commits(repository, (*between, *merged.commits)),
         layouts=arguments["layouts"],
         why=("test" if arguments["test"] else "observe") if arguments["why"] else None,
         likely=likely,

@@ -62,7 +62,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 @hyperfine_options
 @options.warmup_option(default=1)
 @options.timeout_option
-@options.flag("--washout", help="Run each condition twice in a row and count the second.")
+@options.flag("--washout", help="Run the same condition before all trials of a block, uncounted.")
 @click.option(
     "--metrics",
     metavar="NAME,…",
@@ -98,8 +98,8 @@ def command(**arguments: Any) -> int:
     """Is one command faster than another? The first is the baseline; one alone is described.
 
     Each block runs every command once in random order; after each block Equipoise looks, and
-    it stops as soon as it knows. A command that is decided, and cannot be the fastest, gets no
-    more trials. A command is split into words and run without a shell.
+    it stops as soon as the answer is clear. A command that is decided, and is not a contender for
+    the fastest, gets no more trials. A command is split into words and run without a shell.
     """
     arguments, notes = in_our_names(arguments)
     output = OutputOptions.from_options(arguments)

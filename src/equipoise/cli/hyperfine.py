@@ -233,4 +233,4 @@ def _notes(arguments: Mapping[str, Any]) -> Iterator[str]:
     if _has_unit(arguments["metrics"]):
         yield "--metrics: no unit is set; the screen has a unit for each value"
     if arguments["sort"] is not None:
-        yield "--sort: rows stand in the order of the commands; the ranking names the fastest"
+        yield "--sort: rows stand in the order of the commands; the ranking names the contenders"

@@ -95,7 +95,8 @@ class LazyCommands(click.Group):
 def cli() -> None:
     """Tell whether one thing is really faster than another, by how much, and why.
 
-    Equipoise runs commands in random order and stops when it knows, however often you look.
+    Equipoise runs commands in random order and stops when the answer is clear. For identical
+    commands at most 5 % of campaigns report a difference, however often you look.
     """
 
 

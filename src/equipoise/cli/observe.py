@@ -45,7 +45,7 @@ class _Clusters(NamedTuple):
     """What ``--cluster`` names: clusters of rows, and a cluster of hosts."""
 
     columns: tuple[str, ...] | None
-    """``None`` for a column with a known name, ``()`` for independent rows."""
+    """``None`` for a column with a known name, ``("none",)`` for independent rows."""
     address: str | None
 
 
@@ -59,7 +59,7 @@ def _clusters(
             "give at most one value with columns (A,B) and one with an address.", context, option
         )
     names = None if not columns else options.names_in(context, option, columns[0])
-    return _Clusters(() if names == ("none",) else names, *addresses or (None,))
+    return _Clusters(names, *addresses or (None,))
 
 
 @click.command(

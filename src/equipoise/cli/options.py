@@ -410,6 +410,11 @@ def stopping_options(
             metavar="PERCENT",
             help="Go on until the interval is at most this wide.",
         ),
+        number_option(
+            "--tail",
+            metavar="PERCENT",
+            help="Go on until slow runs that come in this percentage of runs would have shown.",
+        ),
     )
 
 

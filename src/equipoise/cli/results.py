@@ -18,7 +18,8 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import listed
 from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
-from equipoise.model.result import EnvironmentDifference, ResultDocument
+from equipoise.model.reference import EnvironmentDifference
+from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible
 from equipoise.report.json_document import encode
 

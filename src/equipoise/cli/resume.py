@@ -28,7 +28,8 @@ from equipoise.why.campaigns import judge_of
 def command(**arguments: Any) -> int:
     """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
 
-    The verdict stays valid: it holds however long one looks. A block that was cut is left out.
+    Going on does not raise the error rate of the verdict: that counts every look. A block that was
+    cut is left out.
     """
     output = OutputOptions.from_options(arguments)
     run, limits = arguments["run"], options.limits_of(arguments)

@@ -66,9 +66,10 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
 def command(**arguments: Any) -> int:
     """Run a study: a workload under every combination of its factors' levels.
 
-    Each block runs every condition once in random order. A condition that is decided, and cannot
-    be the fastest of its group, gets no more trials, so that the open ones get the budget.
-    `equipoise list studies` lists the built-in ones; the form of a file is in docs/studies.md.
+    Each block runs every condition once in random order. A condition that is decided, and is not a
+    contender for the fastest of its group, gets no more trials, so that the open ones get the
+    budget. `equipoise list studies` lists the built-in ones; docs/studies.md has the form of a
+    file.
     """
     output, access = OutputOptions.from_options(arguments), options.fleet_access(arguments)
     limits, ranking = options.limits_of(arguments), arguments["ranking"]

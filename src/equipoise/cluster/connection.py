@@ -164,6 +164,11 @@ def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float 
         )
     try:
         _greet(scheduler, context if scheduler.is_encrypted else None, timeout_s)
+    except ssl.SSLCertVerificationError as error:
+        raise UnusableInput(
+            f"the certificate of the scheduler at {address} is refused: {error.verify_message}",
+            hint="renew it if it has expired; --tls-ca is the authority that signed it",
+        ) from error
     except (OSError, ValueError) as error:
         raise unreachable(address, error) from error
     return security
@@ -181,6 +186,10 @@ def unreachable(address: str, error: Exception) -> UnusableInput:
 
 def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
     """Return what Dask makes of the files too, but with an error that names the file."""
+    for file in (tls.authority, tls.certificate, tls.key):
+        # To open a FIFO waits for a writer.
+        if file.exists() and not file.is_file():
+            raise UnusableInput(f"the TLS file {file} is not a regular file", hint="give PEM files")
     try:
         context = ssl.create_default_context(cafile=tls.authority)
     except (OSError, ValueError) as error:

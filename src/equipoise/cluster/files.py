@@ -18,10 +18,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from equipoise.cluster.folders import state_folder
 from equipoise.cluster.messages import File, Shipment, other_version
 from equipoise.cluster.places import Places, inside
 from equipoise.files.reading import OPEN_UNTRUSTED
+from equipoise.files.state import private_folder
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 
@@ -103,7 +103,7 @@ def keep(shipment: Shipment) -> str:
             f"{file.path} arrived with another content than was sent",
             hint="run it again: the file may have been changed while it was read",
         )
-    kept = state_folder(SHIPPED) / digest
+    kept = private_folder(SHIPPED) / digest
     try:
         if not (kept.is_file() and digest_of_file(kept) == digest):
             _make_room(kept.parent, len(content))
@@ -146,7 +146,7 @@ def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
     OSError
         The folder cannot be written.
     """
-    kept = state_folder(SHIPPED)
+    kept = private_folder(SHIPPED)
     checked = [(file, kept / check_shipped(file)) for file in files]
     if folder.is_dir():
         return

@@ -31,7 +31,7 @@ from msgspec.structs import replace
 
 from equipoise.cluster.messages import Order, State, Status, from_bytes, other_version
 from equipoise.files.reading import opened
-from equipoise.files.state import StateFolderUnusable, is_identity, open_state
+from equipoise.files.state import is_identity, private_folder
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import INTERRUPTED
@@ -74,24 +74,6 @@ class Progress(Status, frozen=True, kw_only=True):
     """Run id in the host's ledger, once it is there."""
 
 
-def state_folder(name: str) -> Path:
-    """Return the path of a folder in the state folder, which is made if it is missing.
-
-    Raises
-    ------
-    UnusableInput
-        It cannot be made, or others could change it.
-    """
-    try:
-        with open_state(name) as folder:
-            return Path(os.readlink(f"/proc/self/fd/{folder}"))
-    except StateFolderUnusable as error:
-        raise UnusableInput(
-            f"the state folder of {os.uname().nodename} cannot be used: {error}",
-            hint="set XDG_STATE_HOME on the host to a folder of your own",
-        ) from error
-
-
 class CampaignFolder:
     """The folder of one host's campaign; it need not be there."""
 
@@ -116,7 +98,7 @@ class CampaignFolder:
         check_identity(fleet)
         if place < 0:
             raise UnusableInput(f"{place} is no place of a fleet", hint="places begin at 0")
-        return cls(state_folder(FLEETS) / f"{fleet}-{place}")
+        return cls(private_folder(FLEETS) / f"{fleet}-{place}")
 
     def stored(self) -> StoredOrder | None:
         """Return the latest order; ``None`` if there is none.

@@ -7,13 +7,14 @@ Each line of a file of hosts names one; what starts with ``#`` is a comment::
     bench1
     root@10.0.0.2:2222 python=/opt/equipoise/bin/python folder=/srv/bench name=left
 
-The scheduler runs on the first host. dask's SSHCluster starts it. asyncssh finds the user's own
+The scheduler runs on the first host. Dask starts it through SSH. asyncssh finds the user's own
 keys, known hosts and configuration in ``~/.ssh``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import re
 import shlex
@@ -28,9 +29,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from equipoise.cluster.worker import QUIET, THREADS
+from equipoise.cluster.worker import DASK_FOLDER, QUIET, THREADS
 from equipoise.files.reading import read_whole
-from equipoise.files.state import HOST_VARIABLE
+from equipoise.files.state import HOST_VARIABLE, private_folder
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 
@@ -44,7 +45,23 @@ DEATH_TIMEOUT = "60 s"
 """Time after which a worker ends that finds no scheduler."""
 IDLE_TIMEOUT = "10 minutes"
 """Idle time after which a scheduler ends that its coordinator has left behind."""
-_IMPORTS = "import distributed, equipoise.cluster.messages"
+_SCHEDULER_SETTINGS: dict[str, Any] = {
+    "protocol": "tls://",
+    "port": 0,
+    "dashboard": False,
+    "idle_timeout": IDLE_TIMEOUT,
+}
+_WORKER_SETTINGS: dict[str, Any] = {
+    "nthreads": THREADS,
+    "memory_limit": 0,
+    "death_timeout": DEATH_TIMEOUT,
+}
+_CHECK = (
+    "import distributed, equipoise.cluster.messages; "
+    "from equipoise.cluster.worker import DASK_FOLDER; "
+    "from equipoise.files.state import private_folder; print(private_folder(DASK_FOLDER))"
+)
+"""Program that a host runs before its worker starts. It prints the folder for Dask's files."""
 _FORM = "[USER@]HOST[:PORT] [python=FILE] [folder=FOLDER] [name=NAME]"
 _HOST = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:\s\[\]]+)(?::(?P<port>\d{1,5}))?"
@@ -101,10 +118,13 @@ def _interrupts_ignored() -> Iterator[None]:
 
 @contextmanager
 def _dask_with_key(purpose: str) -> Iterator[Any]:
-    """Yield the package ``distributed``; Dask's configuration has a new key meanwhile."""
+    """Yield ``distributed``; Dask's configuration has a new key and a private folder meanwhile."""
     distributed = require("distributed", "clusters", "cluster")
     dask_config = require("dask.config", "clusters", "cluster")
-    with dask_config.set({**QUIET, **_key_settings(purpose)}):
+    # Dask's own choice in the shared temporary folder can belong to another user, and Dask imports
+    # modules from there.
+    folder = {"temporary-directory": str(private_folder(DASK_FOLDER))}
+    with dask_config.set({**QUIET, **folder, **_key_settings(purpose)}):
         yield distributed
 
 
@@ -238,21 +258,25 @@ def ssh_cluster(file: Path) -> Iterator[str]:
     """
     hosts = read_hosts(file)
     with _dask_with_key("clusters through SSH") as distributed, _without_chatter():
-        asyncio.run(_check_all(hosts, file))
+        folders = asyncio.run(_check_all(hosts, file))
+        ssh = importlib.import_module("distributed.deploy.ssh")
+        scheduler = {
+            "cls": ssh.Scheduler,
+            "options": _ssh_options(hosts[0], folders[0], _SCHEDULER_SETTINGS),
+        }
+        workers = {
+            number: {
+                "cls": ssh.Worker,
+                "options": {
+                    **_ssh_options(host, folder, _WORKER_SETTINGS),
+                    "worker_class": "distributed.Nanny",
+                },
+            }
+            for number, (host, folder) in enumerate(zip(hosts, folders, strict=True))
+        }
         try:
-            cluster = distributed.SSHCluster(
-                [hosts[0].host, *(host.host for host in hosts)],
-                connect_options=[one.connect_options() for one in (hosts[0], *hosts)],
-                remote_python=[one.interpreter() for one in (hosts[0], *hosts)],
-                scheduler_options={
-                    **{"protocol": "tls://", "port": 0, "dashboard": False},
-                    "idle_timeout": IDLE_TIMEOUT,
-                },
-                worker_options={
-                    **{"nthreads": THREADS, "memory_limit": 0},
-                    "death_timeout": DEATH_TIMEOUT,
-                },
-                security=distributed.Security(),
+            cluster = distributed.SpecCluster(
+                workers, scheduler, name="SSHCluster", security=distributed.Security()
             )
         except (OSError, RuntimeError) as error:
             raise UnusableInput(
@@ -262,6 +286,19 @@ def ssh_cluster(file: Path) -> Iterator[str]:
         with cluster:
             _wait_for_workers(cluster, len(hosts), file)
             yield str(cluster.scheduler_address)
+
+
+def _ssh_options(host: SshHost, folder: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with which Dask starts a scheduler or a worker on a host.
+
+    SSHCluster gives all hosts the same ``settings``, but the private folder of each is its own.
+    """
+    return {
+        "address": host.host,
+        "connect_options": host.connect_options(),
+        "remote_python": host.interpreter(),
+        "kwargs": {**settings, "local_directory": folder},
+    }
 
 
 def _wait_for_workers(cluster: Any, hosts: int, file: Path) -> None:
@@ -276,16 +313,20 @@ def _wait_for_workers(cluster: Any, hosts: int, file: Path) -> None:
         ) from error
 
 
-async def _check_all(hosts: Sequence[SshHost], file: Path) -> None:
-    await asyncio.gather(*(_check(host, file) for host in hosts))
+async def _check_all(hosts: Sequence[SshHost], file: Path) -> list[str]:
+    """Return the private folder for Dask's files on each host."""
+    return await asyncio.gather(*(_check(host, file) for host in hosts))
 
 
-async def _check(host: SshHost, file: Path) -> None:
-    """Log in to a host and import there what a worker needs: Dask would not say who failed."""
+async def _check(host: SshHost, file: Path) -> str:
+    """Log in to a host and import the worker's modules there; return its private folder.
+
+    Dask itself would not say which host failed.
+    """
     asyncssh = require("asyncssh", "clusters through SSH", "cluster")
     try:
         async with asyncssh.connect(host.host, **host.connect_options()) as connection:
-            done = await connection.run(f"{host.interpreter()} -c {shlex.quote(_IMPORTS)}")
+            done = await connection.run(f"{host.interpreter()} -c {shlex.quote(_CHECK)}")
     except (OSError, asyncssh.Error) as error:
         raise UnusableInput(
             f"{host.host} of {file} cannot be reached through SSH: {error}",
@@ -297,6 +338,7 @@ async def _check(host: SshHost, file: Path) -> None:
             f"Equipoise does not run on {host.host} of {file}: {lines[-1]}",
             hint="install equipoise[cluster] there, and name its interpreter: python=FILE",
         )
+    return str(done.stdout).strip().splitlines()[-1]
 
 
 @contextmanager

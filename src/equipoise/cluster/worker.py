@@ -4,6 +4,10 @@ A Dask worker that loses its scheduler closes itself, and a worker can be killed
 starts it again, until the supervisor itself is told to end (SIGTERM, SIGINT). A campaign of the
 host is a process of its own and ends with neither of them.
 
+Whoever reaches a worker's port without TLS can run code as its user. So the worker listens on one
+address alone, that of this host towards the scheduler or ``--host``. In the clear both addresses
+must be private, unless the user says ``--insecure``.
+
 The worker measures nothing, but it runs beside what is measured: Dask's sampling profiler and its
 shortest timers are off.
 """
@@ -18,11 +22,21 @@ import importlib.util
 import logging
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
-from equipoise.files.state import HOST_VARIABLE
+from msgspec import structs
+
+from equipoise.cluster.address import (
+    SchedulerAddress,
+    read_scheduler,
+    refuse_unprotected,
+)
+from equipoise.files.state import HOST_VARIABLE, private_folder
+from equipoise.model.errors import EquipoiseError, UnusableInput
 
 FIRST_DELAY_S = 1.0
 """Seconds between the end of a worker and the start of the next one."""
@@ -33,6 +47,9 @@ GRACE_S = 10.0
 """Seconds that a worker has to end after SIGTERM."""
 THREADS = 4
 """Tasks of a worker at a time: they ask how a campaign goes, and compute nothing."""
+DASK_FOLDER = "dask"
+"""Folder for Dask's own files, in the user's state folder. In the shared temporary folder another
+user could make it before, and Dask imports modules from there."""
 _PR_SET_PDEATHSIG = 1
 QUIET: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
@@ -42,6 +59,8 @@ QUIET: dict[str, object] = {
     "distributed.admin.system-monitor.gil.enabled": False,
 }
 """Settings of Dask under which an idle worker wakes up seldom."""
+_WITHOUT_PAGES: dict[str, object] = {"distributed.worker.http.routes": []}
+"""Dask serves its pages about a worker in the clear, to everybody who reaches their port."""
 
 log = logging.getLogger("equipoise.cluster.worker")
 
@@ -53,15 +72,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if importlib.util.find_spec("distributed") is None:
         log.error("Dask is not installed; hint: pip install 'equipoise[cluster]'")
         return 2
+    try:
+        command = worker_command(options, listening_address(options), private_folder(DASK_FOLDER))
+    except EquipoiseError as error:
+        log.error("%s; hint: %s", error.what, error.hint)
+        return 2
     with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(
-            _supervise_until_told(worker_command(options), worker_environment(options.name))
-        )
+        asyncio.run(_supervise_until_told(command, worker_environment(options.name)))
     return 0
 
 
-def worker_command(options: argparse.Namespace) -> list[str]:
-    """Return the command line of the worker."""
+def listening_address(options: argparse.Namespace) -> str:
+    """Return the numeric address on which the worker listens.
+
+    Raises
+    ------
+    UnusableInput
+        The connection would be in the clear and leave the private network, or there is no way to
+        the scheduler.
+    """
+    scheduler = read_scheduler(options.scheduler)
+    if not options.insecure:
+        refuse_unprotected(scheduler)
+    host: str = options.host or _address_towards(scheduler)
+    if not options.insecure:
+        refuse_unprotected(
+            structs.replace(scheduler, text=f"{scheduler.scheme}://{host}", host=host)
+        )
+    return host
+
+
+def _address_towards(scheduler: SchedulerAddress) -> str:
+    """Return this host's address on the way to the scheduler; nothing is sent."""
+    try:
+        for family, kind, protocol, _, address in socket.getaddrinfo(
+            scheduler.host, scheduler.port, type=socket.SOCK_DGRAM
+        ):
+            with socket.socket(family, kind, protocol) as probe:
+                probe.connect(address)
+                return str(probe.getsockname()[0])
+    except OSError as error:
+        raise UnusableInput(
+            f"there is no way from this host to the scheduler at {scheduler.text}: "
+            f"{error.strerror}",
+            hint="check the address, or name the one to listen on: --host ADDRESS",
+        ) from error
+    raise UnusableInput(f"no address of {scheduler.host} is known", hint="check its name")
+
+
+def worker_command(options: argparse.Namespace, host: str, folder: Path) -> list[str]:
+    """Return the command line of a worker that listens on ``host``; its files go to ``folder``."""
     tls = (
         ("--tls-ca-file", options.tls_ca),
         ("--tls-cert", options.tls_cert),
@@ -72,8 +132,14 @@ def worker_command(options: argparse.Namespace) -> list[str]:
         *("--no-nanny", "--no-dashboard", "--nworkers", "1", "--nthreads", str(THREADS)),
         # What a task holds is a slice of bounded size; a limit would only pause the worker.
         *("--memory-limit", "0"),
+        *("--host", host, "--dashboard-address", f"{_bracketed(host)}:0"),
+        *("--local-directory", str(folder)),
         *(word for option, file in tls if file for word in (option, file)),
     ]
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 async def supervise(
@@ -137,7 +203,7 @@ def worker_environment(name: str | None) -> dict[str, str]:
     named = {} if name is None else {HOST_VARIABLE: name}
     quiet = {
         f"DASK_{setting.upper().replace('.', '__').replace('-', '_')}": str(value)
-        for setting, value in QUIET.items()
+        for setting, value in {**QUIET, **_WITHOUT_PAGES}.items()
     }
     return {**quiet, **os.environ, **named}
 
@@ -150,6 +216,14 @@ def options_in(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("scheduler", help="address of the scheduler: tcp://HOST:8786 or tls://…")
     parser.add_argument("--name", help="name of this host in tables (default: the machine's)")
+    parser.add_argument(
+        "--host", help="address to listen on (default: this host's towards the scheduler)"
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="also in the clear on public networks: whoever is on the way can run code as you",
+    )
     parser.add_argument("--tls-ca", metavar="FILE", help="certificate of the authority, PEM")
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate of this host, PEM")
     parser.add_argument("--tls-key", metavar="FILE", help="private key of that certificate, PEM")

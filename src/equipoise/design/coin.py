@@ -39,7 +39,14 @@ def seed_of_campaign(seed: int, earlier: int) -> int:
     return seed if earlier == 0 else next(_random_integers(seed, "campaigns", earlier)) >> 1
 
 
-def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | None = None) -> Draw:
+def draw_block(
+    plan: Plan,
+    phase: Phase,
+    block: int,
+    among: Collection[int] | None = None,
+    *,
+    washouts: bool = False,
+) -> Draw:
     """Draw the order of one block, and its environment size or its layout.
 
     Every order of the conditions is equally likely. So any two conditions of a block run in either
@@ -49,6 +56,9 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
     ``among`` are the conditions that run in the block, chosen by earlier blocks; by default all.
     They keep the order that they have among all. Where several commands run in commits, the trials
     of each command are adjacent, and the commands run in random order.
+
+    With washouts, the condition that runs before each trial is one of the block's own, each equally
+    likely: exchanging two conditions then exchanges equally likely draws.
     """
     bits = _random_integers(plan.seed, phase, block)
     order = _shuffled(len(plan.conditions), bits)
@@ -63,7 +73,11 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
         padding_bytes = plan.layouts[layout - 1].environment_bytes
     elif plan.measure.vary_environment_size:
         padding_bytes = _below(LARGEST_PADDING_BYTES + 1, bits)
-    return Draw(phase, block, tuple(order), padding_bytes, layout)
+    washout = None
+    if washouts and order:
+        bits = _random_integers(plan.seed, "washouts", block)
+        washout = order[_below(len(order), bits)]
+    return Draw(phase, block, tuple(order), padding_bytes, layout, washout)
 
 
 def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:

@@ -280,6 +280,7 @@ def _stopping(stopping: Stopping) -> Iterator[str]:
         ("--min-blocks", min_blocks, None),
         ("--min-seconds", stopping.min_seconds, Stopping().min_seconds),
         ("--precision", stopping.precision, None),
+        ("--tail", stopping.tail, None),
     )
 
 

@@ -76,6 +76,7 @@ RANGES = {
     "min_seconds": NumberRange(0),
     "budget": NumberRange(0, above_low=True),
     "precision": NumberRange(0, above_low=True),
+    "tail": NumberRange(0.001, 50),
     "alpha": NumberRange(0, 0.5, above_low=True),
     "min_effect": NumberRange(0, 1000),
     "timeout": NumberRange(0, above_low=True),
@@ -112,6 +113,8 @@ class CampaignLimits(Struct, frozen=True):
     """Seconds."""
     precision: float | None = None
     """Percent."""
+    tail: float | None = None
+    """Percent of runs."""
     alpha: float | None = None
     min_effect: float | None = None
     """Percent."""
@@ -158,6 +161,7 @@ class CampaignLimits(Struct, frozen=True):
             "blocks_before_budget": None if self.budget is None else 0,
             "patient": self.patient,
             "precision": self.precision,
+            "tail": self.tail,
         }
         stopping = _with_known(default or Stopping(), chosen)
         most = stopping.blocks

@@ -154,8 +154,14 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
 
 def _is_absent(program: str, native_programs: Path, search: str | None) -> bool:
     """Return whether a program is not installed; what a placeholder stands for is not known."""
-    is_ours = (native_programs / program).is_file()
-    return "{" not in program and not is_ours and not shutil.which(program, path=search)
+    if "{" in program:
+        return False
+    try:
+        is_ours = (native_programs / program).is_file()
+        return not is_ours and not shutil.which(program, path=search)
+    except OSError:
+        # A name that no file can have, such as one that is too long.
+        return True
 
 
 def search_folders(server: ServerWorkload) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -19,7 +19,7 @@ from equipoise.figures.values import (
 from equipoise.model.history import HistoryResult
 from equipoise.model.metrics import as_values, history_of_values, inverse_interval
 from equipoise.model.primitives import PRIMITIVE_METRICS
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import LEAST_BLOCKS, shift_function
 
@@ -89,17 +89,13 @@ def gallery(
     yield from _figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
     primary = document.primary_comparisons
+    yield from _shifts(document, [one for one in primary if not one.ratio_is_constant])
     for comparison in primary:
         points = sequences.get(comparison.candidate)
         if points:
             chart = ratios.sequence(document, comparison, points)
             yield Figure("sequence", ratios.HOW_TO_READ_SEQUENCE, chart)
-    for comparison in primary:
-        pairs = pairs_of(document, comparison)
-        if len(pairs.baseline) >= LEAST_BLOCKS:
-            numbers = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
-            chart = ratios.shift(document, comparison, numbers)
-            yield Figure("shift", ratios.HOW_TO_READ_SHIFT, chart)
+    yield from _shifts(document, [one for one in primary if one.ratio_is_constant])
     yield from _figure("other_ratios", ratios.HOW_TO_READ_METRICS, ratios.other_ratios(document))
     by_level = variance_by_level.variance_by_level(document)
     yield from _figure("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
@@ -110,6 +106,18 @@ def gallery(
         yield Figure("size_scaling", scaling.HOW_TO_READ_SCALING, chart)
         normalised = scaling.size_normalised(document, factor)
         yield from _figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
+
+
+def _shifts(document: ResultDocument, comparisons: Sequence[Comparison]) -> Iterator[Figure]:
+    """Yield the ratios of comparisons quantile by quantile."""
+    from equipoise.figures import ratios
+
+    for comparison in comparisons:
+        pairs = pairs_of(document, comparison)
+        if len(pairs.baseline) >= LEAST_BLOCKS:
+            numbers = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
+            chart = ratios.shift(document, comparison, numbers)
+            yield Figure("shift", ratios.HOW_TO_READ_SHIFT, chart)
 
 
 def _figure(name: str, how_to_read: str, chart: alt.LayerChart | None) -> Iterator[Figure]:

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from equipoise.files.reading import OPEN_UNTRUSTED, opened
+from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.safe_text import as_unicode
 
@@ -74,6 +75,27 @@ def open_state(name: str) -> Iterator[int]:
         yield folder
     finally:
         os.close(folder)
+
+
+def private_folder(name: str) -> Path:
+    """Return the path of a folder in the state folder, which is made if it is missing.
+
+    No other user can put a file there, read one there, or replace the folder: its owner is this
+    user, its mode 0700, and neither it nor the state folder is a symbolic link.
+
+    Raises
+    ------
+    UnusableInput
+        The folder cannot be made or trusted.
+    """
+    try:
+        with open_state(name) as folder:
+            return Path(os.readlink(f"/proc/self/fd/{folder}"))
+    except StateFolderUnusable as error:
+        raise UnusableInput(
+            f"the private folder {error.path} cannot be used: {error.reason}",
+            hint="set XDG_STATE_HOME to a folder of your own that others cannot write",
+        ) from error
 
 
 def _state_home() -> Path:

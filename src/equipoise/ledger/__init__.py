@@ -11,6 +11,7 @@ parts.py          stretches of a run that go from one ledger to another, as rows
 merging.py        the union of ledgers, and the runs that one run needs
 run_reference.py  names and order of runs, and the run that a reference means
 schema.py         the tables, and the steps from each version to the next
+ownership.py      who could have written the file
 untrusted.py      checks of a file that somebody sent
 """
 

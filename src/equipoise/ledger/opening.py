@@ -17,6 +17,7 @@ from equipoise.ledger.file import (
     primary_code,
     sqlite_errors_explained,
 )
+from equipoise.ledger.ownership import refuse_dubious_ownership
 from equipoise.ledger.schema import APPLICATION_ID, VERSION, bring_up_to_date, version_of
 from equipoise.ledger.store import Ledger
 from equipoise.ledger.untrusted import check_small_tables, confine, refuse_foreign_objects
@@ -68,11 +69,12 @@ def open_for_writing(
     ------
     UnusableInput
         If the file is not a ledger, is from a newer version, is damaged, locked or
-        read-only, or if the disk is full.
+        read-only, if another user owns or could replace it, or if the disk is full.
     """
     file = Path(path).absolute()
     with sqlite_errors_explained(file):
         _refuse_what_is_no_file(file)
+        refuse_dubious_ownership(file)
         _make_folder(file.parent)
         _make_private_file(file)
         connection = _connect(file, "mode=rwc")
@@ -99,7 +101,8 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
     Raises
     ------
     UnusableInput
-        If there is no ledger, if it is not one, is from a newer version, or is damaged.
+        If there is no ledger, if it is not one, is from a newer version, or is damaged, or if
+        another user owns or could replace it.
     """
     file = Path(path).absolute()
     with sqlite_errors_explained(file):
@@ -108,6 +111,7 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
             raise UnusableInput(
                 f"no ledger at {file}", hint="run `equipoise compare` first, or give --ledger FILE"
             )
+        refuse_dubious_ownership(file)
         connection = _connect_to_read(file)
         with _closed_on_error(connection):
             _refuse_foreign(connection, file)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,8 +61,9 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     ----------
     reference
         An id, the beginning of one that fits no other, an id and first digits of the identity, a
-        whole identity, or ``last``: the latest run, without those that failed before the end of
-        their first block if there is another one, and without the hosts' of a fleet that is here.
+        whole identity, or ``last``: the latest run. If there is another one, ``last`` is none that
+        starts in the future, failed before the end of its first block, or is a host's of a fleet
+        that is here.
 
     Raises
     ------
@@ -150,7 +152,9 @@ def _fitting(connection: sqlite3.Connection, reference: str) -> list[_Run]:
 
 def _latest(connection: sqlite3.Connection, path: Path) -> int:
     failed, members = _failed_at_once(connection), _members_of_fleets_here(connection)
+    future = _starting_after(connection, time.time())
     numbers = [run.number for run in _runs(connection, path)]
+    numbers = [number for number in numbers if number not in future] or numbers
     candidates = [number for number in numbers if number not in members] or numbers
     return ([number for number in candidates if number not in failed] or candidates)[-1]
 
@@ -163,6 +167,11 @@ def _failed_at_once(connection: sqlite3.Connection) -> set[int]:
         "WHERE draw.run = sitting_end.run AND phase = 'measured' AND block > 1)",
         (FAILED,),
     )
+    return {int(run) for (run,) in rows}
+
+
+def _starting_after(connection: sqlite3.Connection, moment: float) -> set[int]:
+    rows = connection.execute("SELECT number FROM run WHERE started_at > ?", (moment,))
     return {int(run) for (run,) in rows}
 
 

@@ -35,6 +35,12 @@ _OPTIONAL_COUNT = f"({{0}} IS NULL OR {_COUNT})"
 _OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
 _DIGEST = f"typeof({{0}}) = 'blob' AND length({{0}}) = {IDENTITY_BYTES}"
 _OPTIONAL_DIGEST = f"({{0}} IS NULL OR {_DIGEST})"
+_RUN_ID = (
+    "typeof({0}) = 'text' AND length({0}) <= 64 "
+    "AND {0} GLOB '[0-9]*' AND {0} NOT GLOB '*[^-0-9a-z]*'"
+)
+"""Form of a run's id (`new_run_id`): never a word with a meaning of its own, such as ``last``."""
+_VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
 _PHASE = "{0} IN ('warmup', 'measured')"
 
 WHOLE_NUMBERS = (
@@ -59,7 +65,8 @@ _SMALL_TABLES: dict[str, dict[str, str]] = {
         "place": _OPTIONAL_COUNT,
         "started_at": _MOMENT,
         "commands_digest": _DIGEST,
-        **dict.fromkeys(("id", "study", "names", "plan"), _TEXT),
+        "id": _RUN_ID,
+        **dict.fromkeys(("study", "names", "plan"), _TEXT),
     },
     "sitting": {"number": _COUNT, "started_at": _MOMENT},
     "sitting_end": {"sitting": _COUNT, "ended_at": _MOMENT, "stopped_because": _TEXT},
@@ -128,8 +135,9 @@ def confine(connection: sqlite3.Connection) -> None:
 def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: int) -> None:
     """Refuse a file in which anything with a name of ours is not what we made.
 
-    What else is in the file is never used: a user may keep tables and views of their own there.
-    A trigger that is missing makes the file no worse to read.
+    A user may keep tables and indexes of their own there, which are never used. A view, a trigger
+    or a virtual table of theirs is refused, whatever its name: it is a program in the file. A
+    trigger that is missing makes the file no worse to read.
 
     Raises
     ------
@@ -142,7 +150,12 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
     for kind, name, table, statement in connection.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_schema"
     ):
-        if str(name).lower() not in tables and str(table).lower() not in tables:
+        if (
+            str(name).lower() not in tables
+            and str(table).lower() not in tables
+            and kind in ("table", "index")
+            and not _VIRTUAL.match(statement or "")
+        ):
             continue
         if kind == "index" and statement is None:
             continue

@@ -276,14 +276,15 @@ def missing_in(column: NDArray[Any]) -> Truths:
         return np.zeros(len(column), dtype=np.bool_)
     if column.dtype.kind in "fcmM":
         return np.asarray(column != column)
+    return np.array([_is_missing(value) for value in column.tolist()], dtype=np.bool_)
+
+
+def _is_missing(value: object) -> bool:
     # The missing value of pandas is not even unequal to itself.
-    return np.array(
-        [
-            value is None or type(value).__name__ == "NAType" or bool(value != value)
-            for value in column.tolist()
-        ],
-        dtype=np.bool_,
-    )
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    # A formula can put an array into a cell, which is refused later as it is no number.
+    return not isinstance(value, np.ndarray) and bool(value != value)
 
 
 def holds_text(column: NDArray[Any]) -> bool:

@@ -69,14 +69,15 @@ class TrialRunner(Struct):
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one place of a block; each runs when it is called.
 
-        There is one trial, or with ``--washout`` two of the same condition, of which the second
-        counts. The caller stores each in the ledger before it starts the next.
+        There is one trial; in a block with washouts there are two, of which the second counts. The
+        caller stores each in the ledger before it starts the next.
         """
-        if not self.plan.measure.washout or draw.phase == "warmup":
-            return (lambda: self._run(draw, place, place, washout=False),)
+        condition, washout = draw.order[place], draw.washout
+        if washout is None:
+            return (lambda: self._run(draw, condition, place, washout=False),)
         return (
-            lambda: self._run(draw, place, 2 * place, washout=True),
-            lambda: self._run(draw, place, 2 * place + 1, washout=False),
+            lambda: self._run(draw, washout, 2 * place, washout=True),
+            lambda: self._run(draw, condition, 2 * place + 1, washout=False),
         )
 
     def clean_up(self) -> None:
@@ -86,8 +87,7 @@ class TrialRunner(Struct):
             self._run_hook("cleanup", condition)
         self._was_set_up.clear()
 
-    def _run(self, draw: Draw, place: int, position: int, *, washout: bool) -> TrialReport:
-        index = draw.order[place]
+    def _run(self, draw: Draw, index: int, position: int, *, washout: bool) -> TrialReport:
         condition = self.plan.conditions[index]
         if self._numbers_runs:
             number = draw.block - 1

@@ -6,6 +6,7 @@ study.py               a study: workload, factors, metrics, budget, and where it
 plan.py                a plan: conditions, how they are measured and judged; gates, bisections
 record.py              a campaign as recorded: draws, trials, segments, instrumented runs
 result.py              the result document, with the findings of a built-in study
+reference.py           a result held beside that of another session (``--against``)
 metrics.py             how a metric reads, and ratios of costs as ratios of its values
 pooled.py              the document of several campaigns that are pooled
 bisection.py           the result of a bisection: culprits, the commits that are left, the gap

@@ -44,6 +44,29 @@ class NamedCommit(Struct, frozen=True):
     date: str
 
 
+UnconfirmedReason = Literal["min_effect", "layouts", "prose"]
+"""``min_effect``: the step is not certainly beyond it. ``layouts``: what memory layouts do to
+single commits may explain it. ``prose``: the commit changes only files of prose."""
+
+
+class UnconfirmedCommit(NamedCommit, frozen=True):
+    """A commit that differs from its parent in these builds, and is not named as a culprit."""
+
+    parent: str
+    """Whole name of the commit that it was compared with."""
+    not_built: tuple[str, ...]
+    """Commits between the two that do not build."""
+    ratio: float | None
+    """Its cost over that of its parent."""
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    blocks: int
+    """Blocks in which both ran."""
+    reason: UnconfirmedReason
+    summary: str
+
+
 class Culprit(NamedCommit, frozen=True):
     """A commit that made a difference by itself, against its parent."""
 
@@ -118,6 +141,8 @@ class BisectBranch(Struct, frozen=True):
     course: tuple[BisectBlock, ...]
     """Complete blocks of this search; places count from the commit where the branch began."""
     summary: str
+    unconfirmed: tuple[UnconfirmedCommit, ...] = ()
+    """Commits that differ from their parents and are not named, in the order of the commits."""
 
 
 class CommitDiff(Struct, frozen=True):
@@ -201,6 +226,8 @@ class BisectResult(Struct, frozen=True):
     """Branches of merges that are named, in the order in which they were searched."""
     benchmark: str = ""
     """Name of the benchmark; empty if the bisection searched only one."""
+    unconfirmed: tuple[UnconfirmedCommit, ...] = ()
+    """Commits that differ from their parents and are not named, in the order of the commits."""
 
     @property
     def lines(self) -> tuple[BisectResult | BisectBranch, ...]:

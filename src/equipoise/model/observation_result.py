@@ -118,6 +118,8 @@ class MatchingSummary(Struct, frozen=True):
     baseline_used: int
     adjusted: bool
     """Whether a regression removed the imbalance that matching left (Abadie and Imbens 2011)."""
+    model: str = ""
+    """How the columns act in that regression, and which rows were left out, in one sentence."""
 
 
 class DroppedMean(Struct, frozen=True):
@@ -139,6 +141,13 @@ class ColumnBalance(Struct, frozen=True):
     baseline_after: float | None
     difference_after: float | None
     """Difference after matching; ``None`` where it is infinite: two different constants."""
+    ks_before: float | None = None
+    ks_after: float | None = None
+    """Largest distance between the distributions in both versions (Kolmogorov-Smirnov), 0 to 1."""
+    term: str | None = None
+    """The square, or other term with this column, that differs most after matching."""
+    term_after: float | None = None
+    """Difference of ``term`` in standard deviations."""
 
 
 class MissingRows(Struct, frozen=True):

@@ -225,7 +225,8 @@ class Measure(Struct, frozen=True):
     warmup: int = 1
     """Trials of each condition before the first block, kept and marked, never analysed."""
     washout: bool = False
-    """Whether each condition runs twice in a row, and the second run counts."""
+    """Whether one condition runs, uncounted, before each trial of a block; the coin draws it for
+    the whole block."""
     ignore_failure: bool = False
     ignored_exits: tuple[int, ...] = ()
     """Exit statuses that alone are ignored; none for all."""
@@ -246,6 +247,8 @@ class Stopping(Struct, frozen=True):
     budget_s: float = 60.0
     precision: float | None = None
     """Go on until the interval is at most this wide, in percent."""
+    tail: float | None = None
+    """Go on until a slow run that comes in this percentage of runs would have shown."""
     leave_out_decided: bool = False
     """Whether only conditions that an open question needs run on, so that these get the budget."""
     min_seconds: float = 1.0
@@ -379,7 +382,7 @@ class Plan(Struct, frozen=True):
                 "behind only if there are 2"
             )
         if self.measure.washout:
-            return "a washout is a run of the condition before its own reading"
+            return "a washout runs before each reading and can move it"
         hooks = [one.hooks for one in self.conditions]
         if any(one.setup or one.prepare or one.conclude for one in hooks):
             return "a hook of a condition runs before a reading and can move it"
@@ -636,6 +639,8 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
     that test the causes, too."""
     layout_spread: LayoutSpread | None = None
     """How far layouts alone move this project's programs, if an earlier campaign measured it."""
+    prose: tuple[int, ...] = ()
+    """Places of the commits whose difference from their first parent is only in files of prose."""
 
     @property
     def last(self) -> int:

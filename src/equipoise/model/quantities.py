@@ -127,12 +127,13 @@ def listed(values: Sequence[str], most: int = MOST_LISTED, joint: str = ", ") ->
     return f"{shown}{end} {more} more" if more > 0 else shown
 
 
-def names_of(conditions: Sequence[str]) -> str:
+def names_of(conditions: Sequence[str], last: str = "and") -> str:
     """Return names as ``a, b and c``; of many, the first and how many more there are."""
     more = len(conditions) - MOST_NAMES
     if more < 2:
-        return joined(conditions)
-    return joined([*conditions[:MOST_NAMES], f"{more} more"])
+        return joined(conditions, last)
+    others = f"one of {more} more" if last == "or" else f"{more} more"
+    return joined([*conditions[:MOST_NAMES], others], last)
 
 
 def iso_time(seconds: float) -> str:

@@ -17,7 +17,8 @@ from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE, Plan
 Phase = Literal["warmup", "measured"]
 Better = Literal["lower", "higher"]
 CUT_BLOCK = "its block was cut by an interruption"
-WASHOUT_RUN = "it washes out what ran before (--washout)"
+WASHOUT_RUN = "it washes out what ran before"
+BEFORE_WASHOUTS = "it ran before the blocks with washouts, which alone decide"
 WARMUP_RUN = "it warms up"
 NO_ROOM = "no space was left in "
 """Words in the failure of a trial whose output found no room, before the folder's name."""
@@ -45,6 +46,9 @@ class Draw(Struct, frozen=True):
     """Bytes by which the environment of every trial of the block is enlarged."""
     layout: int | None = None
     """The plan's layout, from 1, that every trial of the block runs in."""
+    washout: int | None = None
+    """Condition that runs before each trial of the block and is not counted; ``None`` without
+    washouts. A draw that is read back has none: the trials of its block tell."""
 
 
 class Sample(Struct, frozen=True):

@@ -25,6 +25,7 @@ from equipoise.model.plan import (
 )
 from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning, Phase
+from equipoise.model.reference import ReferenceComparison
 from equipoise.model.why import Explanation, ExtraTime
 
 TrialClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
@@ -66,57 +67,10 @@ class IterationShape(Struct, frozen=True):
     summary: str
 
 
-class EnvironmentDifference(Struct, frozen=True):
-    """One thing that is known of both environments and differs, or is known of one only."""
-
-    name: str
-    there: Any
-    """Null where it is not known."""
-    here: Any
-
-
-class ReferenceRow(Struct, frozen=True):
-    """One condition in both results."""
-
-    name: str
-    metric: str
-    there: float | None
-    """The median."""
-    here: float | None
-    ratio: float | None
-    """Here over there, of the cost: what is better when higher counts as its inverse."""
-    ratio_ci: Interval
-    p_value: float | None
-    changed: bool | None
-    """Null where it cannot be told, with the reason."""
-    unknown: str | None = None
-
-
-class ReferenceComparison(Struct, frozen=True):
-    """A result (here) beside a reference result (there)."""
-
-    run: str
-    """Id of the reference result's run."""
-    started: str
-    rows: tuple[ReferenceRow, ...]
-    differences: tuple[EnvironmentDifference, ...]
-    geometric_mean: float | None
-    """Geometric mean of the ratios of all rows."""
-    geometric_mean_ci: Interval
-    geometric_mean_rows: int
-    min_effect: float
-    """Percent up to which a change counts as none."""
-    alpha: float
-    level: float | None
-    """1 minus the coverage of each ``ratio_ci``."""
-    between_sessions: float
-    """Percent by which sessions are taken to differ beyond what they show of themselves."""
-    scope: str
-
-
 SCHEMA = "equipoise.result/2"
 FIRST_SCHEMA = "equipoise.result/1"
 """Schema of the first release; its documents are still read."""
+
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
 
@@ -268,18 +222,69 @@ class CarryOver(Struct, frozen=True):
     """Trials that stood first in their block, which the estimate rests on."""
 
 
+class SlowRuns(Struct, frozen=True):
+    """Runs of both conditions that took far longer than the median of their own condition."""
+
+    factor: float
+    """Multiple of the median that a slow run exceeds."""
+    baseline: int
+    """Slow runs of the baseline."""
+    candidate: int
+    runs: int
+    """Runs of each condition."""
+    unseen_share: float
+    """A kind of run that comes in this share of runs, or more, had a chance of at least 1 - alpha
+    to be among these runs: 1 - alpha^(1/runs)."""
+    more_often: Literal["baseline", "candidate"] | None = None
+    """Condition that has slow runs more often, by a sequential test of the coin; null where the
+    test names none, and where the typical runs differ."""
+    e_value: float | None = None
+    """E-value of that test; null where the typical runs differ."""
+    level: float | None = None
+    """Level of that test: a fifth of the level of the comparison, apart from it."""
+    summary: str = ""
+
+
+class CarryOverCheck(Struct, frozen=True):
+    """Whether carry-over could make a difference that was called, from blocks without washouts.
+
+    The difference and the carry-over are fitted together to these blocks.
+    """
+
+    could_make: Literal["nothing", "part", "all"]
+    """How much of the difference carry-over could make."""
+    carry_over: float
+    """Ratio of a trial after the candidate to one after the baseline."""
+    carry_over_ci: Interval
+    """Its 95 % interval, for one analysis."""
+    ratio: float
+    """Ratio of candidate and baseline with the carry-over taken out."""
+    ratio_ci: Interval
+    """Its 95 % interval, for one analysis."""
+    blocks: int
+    """Blocks without washouts that both conditions ran in."""
+    went_on: bool
+    """Whether the campaign went on with washouts, and only these decide."""
+    verdict: Verdict
+    """Verdict of the blocks without washouts."""
+    called_ratio: float | None
+    """Typical ratio of the blocks without washouts."""
+    summary: str
+
+
 class StatisticAnswer(Struct, frozen=True):
     """Verdict that one statistic alone would have given."""
 
     statistic: str
-    """``minimum``, ``p10`` … ``p90`` (``p50`` is the median) or ``mean``."""
+    """``minimum``, ``p10`` … ``p90`` (``p50`` is the median), ``p99``, ``maximum`` or ``mean``;
+    ``p99`` and ``maximum`` from 100 runs of each condition on."""
     ratio: float | None
     says: Literal["faster", "slower", "equivalent"]
     """Verdict by ``min_effect``, as if there were no chance in the statistic."""
     certain: bool = False
     """Whether the interval of the ratio leaves out "no difference". The interval of a decile rests
-    on order statistics of each condition; the minimum and the mean have none, and are never
-    certain."""
+    on order statistics of each condition; the minimum, the maximum and the mean have none, and are
+    never certain."""
 
 
 class TheseLayouts(Struct, frozen=True):
@@ -353,7 +358,8 @@ class Comparison(Struct, frozen=True):
     equivalence_level: float | None = None
     """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
     means_veto: bool = False
-    """Whether a typical run takes the same and the ratio of means alone forbids ``equivalent``."""
+    """Whether a typical run takes the same, and the ratio of means or slow runs alone forbid
+    ``equivalent``."""
     ratio_is_constant: bool = True
     """False where no constant ratio agrees with all blocks: ``ratio_ci`` is that of the end."""
     ratio_segments: tuple[RatioSegment, ...] = ()
@@ -361,8 +367,12 @@ class Comparison(Struct, frozen=True):
     blocks_to_go: int | None = None
     """Blocks that would probably decide an undecided comparison; null if unforeseeable."""
     carry_over: CarryOver | None = None
+    carry_over_check: CarryOverCheck | None = None
+    """Whether carry-over could make the difference; null where none was called."""
     stratum: dict[str, str] = field(default_factory=dict)
     """Levels of the other factors of a study, equal in both conditions."""
+    slow_runs: SlowRuns | None = None
+    """Slow runs that were seen, and how rare one must be to stay unseen; null for a fleet."""
     answers: tuple[StatisticAnswer, ...] = ()
     """Verdicts of single statistics; the verdict rests on none of them."""
     disagreement: str | None = None
@@ -549,14 +559,13 @@ class RankedCondition(Struct, frozen=True):
     name: str
     ratio: float | None
     """Cost of the condition over that of the baseline; 1 for the baseline."""
-    may_be_fastest: bool
-    """Whether it may be the fastest, or tied with it."""
     slower_than: tuple[str, ...]
-    """Conditions that are certainly faster."""
+    """Conditions with the verdict that they are faster. The verdicts share a false-discovery rate,
+    so a condition can be slower than another one and still be among the contenders."""
     faster_than: tuple[str, ...]
-    """Conditions that are certainly slower."""
+    """Conditions with the verdict that they are slower."""
     tied_with: tuple[str, ...]
-    """Conditions that are equivalent."""
+    """Conditions with the verdict ``equivalent``."""
     undecided: tuple[str, ...]
     """Conditions to which its order is open, or differs between typical and many runs."""
 
@@ -565,14 +574,22 @@ class Ranking(Struct, frozen=True):
     """Which of a baseline and its candidates has the lowest cost, on the primary metric."""
 
     baseline: str
+    contenders: tuple[str, ...]
+    """Conditions that may still have the lowest cost, or tie with it, the leader first. One name
+    only where every other condition is slower than another one, at a level that bounds the chance
+    of a wrong name."""
+    leader: str | None
+    """Contender that comes first in the order of the ranking. Its lead over the other contenders is
+    not certain. Null where no contender is left."""
     conditions: tuple[RankedCondition, ...]
     """Conditions in the order of the ranking, the lowest cost first."""
     pairs: tuple[RankedPair, ...]
     """All pairs of candidates. Their claims share alpha over all rankings, apart from the
     comparisons with the baseline."""
     alpha: float
-    """Largest false-discovery rate among the pairs, and largest chance that the fastest one is not
-    among those that may be the fastest."""
+    """Largest false-discovery rate among the pairs. Also the largest chance that the fastest
+    condition ever leaves the contenders. This holds for each condition by itself: where several
+    are equally fast, one of them may leave more often."""
     summary: str
     stratum: dict[str, str] = field(default_factory=dict)
     """Levels that all conditions share."""

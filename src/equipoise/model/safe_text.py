@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,6 +20,13 @@ def visible(text: str) -> str:
     return "".join(
         repr(character)[1:-1] if unicodedata.category(character) in _UNSAFE else character
         for character in text
+    )
+
+
+def visible_lines(text: str) -> str:
+    """Return the text as `visible` does, but with its line feeds and tabs as they are."""
+    return "".join(
+        part if part in ("\n", "\t") else visible(part) for part in re.split(r"([\n\t])", text)
     )
 
 

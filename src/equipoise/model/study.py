@@ -176,6 +176,8 @@ class StudyMeasure:
     min_blocks: int | None = None
     min_seconds: float | None = None
     precision: float | None = None
+    tail: float | None = None
+    """Percent of runs."""
     warmup: int | None = None
     timeout: float | None = None
     """Seconds of one trial."""

@@ -16,6 +16,7 @@ from equipoise.model.observation_result import (
     Refusal,
     RowCounts,
 )
+from equipoise.model.quantities import listed
 from equipoise.model.record import CampaignWarning
 from equipoise.observation.checks import periods_of, placebos_of
 from equipoise.observation.effects import (
@@ -32,17 +33,22 @@ from equipoise.observation.hidden_factor import (
     robustness_of,
 )
 from equipoise.observation.matching import Progress
+from equipoise.observation.pattern import remaining_pattern
 from equipoise.observation.question import Log, Question
 from equipoise.observation.sample import Versions, read_sample
 from equipoise.observation.wording import (
     answer_sentences,
     answer_warnings,
     few_clusters_refusal,
+    pattern_refusal,
     refusal_sentences,
     sample_warnings,
     scope_sentence,
     unbalanced_refusal,
 )
+
+NAMED_TERMS = 8
+"""Number of terms that the sentence about the model lists."""
 
 
 def observe(
@@ -100,7 +106,27 @@ def describe_matching(match: MatchedSample) -> MatchingSummary:
         len(matched.pairs.dropped_index),
         len(effect.control_rows),
         effect.regressed.columns.shape[1] > 0,
+        describe_model(match),
     )
+
+
+def describe_model(match: MatchedSample) -> str:
+    """Return one sentence about the model: its curves, and the rows left out for their odds."""
+    model, terms = match.matched.model, match.effects.main.terms
+    curved = [model.dictionary.describe(term) for term in terms[model.dictionary.lines :]]
+    if not terms:
+        sentence = "the columns act through the mean of each of their values"
+    elif curved:
+        sentence = f"the columns act as straight lines and through {listed(curved, NAMED_TERMS)}"
+    else:
+        sentence = "the columns act as straight lines: no curve, step or product was found"
+    outside = int(np.count_nonzero(model.outside))
+    if outside:
+        sentence += (
+            f"; {outside:,} rows of {match.sample.arms.candidate} are left out because hardly any "
+            f"row of {match.sample.arms.baseline} is like them"
+        )
+    return sentence
 
 
 def _describe(
@@ -145,19 +171,25 @@ def _refusal(match: MatchedSample, clustering: Clustering | None) -> Refusal | N
     """Return why no effect is reported, if there is a reason."""
     sample, matched = match.sample, match.matched
     if not matched.is_balanced:
-        return unbalanced_refusal(matched.missing_rows(), sample.arms)
-    return None if clustering is None else few_clusters_refusal(clustering, sample.arms)
+        worst = matched.column_balance()[matched.unbalanced()[0]]
+        return unbalanced_refusal(worst, matched.missing_rows(), sample.arms)
+    if clustering is not None:
+        refusal = few_clusters_refusal(clustering, sample.arms)
+        if refusal is not None:
+            return refusal
+    pattern = remaining_pattern(match)
+    return None if pattern is None else pattern_refusal(pattern)
 
 
 def _answer(
     result: ObservationResult, match: MatchedSample, progress: Progress
 ) -> ObservationResult:
     """Add the effect, and every check of it, to the document."""
-    sample, effects = match.sample, match.effects
+    effects = match.effects
     matched_effect = to_matched_effect(effects.map(lambda effect: effect.by), effects.plain.main)
     progress("bounding the influence of a hidden factor")
     bias = hidden_bias(match)
-    fitted = regressions(sample)
+    fitted = regressions(match)
     parts = () if fitted is None else contributions(fitted)
     robustness = None
     if fitted is not None:

@@ -118,7 +118,9 @@ def periods_of(match: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
     a period has no error.
     """
     sample = match.sample
-    matrix, strata = sample.covariates.matrix, sample.covariates.exact_strata()
+    dictionary, strata = match.matched.model.dictionary, sample.covariates.exact_strata()
+    # All periods share the terms of the whole log.
+    matrix = dictionary.values(match.effects.main.terms)
     code: Indices = np.arange(len(matrix)) if sample.clusters is None else sample.clusters.code
 
     def estimate(pairs: PairSubset, outcome: Floats) -> Estimate:

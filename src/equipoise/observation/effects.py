@@ -1,8 +1,9 @@
 """The effect over the matched pairs, with its errors.
 
 With pairs (i, j) of weight w, t_i = Σ w over the pairs of candidate row i, k_j = Σ w over the
-pairs of baseline row j, and m a regression of the outcome on the covariates among the matched
-baseline rows, weighted by k (Abadie and Imbens 2011, JBES 29(1)), the effect is
+pairs of baseline row j, and m a regression of the outcome on the covariates and on the terms that
+the rows chose (``terms``) among the matched baseline rows, weighted by k (Abadie and Imbens 2011,
+JBES 29(1)), the effect is
 
     τ = Σ w [(Y_i − m(X_i)) − (Y_j − m(X_j))] / Σ w,
 
@@ -35,11 +36,18 @@ from equipoise.model.observation_result import Bounds, Effect, ErrorEstimate, Ma
 from equipoise.observation.clusters import MIN_CLUSTERS, Clusters
 from equipoise.observation.matching import BalancedMatch, Progress, match_until_balanced
 from equipoise.observation.sample import Sample, Scales
+from equipoise.observation.terms import Term, select_terms, term_budget
 
 LEVEL = 0.95
 MANY_CLUSTERS = 2000
 """Number of clusters above which the sums of scores give the error: both methods then agree."""
 ABADIE_IMBENS, BY_CLUSTERS = "abadie-imbens", "clusters"
+_SINGULAR = 1e-9
+_MAX_LEVERAGE = 0.9
+MAX_SHARE = 0.3
+"""Largest share of one matched baseline row in what tells a term from those before it."""
+TERM_ROWS = 4
+"""Matched baseline rows that each term of the outcome's model needs."""
 _CONSTANT = 1e-12
 """Relative spread below which a column is constant up to rounding."""
 
@@ -66,12 +74,14 @@ class Estimate(Struct, frozen=True):
 class Regressed(Struct, frozen=True):
     """An outcome (rows,) minus its prediction, and minus the mean of its stratum.
 
-    ``columns`` (rows, terms) are the centred covariates in the regression.
+    ``columns`` (rows, terms) are the centred terms in the regression. ``leverage`` (rows,) is the
+    weight of each row in its own prediction, 0 outside the regression.
     """
 
     residual: Floats
     centred: Floats
     columns: Floats
+    leverage: Floats
 
 
 class PairEffect(Struct, frozen=True):
@@ -98,13 +108,15 @@ class EffectEstimate(Struct, frozen=True):
     """The effect on one outcome with every error, by name; ``main`` names the one that counts.
 
     ``without_neighbors`` is the share of the matched rows that have no neighbour of the same
-    version; Abadie and Imbens' error takes one variance for all of them.
+    version; Abadie and Imbens' error takes one variance for all of them. ``terms`` are those of
+    the outcome's model, the covariates first.
     """
 
     pair_effect: PairEffect
     by: dict[str, Estimate]
     main: str
     without_neighbors: float
+    terms: tuple[Term, ...]
 
     @property
     def estimate(self) -> Estimate:
@@ -141,11 +153,16 @@ def estimate_effect(
 
     ``intervals`` is the number of intervals that hold together at 95 %.
     """
-    pairs, covariates = matched.pairs, matched.covariates
-    pair_effect = effect_over_pairs(outcome, covariates.matrix, covariates.exact_strata(), pairs)
-    # The regression leaves the variance of Abadie and Imbens as it is (2011, theorem 2).
+    pairs, model = matched.pairs, matched.model
+    strata = matched.covariates.exact_strata()
+    terms = outcome_terms(outcome, matched)
+    pair_effect = effect_over_pairs(outcome, model.dictionary.values(terms), strata, pairs)
+    # The regression leaves the variance of Abadie and Imbens as it is (2011, theorem 2), but it has
+    # pulled each residual of its rows towards 0.
+    regressed = pair_effect.regressed
+    free = 1.0 - np.minimum(regressed.leverage, _MAX_LEVERAGE)
     judged = match(
-        pair_effect.regressed.residual,
+        regressed.residual / free,
         matched.treated,
         matched.points,
         reuse=pairs,
@@ -155,9 +172,42 @@ def estimate_effect(
     quantile = t_quantile(math.inf, intervals=intervals)
     by = {ABADIE_IMBENS: with_error(pair_effect.effect, judged.se, quantile)}
     if clusters is None:
-        return EffectEstimate(pair_effect, by, ABADIE_IMBENS, without)
+        return EffectEstimate(pair_effect, by, ABADIE_IMBENS, without, terms)
     by[BY_CLUSTERS] = estimate_by_clusters(pair_effect, clusters.code, intervals=intervals)
-    return EffectEstimate(pair_effect, by, BY_CLUSTERS, without)
+    return EffectEstimate(pair_effect, by, BY_CLUSTERS, without, terms)
+
+
+def outcome_terms(outcome: Floats, matched: BalancedMatch) -> tuple[Term, ...]:
+    """Return the terms of the regression of an outcome (rows,): double selection.
+
+    They are the covariates, the terms that explain who has which version, and those that explain
+    the outcome of the baseline's rows, as many as the matched baseline rows allow.
+    """
+    model = matched.model
+    control = np.flatnonzero(~matched.treated)
+    explaining = select_terms(model.dictionary, outcome, control, term_budget(matched.treated))
+    terms = tuple(dict.fromkeys((*model.terms, *explaining)))
+    return _supported(terms, matched)
+
+
+def _supported(terms: tuple[Term, ...], matched: BalancedMatch) -> tuple[Term, ...]:
+    """Return the terms that enough matched baseline rows tell from those before them."""
+    dictionary = matched.model.dictionary
+    _, serving = row_weights(matched.pairs, len(matched.treated))
+    used = np.flatnonzero(serving > 0.0)
+    terms = terms[: max(dictionary.lines, len(used) // TERM_ROWS)]
+    if len(terms) == dictionary.lines:
+        return terms
+    columns = dictionary.values(terms)[used]
+    columns -= np.average(columns, axis=0, weights=serving[used])
+    columns *= np.sqrt(serving[used])[:, None]
+    directions = np.linalg.qr(columns)[0]
+    largest = (directions**2).max(axis=0)
+    return tuple(
+        term
+        for place, term in enumerate(terms)
+        if place < dictionary.lines or largest[place] <= MAX_SHARE
+    )
 
 
 def naive_estimate(candidate: Moments, baseline: Moments) -> Estimate:
@@ -225,7 +275,7 @@ def regress(outcome: Floats, matrix: Floats, strata: Indices, serving: Floats) -
     """
     used = np.flatnonzero(serving > 0.0)
     centred = _centre(outcome, strata, serving)
-    columns = np.zeros_like(matrix)
+    columns, leverage = np.zeros_like(matrix), np.zeros(len(outcome))
     for place in range(matrix.shape[1]):
         column = _centre(matrix[:, place], strata, serving)
         spread = math.sqrt(float(np.average(column[used] ** 2, weights=serving[used])))
@@ -234,10 +284,15 @@ def regress(outcome: Floats, matrix: Floats, strata: Indices, serving: Floats) -
     columns = columns[:, columns[used].any(axis=0)]
     terms = columns.shape[1] + len(np.unique(strata[used]))
     if not columns.shape[1] or len(used) <= terms:
-        return Regressed(centred, centred, columns[:, :0])
+        return Regressed(centred, centred, columns[:, :0], leverage)
     root = np.sqrt(serving[used])
-    slopes = np.linalg.lstsq(columns[used] * root[:, None], centred[used] * root, rcond=None)[0]
-    return Regressed(centred - columns @ slopes, centred, columns)
+    # Singular values give the slopes and the leverages; columns that repeat others add nothing.
+    left, sizes, right = np.linalg.svd(columns[used] * root[:, None], full_matrices=False)
+    full = sizes > _SINGULAR * sizes[0]
+    left, right = left[:, full], right[full] / sizes[full, None]
+    slopes = right.T @ (left.T @ (centred[used] * root))
+    leverage[used] = (left**2).sum(axis=1)
+    return Regressed(centred - columns @ slopes, centred, columns, leverage)
 
 
 def _centre(column: Floats, strata: Indices, weights: Floats) -> Floats:

@@ -32,7 +32,7 @@ from equipoise.model.extras import require
 from equipoise.model.observation_result import Contribution, GammaBound, HiddenBias, Robustness
 from equipoise.model.quantities import significant
 from equipoise.observation.effects import LEVEL, MatchedSample, Pairs
-from equipoise.observation.sample import Sample, Scales
+from equipoise.observation.sample import Scales
 
 GAMMAS = (1.0, 1.5, 2.0, 3.0)
 EXACT_PAIRS = 60
@@ -76,15 +76,16 @@ def _summary(gamma: float | None, number: int, unit: str, alike: str, version: s
             f"with each row used once, {number} {unit} show no effect, even if nothing of weight "
             "was left unmeasured"
         )
+    modelled = "if the listed columns act as modelled, "
     unmeasured = f"something that was not measured made one of two comparable {alike}"
     if gamma >= MAX_GAMMA:
         return (
-            f"the answer holds even if {unmeasured} {gamma:.0f} times as likely as the other to "
-            f"have {version}"
+            f"{modelled}the answer holds even if {unmeasured} {gamma:.0f} times as likely as the "
+            f"other to have {version}"
         )
     return (
-        f"the answer holds unless {unmeasured} more than {gamma:.3g} times as likely as the other "
-        f"to have {version}"
+        f"{modelled}the answer holds unless {unmeasured} more than {gamma:.3g} times as likely as "
+        f"the other to have {version}"
     )
 
 
@@ -221,11 +222,18 @@ class Regression(Struct, frozen=True):
     contributions: dict[str, float]
 
 
-def regressions(sample: Sample) -> Scales[Regression] | None:
-    """Fit the regressions on both scales over all rows; ``None`` without covariates."""
-    matrix, owners = sample.covariates.matrix, sample.covariates.owners
-    if not owners:
+def regressions(match: MatchedSample) -> Scales[Regression] | None:
+    """Fit the regressions on both scales over all rows; ``None`` without covariates.
+
+    The terms are those of the outcome's model. A term of two columns counts as a column of its own,
+    named after both.
+    """
+    sample, dictionary = match.sample, match.matched.model.dictionary
+    terms = match.effects.main.terms
+    if not terms:
         return None
+    matrix = dictionary.values(terms)
+    owners = [" and ".join(dictionary.owners_of(term)) for term in terms]
     return sample.outcomes.map(lambda outcome: regression(outcome, sample.treated, matrix, owners))
 
 
@@ -245,8 +253,8 @@ def robustness_of(fitted: Regression, effect: float) -> Robustness:
         return Robustness(None, None, None, f"unknown: {why}")
     share = significant(100.0 * fitted.robustness, 2)
     summary = (
-        "something that was not measured would remove the whole effect if it explained "
-        f"{share} % of the variance that the covariates leave, in the "
+        "if the listed columns act as modelled, something that was not measured would remove the "
+        f"whole effect if it explained {share} % of the variance that the covariates leave, in the "
         "outcome and in who has which version"
     )
     if fitted.strongest is not None and fitted.multiple is not None:

@@ -1,31 +1,41 @@
 """Matching until the covariates are balanced: first without a caliper, then with narrower ones.
 
-Only the covariates are read, never the outcome, so repeated attempts do not bias the answer.
+A covariate is balanced if its mean is, its distribution (Kolmogorov-Smirnov), its square, and every
+term with it that explains who has which version. Where such terms exist, the logit of the odds of
+the candidate is matched on as well. Only the covariates are read, never the outcome, so repeated
+attempts do not bias the answer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
 from equipoise.matching.balance import Balance, match_balance
-from equipoise.matching.frames import Covariates as TreatedCovariates
 from equipoise.matching.gen_match import gen_match
 from equipoise.matching.match import MatchResult, match
-from equipoise.matching.propensity import score_of
 from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.matching.univariate import UnivariateBalance
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import ColumnBalance, DroppedMean, MissingRows
 from equipoise.observation.covariates import Covariates
+from equipoise.observation.overlap import TreatmentModel, fit_treatment
 from equipoise.observation.question import Question
+from equipoise.observation.terms import Term
 
 MAX_DIFFERENCE = 0.1
 """Largest difference of a balanced covariate, in standard deviations (Austin 2009)."""
+MAX_TERM_DIFFERENCE = 0.5
+"""Largest difference of a square or another term, in standard deviations: up to here a regression
+removes what matching left (Rubin 2001, Health Services and Outcomes Research Methodology 2)."""
+MAX_KS = 0.2
+"""Largest distance between the distributions of a covariate in both versions after matching."""
+SCORE = "odds"
+"""Name of the logit of the candidate's odds among the columns of a distance."""
 CALIPERS: tuple[tuple[float | None, bool], ...] = (
     (None, False),
     *((caliper, is_on_all) for caliper in (0.25, 0.1, 0.05) for is_on_all in (False, True)),
@@ -40,11 +50,23 @@ SEARCHED_PAIRS = 4_000_000
 Larger logs are sampled by the seed for the search, whose cost grows with the pairs.
 """
 POPULATION = 100
+_CONSTANT = 1e-9
 _REACH = 95.0
 """Percentile of the candidate's rows at which the range of missing rows ends."""
 
 Progress = Callable[[str], object]
 """Function that receives a description of the next step."""
+
+
+class TermBalance(Struct, frozen=True):
+    """A term in words, the columns of the log in it, and its difference after matching.
+
+    The difference is in standard deviations of the candidate's rows.
+    """
+
+    name: str
+    owners: tuple[str, ...]
+    difference: float
 
 
 class BalancedMatch(Struct, frozen=True):
@@ -53,11 +75,12 @@ class BalancedMatch(Struct, frozen=True):
     Rows, ``treated`` (rows,) those of the candidate, were matched on ``points`` (rows, columns) by
     ``options`` of ``match``. The caliper is in standard deviations and limits the columns
     ``caliper_on``. ``weights`` has the weight of each column of ``points``, where a search found
-    weights.
+    weights. ``terms`` has the balance of the squares and of the other terms that are judged.
     """
 
     covariates: Covariates
     treated: Truths
+    model: TreatmentModel
     method: str
     points: Floats
     options: dict[str, Any]
@@ -66,6 +89,7 @@ class BalancedMatch(Struct, frozen=True):
     weights: dict[str, float]
     pairs: MatchResult
     balance: Balance
+    terms: tuple[TermBalance, ...]
 
     @property
     def after(self) -> tuple[UnivariateBalance, ...]:
@@ -75,35 +99,52 @@ class BalancedMatch(Struct, frozen=True):
 
     @property
     def worst(self) -> float:
-        """Largest difference after matching, in standard deviations."""
+        """Largest difference of a mean after matching, in standard deviations."""
         return max((abs(column.sdiff) / 100.0 for column in self.after), default=0.0)
 
     @property
+    def excess(self) -> float:
+        """Largest imbalance as a multiple of its limit."""
+        return max(map(excess, self.column_balance()), default=0.0)
+
+    @property
     def is_balanced(self) -> bool:
-        """Whether no covariate differs by more than ``MAX_DIFFERENCE``."""
-        return self.worst <= MAX_DIFFERENCE
+        """Whether every mean, distribution and term is within its limit."""
+        return self.excess <= 1.0
 
     def unbalanced(self) -> list[int]:
         """Return the positions of the unbalanced covariates, the worst first."""
-        differences = [abs(column.sdiff) / 100.0 for column in self.after]
-        places = [place for place, size in enumerate(differences) if size > MAX_DIFFERENCE]
-        return sorted(places, key=lambda place: -differences[place])
+        sizes = [excess(column) for column in self.column_balance()]
+        places = [place for place, size in enumerate(sizes) if size > 1.0]
+        return sorted(places, key=lambda place: -sizes[place])
 
     def column_balance(self) -> tuple[ColumnBalance, ...]:
-        """Return the means of every covariate before and after matching."""
+        """Return the balance of every covariate before and after matching."""
         columns = zip(self.balance.variables, self.balance.before, self.after, strict=True)
-        return tuple(
-            ColumnBalance(
-                name,
-                before.mean_treated,
-                before.mean_control,
-                _finite(before.sdiff / 100.0),
-                after.mean_treated,
-                after.mean_control,
-                _finite(after.sdiff / 100.0),
+        balances = []
+        for place, (name, before, after) in enumerate(columns):
+            owner = self.covariates.owners[place] if self.covariates.names else name
+            term = max(
+                (term for term in self.terms if owner in term.owners),
+                key=lambda term: abs(term.difference),
+                default=None,
             )
-            for name, before, after in columns
-        )
+            balances.append(
+                ColumnBalance(
+                    name,
+                    before.mean_treated,
+                    before.mean_control,
+                    _finite(before.sdiff / 100.0),
+                    after.mean_treated,
+                    after.mean_control,
+                    _finite(after.sdiff / 100.0),
+                    before.qq.max,
+                    after.qq.max,
+                    None if term is None else term.name,
+                    None if term is None else _finite(term.difference),
+                )
+            )
+        return tuple(balances)
 
     def dropped_means(self) -> tuple[DroppedMean, ...]:
         """Return the mean of every covariate among the matched and the dropped candidate rows."""
@@ -128,6 +169,9 @@ class BalancedMatch(Struct, frozen=True):
             is_higher = after.mean_treated >= after.mean_control
             end = float(np.percentile(column[treated], _REACH if is_higher else 100.0 - _REACH))
             low, high = sorted((after.mean_control, end))
+            if abs(after.sdiff) / 100.0 <= MAX_DIFFERENCE:
+                # The means agree: rows are missing over the whole range of the candidate's.
+                low, high = np.percentile(column[treated], (100.0 - _REACH, _REACH)).tolist()
             inside = (column >= low) & (column <= high)
             missing.append(
                 MissingRows(
@@ -155,6 +199,7 @@ def match_until_balanced(
     the ``CALIPERS``, which drop candidate rows that have no similar baseline row. If no pair of
     rows is comparable, ``UnusableInput`` is raised.
     """
+    model = fit_treatment(covariates, treated, question.seed)
     best: BalancedMatch | None = None
     first_error: UnusableInput | None = None
     unbalanced: frozenset[str] = frozenset()
@@ -163,13 +208,13 @@ def match_until_balanced(
         for method in dict.fromkeys((question.method, "genetic")):
             progress(f"matching ({method}{'' if caliper is None else f', caliper {caliper:g}'})")
             try:
-                attempt = _match(covariates, treated, question, method, caliper, limited)
+                attempt = _match(model, covariates, treated, question, method, caliper, limited)
             except UnusableInput as error:
                 first_error = first_error or error
                 continue
             if attempt.is_balanced:
                 return attempt
-            if best is None or attempt.worst < best.worst:
+            if best is None or attempt.excess < best.excess:
                 best = attempt
             unbalanced |= {attempt.balance.variables[place] for place in attempt.unbalanced()}
         if best is None:
@@ -186,7 +231,17 @@ def match_until_balanced(
     ) from first_error
 
 
+def excess(column: ColumnBalance) -> float:
+    """Return the largest imbalance of a column after matching as a multiple of its limit."""
+    mean = math.inf if column.difference_after is None else abs(column.difference_after)
+    term = 0.0
+    if column.term is not None:
+        term = math.inf if column.term_after is None else abs(column.term_after)
+    return max(mean / MAX_DIFFERENCE, term / MAX_TERM_DIFFERENCE, (column.ks_after or 0.0) / MAX_KS)
+
+
 def _match(
+    model: TreatmentModel,
     covariates: Covariates,
     treated: Truths,
     question: Question,
@@ -197,12 +252,16 @@ def _match(
     """Match by one method, with one caliper on the ``limited`` covariates."""
     matrix, names = covariates.matrix, covariates.names
     if method == "propensity" and names:
-        score = score_of(TreatedCovariates(names, matrix, treated))
-        matrix, names = score.linear[:, None], ("propensity",)
+        matrix, names = model.logit[:, None], (SCORE,)
         limited = frozenset(names)
+    elif model.curved:
+        matrix, names = np.column_stack([matrix, model.logit]), (*names, SCORE)
     caliper_on = () if caliper is None else tuple(name for name in names if name in limited)
-    points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact]))
-    columns, exact_count = (*names, *covariates.exact_names), len(covariates.exact_names)
+    # No baseline row has the value of the candidate's rows that are left out for their odds.
+    kept_apart = (model.outside.astype(np.float64),) if model.outside.any() else ()
+    points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact, *kept_apart]))
+    columns = (*names, *covariates.exact_names, *("outside" for _ in kept_apart))
+    exact_count = len(columns) - len(names)
     options: dict[str, Any] = {
         "exact": [False] * len(names) + [True] * exact_count if exact_count else None,
         "seed": question.seed,
@@ -214,8 +273,9 @@ def _match(
     weights: dict[str, float] = {}
     if method == "genetic" and len(names) > 1:
         rows = _searched_rows(treated, question.seed)
+        judged = np.column_stack([covariates.matrix, model.dictionary.values(model.curved)])
         metric = gen_match(
-            treated[rows], points[rows], covariates.matrix[rows], population=POPULATION, **options
+            treated[rows], points[rows], judged[rows], population=POPULATION, **options
         ).to_metric()
         weights = dict(zip(columns, metric.tolist(), strict=True))
     options["metric"] = metric
@@ -227,6 +287,7 @@ def _match(
     return BalancedMatch(
         covariates,
         treated,
+        model,
         method,
         points,
         options,
@@ -235,7 +296,34 @@ def _match(
         weights,
         pairs,
         balance,
+        tuple(_term_balance(model, treated, pairs)),
     )
+
+
+def _judged_terms(model: TreatmentModel) -> tuple[Term, ...]:
+    """Return the terms whose balance is judged: every square, and those of the treatment."""
+    squares = tuple(term for term in model.dictionary.terms if term[0].kind == "square")
+    singles = tuple(term for term in squares if len(term) == 1)
+    return tuple(dict.fromkeys((*singles, *model.curved)))
+
+
+def _term_balance(
+    model: TreatmentModel, treated: Truths, pairs: MatchResult
+) -> Iterator[TermBalance]:
+    """Yield the balance of each term that is judged, one column at a time."""
+    kept = treated.copy()
+    kept[pairs.dropped_index] = False
+    weights = pairs.weights / pairs.weights.sum()
+    for term in _judged_terms(model):
+        values = model.dictionary.values((term,))[:, 0]
+        spread = float(values[kept].std())
+        difference = float(weights @ (values[pairs.treated_index] - values[pairs.control_index]))
+        if spread > _CONSTANT * float(np.abs(values).max()):
+            yield TermBalance(
+                model.dictionary.describe(term),
+                model.dictionary.owners_of(term),
+                difference / spread,
+            )
 
 
 def _searched_rows(treated: Truths, seed: int) -> Indices:

@@ -10,11 +10,16 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.quantities import joined
 
 Names = str | Sequence[str]
 """Names of columns; a single one may be given as it is."""
 Log = Mapping[str, NDArray[Any]]
 """Columns of a table by name, each with a value for each row; at least one row."""
+METHODS = ("genetic", "mahalanobis", "propensity")
+"""Methods of matching."""
+NO_CLUSTERS = "none"
+"""Word in the place of a column that dependent rows share: the rows are independent."""
 
 
 class Question(Struct, frozen=True):
@@ -33,7 +38,7 @@ class Question(Struct, frozen=True):
         Columns in which matched rows must be equal.
     cluster
         Columns that group rows which are not independent; ``None`` to choose a column by its
-        name, ``()`` for none.
+        name, ``()`` for independent rows.
     method
         ``genetic``, ``mahalanobis`` or ``propensity``.
     ratio
@@ -75,13 +80,26 @@ class Question(Struct, frozen=True):
 
     @classmethod
     def among(cls, arguments: Mapping[str, Any]) -> Question:
-        """Return the question among arguments of a function, or options of a command, by name."""
+        """Return the question among arguments of a function, or options of a command, by name.
+
+        Raises
+        ------
+        UnusableInput
+            The method is unknown, or the placebo period is not a column and a value.
+        """
         values = {name: arguments[name] for name in cls.__struct_fields__}
         for name in ("exact", "placebo_outcomes", "mediators"):
             values[name] = names_in(values[name])
         for name in ("covariates", "cluster"):
             # Without names Equipoise chooses them.
             values[name] = None if values[name] is None else names_in(values[name])
+        if values["cluster"] == (NO_CLUSTERS,):
+            values["cluster"] = ()
+        if values["method"] not in METHODS:
+            raise UnusableInput(
+                f"there is no method {values['method']!r}", hint=f"give {joined(METHODS, 'or')}"
+            )
+        values["placebo_period"] = _placebo_period(values["placebo_period"])
         return cls(**values)
 
     @property
@@ -108,6 +126,19 @@ class Question(Struct, frozen=True):
         """Columns that the question names, but not as covariates."""
         others = (names for option, names in self.columns.items() if option != "--covariates")
         return tuple(itertools.chain.from_iterable(others))
+
+
+def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | None:
+    """Return the column and the value of a placebo period, which may be ``COLUMN=VALUE``."""
+    if not isinstance(period, str):
+        return period
+    column, _, value = period.partition("=")
+    if not (column and value):
+        raise UnusableInput(
+            f"--placebo-period: '{period}' is not COLUMN=VALUE",
+            hint="name a column and the value of the rows that the candidate cannot have reached",
+        )
+    return column, value
 
 
 def names_in(names: Names | None) -> tuple[str, ...]:

@@ -58,7 +58,8 @@ from equipoise.observation.effects import (
     with_error,
 )
 from equipoise.observation.hidden_factor import hidden_bias
-from equipoise.observation.matching import Progress
+from equipoise.observation.matching import Progress, excess
+from equipoise.observation.pattern import remaining_pattern
 from equipoise.observation.question import Log, Question, check_question
 from equipoise.observation.sample import (
     Sample,
@@ -71,6 +72,7 @@ from equipoise.observation.sample import (
 from equipoise.observation.wording import (
     answer_sentences,
     few_clusters_refusal,
+    pattern_clause,
     refusal_sentences,
     sample_warnings,
     scope_sentence,
@@ -124,7 +126,7 @@ class StratumAnswer(Struct, frozen=True):
     @property
     def worst(self) -> ColumnBalance:
         """The column that differs most after matching."""
-        return max(self.balance, key=lambda column: abs(column.difference_after or 0.0))
+        return max(self.balance, key=excess)
 
 
 class StratumOutcome(Struct, frozen=True):
@@ -242,7 +244,7 @@ def observe_strata(
         strata=Strata(
             log.column,
             tuple(_stratum_result(outcome) for outcome in outcomes),
-            max(answers, key=lambda name: abs(answers[name].worst.difference_after or 0.0)),
+            max(answers, key=lambda name: excess(answers[name].worst)),
             _shared_clusters(judged),
         ),
         warnings=tuple(
@@ -338,10 +340,9 @@ def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str
         return error.what
     matched, clusters, effect = match.matched, sample.clusters, match.effects.plain.pair_effect
     if not matched.is_balanced:
-        place = matched.unbalanced()[0]
-        return unbalanced_clause(
-            matched.balance.variables[place], matched.column_balance()[place].difference_after
-        )
+        return unbalanced_clause(matched.column_balance()[matched.unbalanced()[0]])
+    if (pattern := remaining_pattern(match)) is not None:
+        return pattern_clause(pattern)
     labels = [
         frozenset(_labels(name, sample, rows))
         for rows in (effect.treated_rows, effect.control_rows)
@@ -491,14 +492,20 @@ def _balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
     for answer in answers:
         for column in answer.balance:
             columns[column.column].append((answer.weight, column))
+    if len(answers) == 1:
+        return answers[0].balance
     means: dict[str, dict[str, Any]] = {
         name: {
             field: _mean((weight, getattr(column, field)) for weight, column in parts)
             for field in ColumnBalance.__struct_fields__
-            if field != "column"
+            if field not in ("column", "term", "term_after")
         }
         for name, parts in columns.items()
     }
+    # Each stratum has terms of its own: the worst one stands for all.
+    for name, parts in columns.items():
+        worst = max((part for _, part in parts), key=lambda part: abs(part.term_after or 0.0))
+        means[name] |= {"term": worst.term, "term_after": worst.term_after}
     return tuple(ColumnBalance(name, **fields) for name, fields in means.items())
 
 

@@ -9,6 +9,7 @@ from equipoise.matching.match import MANY_WITHOUT_NEIGHBORS
 from equipoise.model.observation_result import (
     Bounds,
     Clustering,
+    ColumnBalance,
     Contribution,
     Effect,
     HiddenBias,
@@ -22,7 +23,7 @@ from equipoise.model.record import CampaignWarning
 from equipoise.observation.clusters import MIN_CLUSTERS
 from equipoise.observation.covariates import is_mediator
 from equipoise.observation.hidden_factor import MAX_GAMMA
-from equipoise.observation.matching import MAX_DIFFERENCE
+from equipoise.observation.matching import MAX_DIFFERENCE, MAX_KS, MAX_TERM_DIFFERENCE
 from equipoise.observation.question import Question
 from equipoise.observation.sample import Versions
 
@@ -148,7 +149,10 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
     else:
         more = "more than " if gamma >= MAX_GAMMA else ""
         change = f"multiply {odds} by {more}{gamma:.3g}"
-    return f"A hidden factor would have to {change} to change this."
+    return (
+        f"If the listed columns act as modelled, a hidden factor would have to {change} to change "
+        "this."
+    )
 
 
 def scope_sentence(rows: int, matched: int, versions: Versions, unit: str = "rows") -> str:
@@ -190,27 +194,58 @@ def _percent(ratio: float) -> str:
     return f"{value:.1f}".removesuffix(".0") if value >= 0.95 else f"{value:.2g}"
 
 
-def unbalanced_refusal(missing: Sequence[MissingRows], versions: Versions) -> Refusal:
-    """Refuse an effect because a covariate stays unbalanced.
+def unbalanced_refusal(
+    worst: ColumnBalance, missing: Sequence[MissingRows], versions: Versions
+) -> Refusal:
+    """Refuse an effect because a covariate stays unbalanced: the ``worst`` one.
 
     ``missing`` are the rows that the log lacks, by unbalanced covariate, the worst first.
     """
-    worst = missing[0]
+    lacking = missing[0]
     others = f", and {len(missing) - 1} more columns differ" if len(missing) > 1 else ""
     return Refusal(
         "unbalanced",
-        f"{unbalanced_clause(worst.column, worst.difference)} after the best matching{others}",
-        f"collect rows of {versions.baseline} with {worst.column} between {worst.low:.4g} and "
-        f"{worst.high:.4g}: the log has {worst.baseline_rows:,}, and {worst.candidate_rows:,} of "
-        f"{versions.candidate}",
+        f"{unbalanced_clause(worst)} after the best matching{others}",
+        f"collect rows of {versions.baseline} with {lacking.column} between {lacking.low:.4g} and "
+        f"{lacking.high:.4g}: the log has {lacking.baseline_rows:,}, and "
+        f"{lacking.candidate_rows:,} of {versions.candidate}",
         tuple(missing),
     )
 
 
-def unbalanced_clause(column: str, difference: float | None) -> str:
-    """Return by how much a column still differs, and the limit."""
-    size = "infinitely many" if difference is None else f"{abs(difference):.2f}"
-    return f"{column} still differs by {size} standard deviations (limit {MAX_DIFFERENCE:g})"
+def unbalanced_clause(column: ColumnBalance) -> str:
+    """Return what still differs in a column, by how much, and the limit."""
+    difference, term = column.difference_after, column.term_after
+    if difference is None or abs(difference) > MAX_DIFFERENCE:
+        size = "infinitely many" if difference is None else f"{abs(difference):.2f}"
+        return (
+            f"{column.column} still differs by {size} standard deviations "
+            f"(limit {MAX_DIFFERENCE:g})"
+        )
+    if column.ks_after is not None and column.ks_after > MAX_KS:
+        return (
+            f"the distribution of {column.column} still differs by {column.ks_after:.2f} "
+            f"(Kolmogorov-Smirnov, limit {MAX_KS:g})"
+        )
+    return (
+        f"{column.term} still differs by {abs(term or 0.0):.2f} standard deviations "
+        f"(limit {MAX_TERM_DIFFERENCE:g})"
+    )
+
+
+def pattern_clause(pattern: str) -> str:
+    """Return that the outcome depends on the covariates in a way that the model does not follow."""
+    return f"the outcome of comparable rows still depends on {pattern}"
+
+
+def pattern_refusal(pattern: str) -> Refusal:
+    """Refuse an effect because the model of the outcome leaves a pattern in the covariates."""
+    return Refusal(
+        "unmodelled",
+        f"{pattern_clause(pattern)}, so the model does not describe how the columns act",
+        f"collect more rows, or split {pattern.split()[0]} into categories and name the new column "
+        "with --exact",
+    )
 
 
 def few_clusters_refusal(clustering: Clustering, versions: Versions) -> Refusal | None:
@@ -280,7 +315,7 @@ def sample_warnings(
     if dropped > MANY_DROPPED:
         yield CampaignWarning(
             "dropped",
-            f"{100.0 * dropped:.0f} % of the candidate's rows have no comparable row",
+            f"{100.0 * dropped:.0f} % of the candidate's rows have no comparable row, or too few",
             "read which rows the answer is about; collect baseline rows like the dropped ones",
         )
     if method != question.method:

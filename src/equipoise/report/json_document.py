@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from equipoise.files.reading import read_whole
-from equipoise.model.bisection import BisectGap, BisectResult, Culprit
+from equipoise.model.bisection import BisectGap, BisectResult, Culprit, UnconfirmedCommit
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import FleetInterval, FleetResult, HostDifference, HostEffect
 from equipoise.model.history import (
@@ -27,6 +27,7 @@ from equipoise.model.history import (
     SeriesResult,
 )
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
+from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import Interval
 from equipoise.model.result import (
@@ -227,6 +228,11 @@ def _in_unicode(part: Any) -> Any:
 
 def _impossible(document: ResultDocument) -> Iterator[str]:
     """Yield what no campaign computes."""
+    run = document.run
+    if not 0 <= run.seed < 2**64:
+        yield f"its seed is {run.seed}"
+    if not FIRST_ENGINE <= run.engine <= LATEST_ENGINE:
+        yield f"there is no engine {run.engine}"
     conditions, compared = [*document.conditions], [*document.comparisons]
     if document.control is not None:
         conditions.append(document.control.condition)
@@ -238,8 +244,11 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
                 yield f"{metric} of {condition.name} has no mode"
         if condition.trials < 0 or condition.failures < 0:
             yield f"{condition.name} has fewer than no trials"
+    names = {condition.name for condition in conditions}
     for comparison in compared:
         yield from _impossible_comparison(comparison)
+        if not {comparison.baseline, comparison.candidate} <= names:
+            yield f"it compares {comparison.candidate} with {comparison.baseline}, and lacks one"
     for search in document.searches:
         yield from _impossible_bisection(search)
     if document.history is not None:
@@ -258,9 +267,9 @@ def _impossible_bisection(one: BisectResult) -> Iterator[str]:
             yield "a block of a bisection has a commit that it does not search"
         if min(one.trials, one.builds, *(commit.trials for commit in line.candidates)) < 0:
             yield "a bisection has fewer than no trials"
-    parts: list[BisectGap | Culprit] = []
+    parts: list[BisectGap | Culprit | UnconfirmedCommit] = []
     for line in one.lines:
-        parts += (line.gap, *line.left_over, *line.culprits)
+        parts += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
     if not all(map(_is_step, parts)):
         yield "a step of a bisection has no ratio with an interval"
 
@@ -308,7 +317,9 @@ def _impossible_fleet(fleet: FleetResult, comparisons: Sequence[Comparison]) -> 
                 yield "a host or an answer of a fleet has no ratio with an interval"
 
 
-def _is_step(part: BisectGap | Culprit | HistoryChange | HistoryPair | HistoryRevision) -> bool:
+def _is_step(
+    part: BisectGap | Culprit | UnconfirmedCommit | HistoryChange | HistoryPair | HistoryRevision,
+) -> bool:
     """Return whether a ratio is possible, with its interval and its level."""
     is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
     level = part.level

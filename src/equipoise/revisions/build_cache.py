@@ -563,15 +563,18 @@ def key_of(recipe: Recipe, source: Source) -> str:
 
 
 def files_until(tree: Path, moment_ns: int) -> str:
-    """Return the digest of the files that were last written until a moment: names, sizes, times."""
+    """Return the digest of the files that were last changed until a moment: names, sizes, times.
+
+    The time is that of the inode (ctime): a program can set the time of the content back.
+    """
     files = []
     for around, _, names in os.walk(tree):
         for name in names:
             path = os.path.join(around, name)
             with contextlib.suppress(FileNotFoundError):
                 status = os.lstat(path)
-                if status.st_mtime_ns <= moment_ns:
-                    files.append((path, status.st_size, status.st_mtime_ns))
+                if status.st_ctime_ns <= moment_ns:
+                    files.append((path, status.st_size, status.st_ctime_ns))
     return digest(sorted(files))
 
 
@@ -587,7 +590,7 @@ def _toolchain(line: str, search_path: str, repository: Repository) -> Iterator[
         if program is not None and os.path.isabs(program):
             status = os.stat(program)
             real = os.path.realpath(program)
-            yield f"{program} {real} {status.st_size} {status.st_mtime_ns}"
+            yield f"{program} {real} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
     for name, option in _VERSIONS:
         program = shutil.which(name, path=search_path)
         if program is not None:

@@ -19,6 +19,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Revision
 from equipoise.model.record import CampaignWarning
 from equipoise.revisions.git import (
+    CheckoutFailed,
     Repository,
     checked,
     depth_of,
@@ -35,6 +36,8 @@ SIDES = ("old", "new")
 """Folders of the two revisions. Their names have equal length, so that all paths have, too."""
 
 _GITLINK = "160000"
+_ENCODING_FILTERS = ("lfs", "git-crypt")
+"""Filters without which a file is a pointer or a cipher, whatever the configuration says."""
 UNSHALLOW = (
     "a shallow clone has it only after `git fetch --unshallow` (GitHub: fetch-depth: 0, "
     "GitLab: GIT_DEPTH: 0)"
@@ -70,13 +73,23 @@ def revision_named(repository: Repository, name: str, option: str) -> Revision:
     """
     question = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     # No argument of a program holds a null byte.
-    commit = "" if "\0" in name else line_of(repository.top, *question)
-    if not commit:
+    done = None if "\0" in name else run_git(repository.top, *question)
+    if done is None or done.returncode != 0:
         raise UnusableInput(
             f"{option} {name}: there is no such commit in {repository.top}{depth_of(repository)}",
-            hint=f"check its spelling; {UNSHALLOW}",
+            hint=_hint_for_missing(name),
         )
-    return Revision(name, commit)
+    return Revision(name, text_of(done))
+
+
+def _hint_for_missing(name: str) -> str:
+    """Return what to do about a name of a revision that is not a commit."""
+    if name and not name.strip("0"):
+        # CI services write zeros for the commit before the first one of a branch.
+        return "the branch is new and has no earlier commit: name the branch that it comes from"
+    if ".." in name:
+        return "name one commit, not a range"
+    return f"check its spelling; {UNSHALLOW}"
 
 
 def fork_point(repository: Repository, baseline: Revision, candidate: Revision) -> Revision:
@@ -196,8 +209,8 @@ def check_out(
 
     Raises
     ------
-    UnusableInput
-        git cannot check it out.
+    CheckoutFailed
+        git cannot check it out, or a filter of its files is not applied.
     """
     tree = side / repository.top.name
     _check_out_commit(repository.top, revision.commit, tree)
@@ -246,10 +259,46 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
     # A checkout of a commit whose files are missing succeeds, with an empty folder.
     checked(label, tree, "cat-file", "-e", f"{commit}^{{tree}}")
     checked(label, tree, "checkout", "--quiet", "--detach", "--force", commit)
+    _refuse_unapplied_filters(source, tree, label)
     for path, of_submodule in _submodules(tree, commit):
         if (source / path / ".git").exists():
             (tree / path).rmdir()
             _check_out_commit(source / path, of_submodule, tree / path)
+
+
+def _refuse_unapplied_filters(source: Path, tree: Path, label: str) -> None:
+    """Refuse a checkout of which files are what git stores, and not what a build reads.
+
+    A filter such as that of LFS or git-crypt makes one of the other (gitattributes(5)). A checkout
+    has the filters of the user's and the system's configuration, not those of one repository.
+    """
+    for name, path in _filtered_files(tree).items():
+        if _filter_program(tree, name) is None and (
+            name in _ENCODING_FILTERS or _filter_program(source, name) is not None
+        ):
+            raise CheckoutFailed(
+                f"{path} of {label} needs the filter {name}, which the checkout does not have",
+                hint=f"install the program of {name}, and configure it for your user: "
+                f"git config --global filter.{name}.smudge …",
+            )
+
+
+def _filtered_files(tree: Path) -> dict[str, str]:
+    """Return the filters that files of a checkout name, each with one of its files."""
+    files = run_git(tree, "ls-files", "-z").stdout
+    answers = run_git(tree, "check-attr", "-z", "--stdin", "filter", stdin=files).stdout
+    fields = [os.fsdecode(field) for field in answers.split(b"\0")]
+    return {
+        name: path
+        for path, name in zip(fields[0::3], fields[2::3], strict=False)
+        if name not in ("unspecified", "unset", "set")
+    }
+
+
+def _filter_program(folder: Path, name: str) -> str | None:
+    """Return the program that a filter runs on a checkout; ``None`` if there is none."""
+    keys = (f"filter.{name}.process", f"filter.{name}.smudge")
+    return next(filter(None, (line_of(folder, "config", "--get", key) for key in keys)), None)
 
 
 def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:

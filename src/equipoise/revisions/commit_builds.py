@@ -23,7 +23,7 @@ from equipoise.model.plan import (
 from equipoise.revisions.benchmarks import TOOLS, BenchmarkTool
 from equipoise.revisions.build_cache import Build, BuildCache, NoFolder, source_of
 from equipoise.revisions.commits import trees_of
-from equipoise.revisions.git import Repository
+from equipoise.revisions.git import CheckoutFailed, Repository
 
 _POLL_S = 0.05
 _FEWEST_AT_ONCE = 2
@@ -91,10 +91,12 @@ class CommitBuilds:
     def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
         """Build commits, side by side; return the reason for each that does not build.
 
+        A commit that git cannot check out does not build either.
+
         Raises
         ------
         UnusableInput
-            git cannot check one out, or the working tree has changed.
+            The working tree has changed.
         """
         needed = [self._sources[commit] for commit in commits]
         # Commits of one tree are one build.
@@ -116,7 +118,7 @@ class CommitBuilds:
         reasons: dict[Path, str] = {}
         for build, tree in builds.items():
             error = build.exception()
-            if isinstance(error, ConditionFailed | NoFolder):
+            if isinstance(error, ConditionFailed | NoFolder | CheckoutFailed):
                 reasons[tree] = error.what
             elif error is not None:
                 raise error

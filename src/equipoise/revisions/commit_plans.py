@@ -78,6 +78,8 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     bad: Revision
     likely: tuple[str, ...] = ()
     prior: tuple[float, ...] = ()
+    prose: tuple[int, ...] = ()
+    """Places of the commits that change only files of prose."""
     merged: MergedCommits = MergedCommits()
     why: Literal["observe", "test"] | None = None
     layouts: int | None = None
@@ -133,6 +135,7 @@ def bisect_plan(
         bad=request.bad,
         likely=request.likely,
         prior=request.prior,
+        prose=request.prose,
         branch_commits=request.merged.commits,
         branches=request.merged.branches,
         why=request.why,

@@ -6,6 +6,7 @@ No program but git runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from msgspec import Struct
 
@@ -22,6 +23,16 @@ from equipoise.revisions.git import (
     run_git,
     text_of,
 )
+
+PROSE_SUFFIXES = frozenset({".adoc", ".markdown", ".md", ".rst"})
+"""Ends of the names of files that people read, and builds do not."""
+PROSE_NAMES = frozenset(
+    {"authors", "changelog", "changes", "contributing", "copying", "license", "news", "readme"}
+)
+"""Names of such files without an end, in small letters."""
+PROSE_FOLDERS = frozenset({"doc", "docs"})
+"""Folders, at the top of a repository, of which further files count as prose."""
+SUFFIXES_IN_PROSE_FOLDERS = frozenset({".gif", ".jpg", ".png", ".svg", ".txt"})
 
 _FIELDS = ("%H", "%P", "%an", "%aI", "%s")
 _LOG = (
@@ -236,6 +247,49 @@ def weights_by_path(
         LIKELY_WEIGHT if (commit.hash, commit.uncommitted) in touching else 1.0
         for commit in commits[1:]
     )
+
+
+def prose_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
+    """Return the places of the commits that change only files of prose, against the first parent.
+
+    A commit that changes nothing is among them, the working tree and a root are not. Which files a
+    build reads cannot be known, so the names decide: a build that reads its README is not seen.
+
+    Raises
+    ------
+    UnusableInput
+        git cannot tell.
+    """
+    asked = {
+        commit.hash: (place, commit.parents[0])
+        for place, commit in enumerate(commits)
+        if commit.parents and not commit.uncommitted
+    }
+    question = "".join(f"{commit} {parent}\n" for commit, (_, parent) in asked.items()).encode()
+    words = ("diff-tree", "--stdin", "-r", "-z", "--name-only", "--no-renames")
+    done = run_git(repository.top, *words, stdin=question)
+    if done.returncode != 0:
+        raise UnusableInput(
+            f"git cannot compare the commits of {repository.top}{reason_of(done)}",
+            hint="run `git fsck` in your repository",
+        )
+    prose = {place for place, _ in asked.values()}
+    place = -1
+    for name in text_of(done).split("\0"):
+        if name in asked:
+            place = asked[name][0]
+        elif name and not is_prose(name):
+            prose.discard(place)
+    return tuple(sorted(prose))
+
+
+def is_prose(path: str) -> bool:
+    """Return whether a file is one that people read and builds do not, by its name."""
+    file = PurePosixPath(path)
+    if file.suffix.lower() in PROSE_SUFFIXES or file.name.lower() in PROSE_NAMES:
+        return True
+    in_folder = len(file.parts) > 1 and file.parts[0].lower() in PROSE_FOLDERS
+    return in_folder and file.suffix.lower() in SUFFIXES_IN_PROSE_FOLDERS
 
 
 def every_nth(commits: Sequence[Commit], step: int) -> tuple[int, ...]:

@@ -17,7 +17,8 @@ _HARMLESS = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_WITHOUT_HOOKS = ("-c", "core.hooksPath=/dev/null")
+_WITHOUT_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+"""Options without which git runs programs that the repository's configuration names."""
 _LOCAL_VARIABLES = frozenset(
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DIR GIT_GRAFT_FILE "
     "GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_NAMESPACE GIT_NO_REPLACE_OBJECTS "
@@ -109,6 +110,10 @@ def first_bytes_of_git(folder: Path, *arguments: str, most_bytes: int) -> bytes:
     return printed
 
 
+class CheckoutFailed(UnusableInput):
+    """A revision cannot be checked out as its sources are meant to be."""
+
+
 def checked(
     label: str, folder: Path, *arguments: str, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
@@ -121,7 +126,7 @@ def succeeded(
 ) -> subprocess.CompletedProcess[bytes]:
     """Return a finished step of checking out ``label``, which must have succeeded."""
     if done.returncode != 0:
-        raise UnusableInput(
+        raise CheckoutFailed(
             f"git cannot check out {label}{reason_of(done)}",
             hint="run `git fsck` and `git submodule update --init` in your repository, and check "
             "whether the disk of TMPDIR or of EQUIPOISE_BUILDS is full",

@@ -8,12 +8,14 @@ Verdicts, in reading order:
 - ``ranking``: which of several conditions is the fastest.
 - ``layouts``: the verdict on layouts in general, from a campaign over some.
 - ``bisection``: which of many commits made a difference, also in branches, and for several
-  benchmarks that share blocks; ``bisection_segment``: one search of it.
+  benchmarks that share blocks; ``bisection_segment``: one search of it;
+  ``bisection_layout``: whether a step persists beside the layouts of single commits.
 - ``history``: the curve over many commits and the changes between them, over many campaigns;
   ``history_course``: which commits run next.
 - ``fleet``: what the campaigns of several hosts say together.
 - ``intervention``: the fraction of a gap that an intervention explains.
-- ``carry_over``: what a trial owes to the condition that ran before it.
+- ``carry_over``: what a trial owes to the condition that ran before it; ``fitted_carry_over``:
+  whether that could make a difference.
 
 Description of a campaign:
 

@@ -22,14 +22,24 @@ from typing import Literal
 
 from msgspec import Struct
 
+from equipoise.model.bisection import UnconfirmedReason
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import LATEST_ENGINE, MergedBranch
+from equipoise.stats.bisection_layout import (
+    LAYOUT_SPREAD,
+    CandidateStep,
+    LayoutBlock,
+    difference_of,
+    persistent_steps,
+)
 from equipoise.stats.bisection_segment import (
     NamedStep,
     OwnPairs,
     Pair,
     Segment,
     SegmentState,
+    UnconfirmedStep,
+    level_of_rank,
 )
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
@@ -58,6 +68,8 @@ class BisectionState(Struct, frozen=True):
     """Chance of each commit that steers the first search, and guarantees nothing; they sum to 1."""
     named: tuple[NamedStep, ...]
     """In the order in which they were named."""
+    unconfirmed: tuple[UnconfirmedStep, ...]
+    """Commits that differ from the one before, and are not named, in that order."""
     segments: tuple[SegmentState, ...]
     """The first search, and each that looked at what was left, in the order in which they began."""
     blocks: int
@@ -98,6 +110,10 @@ class Bisection:
     remainder_blocks
         Blocks that each search of what is left may take; by default as many as the first search
         took, at least 150.
+    prose
+        Commits that change only files that no build reads: they are never named.
+    layout_spread
+        What is known of the standard deviation of a layout beforehand, in log units; above 0.
 
     Raises
     ------
@@ -117,6 +133,8 @@ class Bisection:
         engine: int = LATEST_ENGINE,
         own_pairs: OwnPairs | None = None,
         remainder_blocks: int | None = None,
+        prose: Collection[int] = (),
+        layout_spread: float = LAYOUT_SPREAD,
     ) -> None:
         check_alpha(alpha)
         if count < 1:
@@ -130,6 +148,11 @@ class Bisection:
         self._resolution = resolution
         self._own_pairs = OwnPairs() if own_pairs is None else own_pairs
         self._remainder_blocks = remainder_blocks
+        self._prose, self._layout_spread = frozenset(prose), layout_spread
+        self._own_ranks: dict[Pair, int] = {}
+        """Number of each own pair among those of this line of commits, from 1."""
+        self._course: list[LayoutBlock] = []
+        self._confirmed: tuple[object, frozenset[int]] = (None, frozenset())
         self._withdrawn: set[int] = set()
         self._waiting: deque[Pair] = deque()
         self._blocks = 0
@@ -194,7 +217,11 @@ class Bisection:
                 f"a block has the costs {costs[0]} and {costs[1]}: one is no number from 0 up",
                 hint="compare a metric that is a cost, and leave out trials that have none",
             )
+        own_pairs = self._own_pairs.count
         segment.add(pair, costs, order, self._blocks + 1, self._own_pairs)
+        if self._own_pairs.count > own_pairs:
+            self._own_ranks[pair] = len(self._own_ranks) + 1
+        self._course.append(LayoutBlock(*pair, difference_of(costs), order))
         self._blocks += 1
         self._go_on()
 
@@ -222,11 +249,12 @@ class Bisection:
             segment.withdraw(commit)
             self._go_on()
 
-    def of_branch(self, count: int) -> Bisection:
+    def of_branch(self, count: int, prose: Collection[int] = ()) -> Bisection:
         """Return the search of the branch of a merge that this one named (bisect.md §8).
 
         Both make one claim: k goes on. A gap of the branch is judged as what is left of a gap.
-        ``count`` is the number of commits of the branch after the one where it began.
+        ``count`` is the number of commits of the branch after the one where it began, of which
+        those in ``prose`` change only files that no build reads.
         """
         return Bisection(
             count,
@@ -236,29 +264,86 @@ class Bisection:
             engine=self._engine,
             own_pairs=self._own_pairs,
             remainder_blocks=self._remainder_blocks,
+            prose=prose,
+            layout_spread=self._layout_spread,
         )
 
     @property
     def measured(self) -> tuple[Pair, ...]:
-        """Own pairs of the named commits whose steps need no more blocks, as they were named."""
-        return tuple(
-            one.named for one in self._segments if one.named is not None and not one.is_open
-        )
+        """Own pairs of the candidates whose steps need no more blocks, as they were found."""
+        return tuple(one.named for one in self._candidates if one.named and not one.is_open)
+
+    def is_named(self, pair: Pair) -> bool:
+        """Return whether the candidate of an own pair is named by all blocks so far."""
+        return any(one.named == pair for one in self._confirmed_among(self._candidates))
 
     @property
     def verdict(self) -> BisectionVerdict:
         """What is known so far: as ``state`` has it, and quicker."""
         verdict = self._segments[0].verdict
-        if verdict == "culprit" and sum(one.named is not None for one in self._segments) > 1:
-            return "several"
+        if verdict == "culprit":
+            named = self._confirmed_among(self._candidates)
+            if len(named) > 1:
+                return "several"
+            if named != [self._segments[0]]:
+                return "several" if named else "searching"
         assert verdict != "undecided", "the first search may take any number of blocks"
         return verdict
 
     @property
     def named(self) -> tuple[NamedStep, ...]:
-        """The commits named so far, in the order in which they were named."""
-        steps = (segment.named_step(self._segments[0].gap) for segment in self._segments)
+        """The commits named so far, in the order in which they were found.
+
+        Each makes a difference by the bets, is certainly beyond the smallest effect in the builds
+        of it and the commit before, and has a step that persists beside what layouts do to single
+        commits (``bisection_layout``). All are judged together, by all blocks so far.
+        """
+        gap = self._segments[0].gap
+        steps = (one.named_step(gap) for one in self._confirmed_among(self._candidates))
         return tuple(step for step in steps if step is not None)
+
+    @property
+    def unconfirmed(self) -> tuple[UnconfirmedStep, ...]:
+        """The commits that make a difference by the bets, and are not named."""
+        named, gap = self._confirmed_among(self._candidates), self._segments[0].gap
+        return tuple(
+            UnconfirmedStep(step, self._reason(one))
+            for one in self._candidates
+            if one not in named and (step := one.named_step(gap)) is not None
+        )
+
+    @property
+    def _candidates(self) -> list[Segment]:
+        return [one for one in self._segments if one.named is not None]
+
+    def _confirmed_among(self, candidates: Sequence[Segment]) -> list[Segment]:
+        """Return the candidates that are named by all blocks so far."""
+        if not candidates:
+            return []
+        key = (self._blocks, len(self._withdrawn), len(self._candidates))
+        if self._confirmed[0] != key:
+            steps = [
+                CandidateStep(one.named[1], level_of_rank(self._alpha, self._own_ranks[one.named]))
+                for one in self._candidates
+                if one.named is not None
+                and one.is_beyond_margin
+                and not self._prose.issuperset(range(one.named[0] + 1, one.named[1] + 1))
+            ]
+            persistent = persistent_steps(
+                self._course,
+                steps,
+                margin=self._min_margin,
+                layout_spread=self._layout_spread,
+                withdrawn=self._withdrawn,
+            )
+            self._confirmed = (key, frozenset(persistent))
+        return [one for one in candidates if one.named and one.named[1] in self._confirmed[1]]
+
+    def _reason(self, segment: Segment) -> UnconfirmedReason:
+        assert segment.named is not None, "only a candidate is not confirmed"
+        if self._prose.issuperset(range(segment.named[0] + 1, segment.named[1] + 1)):
+            return "prose"
+        return "layouts" if segment.is_beyond_margin else "min_effect"
 
     def state(self) -> BisectionState:
         """Return how the bisection stands."""
@@ -272,6 +357,7 @@ class Bisection:
             excluded_at=(None,) * self.count if search is None else tuple(search.excluded_at()),
             chances=even if search is None else tuple(search.weights()),
             named=self.named,
+            unconfirmed=self.unconfirmed,
             segments=tuple(segment.state() for segment in self._segments),
             blocks=self._blocks,
             margin=None if search is None else search.margin(),
@@ -354,11 +440,17 @@ class BranchingBisection:
 
     A function of the blocks added, and of the commits withdrawn between them. The line is the
     search from GOOD to BAD, before its first block; the branches are those of all merges that can
-    be named, on the line and on branches.
+    be named, on the line and on branches. ``prose`` has the commits of branches that change only
+    files that no build reads; those of the line are the line's.
     """
 
-    def __init__(self, line: Bisection, branches: Sequence[MergedBranch] = ()) -> None:
-        self._branches = tuple(branches)
+    def __init__(
+        self,
+        line: Bisection,
+        branches: Sequence[MergedBranch] = (),
+        prose: Collection[int] = (),
+    ) -> None:
+        self._branches, self._prose = tuple(branches), frozenset(prose)
         self._withdrawn: set[int] = set()
         self._blocks = 0
         self._lines = [_Line(None, tuple(range(line.count + 1)), line)]
@@ -471,11 +563,22 @@ class BranchingBisection:
 
     def _descend(self, line: _Line) -> None:
         """Begin to search the branches of merges that the line has named."""
+        if not self._branches:
+            return
         begun = {(one.merge, one.commits) for one in self._lines}
-        for merge in line.merges():
+        for merge, pair in line.merges():
             for branch in self._branches:
-                if branch.merge == merge and (merge, branch.commits) not in begun:
-                    search = line.search.of_branch(len(branch.commits) - 1)
+                if (
+                    branch.merge == merge
+                    and (merge, branch.commits) not in begun
+                    and line.search.is_named(pair)
+                ):
+                    prose = [
+                        place
+                        for place, commit in enumerate(branch.commits)
+                        if place and commit in self._prose
+                    ]
+                    search = line.search.of_branch(len(branch.commits) - 1, prose)
                     self._lines.append(_Line(merge, branch.commits, search))
                     for commit in sorted(self._withdrawn):
                         self._lines[-1].withdraw(commit)
@@ -507,11 +610,14 @@ class _Line:
         else:
             self.search.withdraw(place)
 
-    def merges(self) -> Iterator[int]:
-        """Yield the commits that are named alone, and measured: any of them may be a merge."""
+    def merges(self) -> Iterator[tuple[int, Pair]]:
+        """Yield the candidates that are alone, and measured, with their pairs: any may be a merge.
+
+        The pair counts along this line.
+        """
         for before, last in self.search.measured:
             if last == before + 1:
-                yield self.commits[last]
+                yield self.commits[last], (before, last)
 
     def state(self) -> LineState:
         return LineState(

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise._native import BisectionSearch
+from equipoise.model.bisection import UnconfirmedReason
 from equipoise.model.quantities import Interval
 from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks, block_differences
@@ -42,6 +43,10 @@ COST_OF_BUILD = 0.5
 
 NARROW = 0.5
 """Half-width of the interval of a named step, in steps, that is narrow enough."""
+NARROWING = 2
+"""Blocks of a named commit's own pair, in those of its name, that narrow its interval at most."""
+EXCEEDING = 4
+"""As ``NARROWING``, where the step is not known to be beyond the smallest effect, or below it."""
 
 
 class OwnPairs:
@@ -80,6 +85,13 @@ class NamedStep(Struct, frozen=True):
     """Fraction of the whole gap explained, in logarithms; ``None`` where unknown."""
     share_ci: Interval
     """At 1 - alpha: half of alpha for the gap, half for the selected step."""
+
+
+class UnconfirmedStep(Struct, frozen=True):
+    """A commit that makes a difference by the bets, and is not named."""
+
+    step: NamedStep
+    reason: UnconfirmedReason
 
 
 class SegmentState(Struct, frozen=True):
@@ -140,6 +152,7 @@ class Segment:
         # So many that half of alpha has an interval, which the share of the gap needs.
         self._least_gap_blocks = earliest_block(0.5 * alpha)
         self._step_blocks = (0, 0)
+        """Blocks that an interval needs, and blocks of the name."""
         self._may_go_on = True
 
     @property
@@ -258,10 +271,20 @@ class Segment:
             share_ci=share_ci,
         )
 
+    @property
+    def is_beyond_margin(self) -> bool:
+        """Whether the step between the two builds is certainly larger than the margin."""
+        if self.named is None or self.search is None:
+            return False
+        if self._margin <= self.search.margin():
+            # F is evidence against the larger one already.
+            return True
+        evidence = self._own[self.named].engine.ln_e_value_beyond(self._margin)
+        return evidence >= -math.log(self._level_of(self.named))
+
     def _level_of(self, pair: Pair) -> float:
         """Return alpha/(k(k + 1)) of an own pair that was run."""
-        rank = self.ranks[pair]
-        return self._alpha / (rank * (rank + 1))
+        return level_of_rank(self._alpha, self.ranks[pair])
 
     @property
     def _wants_a_verdict(self) -> bool:
@@ -271,17 +294,21 @@ class Segment:
         """Return whether the interval of a named step is as good as it shall be.
 
         It has both ends after a number of blocks that only depends on its level. They should also
-        lie within half of the step, unless that takes twice the blocks of the name.
+        lie within half of the step, unless that takes twice the blocks of the name; and the step
+        should be known to be beyond the margin, or not, unless that takes four times as many.
         """
-        least, most = self._step_blocks
-        if not self._may_go_on or len(self._own[pair]) >= most:
+        least, of_name = self._step_blocks
+        blocks = len(self._own[pair])
+        if not self._may_go_on or blocks >= max(least, EXCEEDING * of_name):
             return True
-        if len(self._own[pair]) < least:
+        if blocks < least:
             return False
         judged = judge_alone(self._own[pair], 0.0, self._level_of(pair))
         step = judged.typical or 0.0
         widest = max(judged.high - step, step - judged.low)
-        return widest <= NARROW * abs(step)
+        is_narrow = widest <= NARROW * abs(step) or blocks >= max(least, NARROWING * of_name)
+        is_below = max(abs(judged.low), abs(judged.high)) < self._margin
+        return is_narrow and (is_below or self.is_beyond_margin)
 
     def _no_blocks(self) -> PairedBlocks:
         return PairedBlocks(resolution=self.resolution, engine=self._engine)
@@ -375,8 +402,13 @@ class Segment:
         if group is not None:
             self.named = (self.first + group[0], self.first + group[1])
             least = earliest_block(0.5 * self._level_of(self.named))
-            self._step_blocks = (least, max(least, 2 * len(self._own[self.named])))
+            self._step_blocks = (least, len(self._own[self.named]))
         self.split = None if split is None else self.first + split
+
+
+def level_of_rank(alpha: float, rank: int) -> float:
+    """Return alpha/(k(k + 1)), the level of the k-th of any number of claims."""
+    return alpha / (rank * (rank + 1))
 
 
 def share_of_gap(

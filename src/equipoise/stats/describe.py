@@ -134,14 +134,22 @@ def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> I
 
 def _is_excluded(below: int, count: int, level: float) -> bool:
     """Return whether a median with so many of the values below it is excluded."""
-    log_mixture = (
-        math.lgamma(below + 0.5)
-        + math.lgamma(count - below + 0.5)
+    return ln_coin_mixture(below, count) >= -math.log(level)
+
+
+def ln_coin_mixture(successes: int, count: int) -> float:
+    """Return the logarithm of a beta(½, ½) mixture of likelihood ratios against a fair coin.
+
+    B(s + ½, n - s + ½) 2^n / B(½, ½) for s of n successes: an e-value after every toss (Robbins
+    1970).
+    """
+    return (
+        math.lgamma(successes + 0.5)
+        + math.lgamma(count - successes + 0.5)
         - math.lgamma(count + 1.0)
         - math.log(math.pi)
         + count * math.log(2.0)
     )
-    return log_mixture >= -math.log(level)
 
 
 def drift(values: FloatArray, *, seed: int) -> Drift:

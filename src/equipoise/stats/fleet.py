@@ -13,8 +13,8 @@ the coins of the hosts' i-th blocks are independent and fair. So the weighted me
 hosts changes its sign with all of these coins at once: it is what a block of one campaign is, and
 the betting engine takes it (fleet.md). That holds while no host leaves. A *roster* is the hosts
 that are in every round of a stretch; a round that will never be complete ends it, and those that go
-on are the next roster, with a sequence of its own. The g-th roster is judged at level/(g(g + 1)),
-so all of them together are at ``level``.
+on are the next roster, with a sequence of its own. Of the alpha of the means a tenth is for the
+hosts' own sequences, eight tenths are for the first roster, and a tenth over g(g - 1) for the g-th.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from equipoise.stats.arrays import FloatArray
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.slow_runs import have_balanced_slow_runs, ln_bound_of_means
 from equipoise.stats.verdict import (
     LARGEST_LEVEL,
     check_alpha,
@@ -51,6 +52,10 @@ End = Literal["measuring", "finished", "left"]
 """How a host's campaign stands: ``finished`` by its own rules; ``left``: it was lost or withdrawn
 before, and measures no more."""
 
+SHARE_OF_HOSTS = 0.1
+"""Part of alpha of the mean from the hosts' sequences, where there are rounds."""
+SHARE_OF_FIRST_ROSTER = 0.8
+"""Part of alpha of the rounds of the first roster; mostly its interval is the narrower one."""
 _WEIGHT_ERROR = 1e-9
 _UNLIMITED = (-math.inf, math.inf)
 _FIRST_SLOT = 6
@@ -127,7 +132,7 @@ class FleetMean(Struct, frozen=True):
     bounds: Bounds
     """Both intervals below, intersected; at alpha."""
     by_hosts: Bounds
-    """Weighted mean of the hosts' confidence sequences; at alpha/2, of one host at alpha."""
+    """Weighted mean of the hosts' confidence sequences; at alpha/10, without rounds at alpha."""
     by_rounds: Bounds | None
     """From the rounds of the roster of just these hosts; ``None`` if no round of it is complete, or
     the hosts were not fixed before the first trial."""
@@ -136,7 +141,7 @@ class FleetMean(Struct, frozen=True):
     """
     verdict: Verdict
     means_veto: bool
-    """Whether the ratio of means alone forbids ``equivalent``."""
+    """Whether the means and the slow runs alone forbid ``equivalent`` (`stats.slow_runs`)."""
     ln_mean_ratio: float
     """Weighted mean over hosts of the logarithm of the ratio of means."""
 
@@ -240,7 +245,10 @@ class _Fleet:
         # One host's own sequence is all there is: its rounds are its blocks.
         self.of_sequences = alpha if len(hosts) == 1 else alpha / 2.0
         self.sequences = self.host_sequences(self.of_sequences)
-        self.wider = self.host_sequences(self.doubled(self.of_sequences))
+        has_rounds = planned is not None and len(hosts) > 1
+        self.of_mean = alpha * SHARE_OF_HOSTS if has_rounds else alpha
+        self.for_mean = self.host_sequences(self.of_mean)
+        self.wider = self.host_sequences(self.doubled(self.of_mean))
 
     def answers(self, seed: int) -> FleetAnswers:
         everyone = tuple(range(len(self.hosts)))
@@ -310,20 +318,16 @@ class _Fleet:
     # -- the mean over hosts
 
     def mean_over(self, places: tuple[int, ...]) -> FleetMean:
-        bounds = by_hosts = self.by_hosts(places, self.sequences, self.of_sequences)
-        equivalence = self.by_hosts(places, self.wider, self.doubled(self.of_sequences))
+        bounds = by_hosts = self.by_hosts(places, self.for_mean, self.of_mean)
+        equivalence = self.by_hosts(places, self.wider, self.doubled(self.of_mean))
         by_rounds: Bounds | None = None
         roster = self.roster_of(places)
         if roster is not None:
             sequence = self.rounds.mean_sequence(roster)
-            # All rosters together have alpha/2.
+            of_roster = self.alpha * share_of_roster(roster.number)
             by_rounds, wider = (
-                _sequence(
-                    sequence,
-                    level / (roster.number * (roster.number + 1)),
-                    "the mean over the rounds",
-                )[0]
-                for level in (self.alpha / 2.0, self.doubled(self.alpha / 2.0))
+                _sequence(sequence, level, "the mean over the rounds")[0]
+                for level in (of_roster, self.doubled(of_roster))
             )
             bounds = _intersection(by_hosts, by_rounds, self.alpha)
             equivalence = _intersection(equivalence, wider, self.doubled(self.alpha))
@@ -337,7 +341,8 @@ class _Fleet:
             typical,
             self.margin,
             blocks=min(len(self.hosts[place].blocks) for place in places),
-            ln_mean_ratio=ln_mean_ratio,
+            runs=sum(len(self.hosts[place].blocks) for place in places),
+            means_allow=lambda: self.means_allow(places),
             means_contradict=lambda side: self.means_contradict(places, side),
             rules=self.rules,
         )
@@ -394,6 +399,31 @@ class _Fleet:
     def ln_mean_ratios(self, places: Sequence[int]) -> FloatArray:
         blocks = [self.hosts[place].blocks for place in places]
         return np.array([ln_ratio_of_means(one.baseline, one.candidate) for one in blocks])
+
+    def means_allow(self, places: Sequence[int]) -> bool:
+        """Return whether the means and the slow runs of all hosts allow ``equivalent``.
+
+        The bound is that of the weighted mean. Slow runs are rare on a single host: they are
+        weighed together, each cost over the median of its host.
+        """
+        blocks = [self.hosts[place].blocks for place in places]
+        parts = [
+            (float(part), one.own_baseline, one.candidate)
+            for part, one in zip(self.parts_of(places), blocks, strict=True)
+        ]
+        if ln_bound_of_means(parts) <= self.margin:
+            return True
+        medians = [
+            float(np.median(np.concatenate([one.own_baseline, one.candidate]))) for one in blocks
+        ]
+        if not all(0.0 < median < math.inf for median in medians):
+            return False
+        hosts = list(zip(blocks, medians, strict=True))
+        return have_balanced_slow_runs(
+            np.concatenate([one.own_baseline / median for one, median in hosts]),
+            np.concatenate([one.candidate / median for one, median in hosts]),
+            self.margin,
+        )
 
     def means_contradict(self, places: Sequence[int], side: float) -> bool:
         """Return whether the means lie beyond the margin on the other side, also without a block.
@@ -501,6 +531,14 @@ class _Fleet:
 
     def doubled(self, level: float) -> float:
         return min(self.rules.equivalence_levels * level, LARGEST_LEVEL)
+
+
+def share_of_roster(number: int) -> float:
+    """Return the part of alpha of the g-th roster's rounds, from 1; all of them add up to 0.9."""
+    if number == 1:
+        return SHARE_OF_FIRST_ROSTER
+    rest = 1.0 - SHARE_OF_HOSTS - SHARE_OF_FIRST_ROSTER
+    return rest / (number * (number - 1))
 
 
 def _differences_of(blocks: PairedBlocks) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Which of several conditions is the fastest, valid after any number of interim analyses.
+"""Which of several conditions may be the fastest, valid after any number of interim analyses.
 
 Two families of claims, each at alpha. The comparisons with the baseline are the first one
 (`equipoise.stats.verdict.judge`). All pairs of candidates are the second one, by the same e-BH, so
@@ -9,8 +9,9 @@ where it is slower than another one, at a level that splits alpha among its riva
 Bonferroni). Only the side "slower" counts, so a two-sided level has half of itself on it. A
 candidate has alpha/2 for the baseline, so that a verdict "slower" takes it out of the race, and
 alpha/2 for all other candidates together; the baseline has alpha for all candidates together. So
-the chance that the fastest condition is ever out of the race is at most alpha, however many
-conditions are alike.
+a condition than which none is faster is ever out of the race with a chance of at most alpha. This
+holds for each condition by itself: if several are equally fast, the chance that any of them is ever
+out is larger. A wrong single name needs all of them out, so its chance is at most alpha.
 """
 
 from __future__ import annotations
@@ -73,8 +74,9 @@ def contenders_of(
 ) -> tuple[int, ...]:
     """Return the members that may still be the fastest, or tied with it, in their order.
 
-    A member that takes less than ``min_effect`` percent longer is tied. The fastest is ever missing
-    with chance alpha at most. A pair counts from ``min_blocks`` blocks on.
+    A member that takes less than ``min_effect`` percent longer is tied. Each member than which none
+    is faster is ever missing with a chance of at most alpha, by itself. A pair counts from
+    ``min_blocks`` blocks on.
     """
     margin, rivals = margin_of(min_effect), len(group.with_baseline)
 

@@ -96,6 +96,7 @@ class PairedBlocks:
         self.verdicts: dict[tuple[str, float, float], Any] = {}
         """Verdicts on the blocks so far (`equipoise.stats.verdict`); a further block voids them."""
         self._baseline: list[float] = below.tolist()
+        self._own_baseline: list[float] = below.tolist()
         self._candidate: list[float] = above.tolist()
         self._differences_of_blocks: list[float] = differences.tolist()
         self._orders: list[int] = checked.tolist()
@@ -166,6 +167,7 @@ class PairedBlocks:
             ),
         )
         mean = 0.5 * (float(baseline) + float(twin))
+        self._own_baseline.append(float(baseline))
         self._remember(mean, candidate, differences, orders, float(tolerances.max()))
 
     def append(
@@ -181,6 +183,7 @@ class PairedBlocks:
         differences, tolerances = self._learn(below, above)
         readings = None if covariates is None else _readings_of_block(below, above, covariates)
         self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]), readings)
+        self._own_baseline.append(float(baseline))
         self._remember(baseline, candidate, differences, orders, float(tolerances[0]))
 
     def _remember(
@@ -264,8 +267,13 @@ class PairedBlocks:
 
     @property
     def baseline(self) -> FloatArray:
-        """Shape (n,): the costs of the baseline."""
+        """Shape (n,): the costs of the baseline; with a twin, the mean of both."""
         return np.array(self._baseline)
+
+    @property
+    def own_baseline(self) -> FloatArray:
+        """Shape (n,): the costs of the baseline itself, no twin of it."""
+        return np.array(self._own_baseline)
 
     @property
     def candidate(self) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,10 @@ from equipoise.stats.verdict import margin_of
 
 DECILES = tuple(decile / 10 for decile in range(1, 10))
 RESAMPLES = 2000
+TAIL_QUANTILE = 0.99
+BLOCKS_FOR_TAIL = 100
+"""Blocks from which the 99th percentile and the largest cost have an answer: with fewer the former
+lies between the two largest costs."""
 LEAST_BLOCKS = 10
 """Below it the outer deciles are the extremes, and a resampled band says nothing of them."""
 
@@ -110,18 +114,18 @@ def _check(baseline: FloatArray, candidate: FloatArray) -> None:
 
 def _ratios(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
     """Return the ratios of the deciles of samples ``(samples, blocks)``: ``(samples, deciles)``."""
-    below, above = _deciles(baseline), _deciles(candidate)
+    below, above = _quantiles(baseline, DECILES), _quantiles(candidate, DECILES)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios: FloatArray = np.where(above == below, 1.0, above / below)
     ratios[np.isinf(below) & np.isinf(above)] = np.nan
     return ratios
 
 
-def _deciles(samples: FloatArray) -> FloatArray:
-    """Return deciles along the last axis (type 8); NumPy's own turn infinite costs into NaN."""
+def _quantiles(samples: FloatArray, quantiles: Sequence[float]) -> FloatArray:
+    """Return quantiles along the last axis (type 8); NumPy's own turn infinite costs into NaN."""
     ordered = np.sort(samples, axis=-1)
     count = ordered.shape[-1]
-    place = np.clip((count + 1 / 3) * np.array(DECILES) + 1 / 3 - 1, 0.0, count - 1.0)
+    place = np.clip((count + 1 / 3) * np.array(quantiles) + 1 / 3 - 1, 0.0, count - 1.0)
     under = np.floor(place).astype(np.int64)
     weight = place - under
     lower, upper = ordered[..., under], ordered[..., np.minimum(under + 1, count - 1)]
@@ -162,22 +166,33 @@ def answers(
 ) -> tuple[StatisticAnswer, ...]:
     """Return the answer of each statistic alone: the minimum, each decile and the mean.
 
+    From 100 blocks on also of the 99th percentile and the maximum.
+
     The costs, shape (n,) each, are from 0 up, +inf for a trial that timed out. The level is the
     largest chance that any decile is certain of the wrong winner, if trials are independent: alpha
     over the number of comparisons that share it.
 
-    From the minimum up, the mean last. The minimum and the mean are never certain: without bounds
+    From the minimum up, the mean last. The extremes and the mean are never certain: without bounds
     on the costs no interval of a mean has an error rate (Bahadur and Savage 1956). Two timeouts,
     or two costs of nothing, are equivalent.
     """
     margin = margin_of(min_effect)
-    names = ("minimum", *(f"p{round(100 * decile)}" for decile in DECILES), "mean")
+    has_tail = len(baseline) >= BLOCKS_FOR_TAIL
+    quantiles = (*DECILES, TAIL_QUANTILE) if has_tail else DECILES
+    largest = ("maximum",) if has_tail else ()
+    names = ("minimum", *(f"p{round(100 * one)}" for one in quantiles), *largest, "mean")
     low, high = (
-        [float(np.min(costs)), *_deciles(costs).tolist(), float(np.mean(costs))]
+        [
+            float(np.min(costs)),
+            *_quantiles(costs, quantiles).tolist(),
+            *(float(np.max(costs)) for _ in largest),
+            float(np.mean(costs)),
+        ]
         for costs in (baseline, candidate)
     )
     log_ratios = map(_ln_ratio, high, low)
-    certain = (0, *_certain_deciles(baseline, candidate, level), 0)
+    certain = (0, *_certain_quantiles(baseline, candidate, quantiles, level), *(0 for _ in largest))
+    certain = (*certain, 0)
     return tuple(
         StatisticAnswer(
             name,
@@ -189,17 +204,17 @@ def answers(
     )
 
 
-def _certain_deciles(
-    baseline: FloatArray, candidate: FloatArray, level: float
+def _certain_quantiles(
+    baseline: FloatArray, candidate: FloatArray, quantiles: Sequence[float], level: float
 ) -> Iterator[Literal[-1, 0, 1]]:
-    """Yield 1 where a decile of the candidate is certainly above that of the baseline, -1 if below.
+    """Yield 1 where a quantile of the candidate is certainly above the baseline's, -1 if below.
 
     Where the intervals of both do not meet; the levels of all intervals add up to ``level``.
     """
-    each = level / (2 * len(DECILES))
+    each = level / (2 * len(quantiles))
     ordered = [np.sort(costs) for costs in (baseline, candidate)]
-    for decile in DECILES:
-        (low, high), (below, above) = (quantile_interval(one, decile, each) for one in ordered)
+    for quantile in quantiles:
+        (low, high), (below, above) = (quantile_interval(one, quantile, each) for one in ordered)
         is_above = below is not None and high is not None and below > high
         is_below = above is not None and low is not None and above < low
         yield 1 if is_above else -1 if is_below else 0

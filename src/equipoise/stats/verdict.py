@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise._native import BettingSequence, VerdictRules, smallest_effects
+from equipoise._native import BettingSequence, VerdictRules, smallest_effects, verdict_rules
 from equipoise.model.errors import UnusableInput
 from equipoise.model.gate import GateOutcome
 from equipoise.model.plan import LATEST_ENGINE
@@ -25,6 +25,11 @@ from equipoise.model.result import Verdict
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.slow_runs import (
+    BLOCKS_TO_SHOW,
+    blocks_until_means_allow,
+    means_allow_equivalence,
+)
 
 CONTINUATIONS = 40
 MOST_CONTINUATIONS = 800
@@ -35,6 +40,8 @@ FORECAST_CAP = 4000
 FORECAST_LEAST_CAP = 200
 _MOST_WON = 200
 """Number of won blocks that exclude a ratio at any level in use."""
+LEAST_PART_OF_WIDTH = 0.7
+"""Least width of a running interval that is shown, as a part of the one at the stop."""
 LARGEST_LEVEL = 0.999_999
 """Levels of the engine lie below 1."""
 
@@ -59,15 +66,15 @@ class ComparisonVerdict(Struct, frozen=True):
     equivalence_level: float
     """1 minus the coverage of the interval that decides on ``equivalent``."""
     means_veto: bool
-    """Whether the ratio of means alone forbids ``equivalent``."""
+    """Whether the means and the slow runs alone forbid ``equivalent`` (`stats.slow_runs`)."""
     ln_e_value: float
     """Logarithm of the e-value against "no difference", at the stop."""
     blocks: int
     ln_mean_ratio: float
     """Logarithm of the ratio of means; ±inf where one holds timeouts, NaN where both do."""
     ratio_is_constant: bool
-    """False where no constant ratio agrees with the whole campaign: the interval is then the one
-    at the stop."""
+    """False where no constant ratio agrees with the whole campaign, or the estimate has left the
+    running interval: the interval is then the one at the stop."""
     lost_analyses: int = 0
     """Planned analyses across layouts that timeouts left without a number."""
 
@@ -162,7 +169,7 @@ def _select_most(
 
 
 def earliest_block(alpha: float, comparisons: int = 1) -> int:
-    """Return the least number of blocks after which any verdict is possible; 8 at alpha 0.05.
+    """Return the least number of blocks after which any verdict is possible; 7 at alpha 0.05.
 
     That is where a bettor who won every block excludes a ratio: mean of (1 + λ)^n ≥ 2/level. All of
     several comparisons can be decided in the same block, and then at full alpha.
@@ -194,7 +201,8 @@ def blocks_to_go(
     The median over 40 continuations of the campaign (fewer for more than 20 undecided comparisons,
     at least 8), each drawn from its own blocks with fresh coins; ``None`` for a comparison that
     is decided or whose means forbid ``equivalent``, and where half of them decide nothing within
-    20 times the blocks so far (at least 200, at most 4000 more). The forecast takes today's
+    20 times the blocks so far (at least 200, at most 4000 more). Where the estimate promises
+    ``equivalent``, it is as many as the means need for that, too. The forecast takes today's
     estimate for the truth. Comparisons and verdicts are those given to and returned by ``judge``;
     the seed is from 0 to 2^64 - 1.
     """
@@ -204,14 +212,20 @@ def blocks_to_go(
     share = MOST_CONTINUATIONS // max(1, len(judged) - decided)
     continuations = max(FEWEST_CONTINUATIONS, min(CONTINUATIONS, share))
 
-    def forecast(blocks: PairedBlocks) -> int | None:
+    def forecast(blocks: PairedBlocks, typical: float | None) -> int | None:
         cap = min(max(FORECAST_GROWTH * len(blocks), FORECAST_LEAST_CAP), FORECAST_CAP)
         engine = blocks.engine
         simulate = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
-        return simulate(level, margin, cap, continuations, seed)
+        more = simulate(level, margin, cap, continuations, seed)
+        if more is None or not blocks.rules.means_veto_equivalence:
+            return more
+        if typical is None or abs(typical) >= margin:
+            return more
+        for_means = blocks_until_means_allow(blocks.own_baseline, blocks.candidate, margin)
+        return None if for_means is None or for_means > cap else max(more, for_means)
 
     return tuple(
-        forecast(blocks)
+        forecast(blocks, one.typical)
         if one.verdict == "undecided" and len(blocks) and not one.means_veto
         else None
         for blocks, one in zip(comparisons, judged, strict=True)
@@ -261,10 +275,16 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     """Judge a comparison by itself, by the running confidence sequence at ``alpha``."""
     known: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
     if known is None:
-        interval, is_constant = running_interval(blocks.engine, alpha)
-        equivalence, _ = running_interval(blocks.engine, equivalence_level(blocks, alpha))
+        interval, is_constant, is_at_stop = _shown_interval(blocks.engine, alpha)
+        level = equivalence_level(blocks, alpha)
+        # Both are of one kind, so that one lies within the other.
+        equivalence = (
+            blocks.engine.interval_at_stop(level)
+            if is_at_stop
+            else _never_empty(blocks.engine, level)[0]
+        )
         judged = judge_by(blocks, margin, alpha, interval, equivalence)
-        known = replace(judged, ratio_is_constant=is_constant)
+        known = replace(judged, ratio_is_constant=is_constant and judged.ratio_is_constant)
         blocks.verdicts["alone", margin, alpha] = known
     return known
 
@@ -294,14 +314,44 @@ def judge_unadjusted(
 
 
 def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
-    """Return the running interval, or the one at the stop where no constant ratio fits all blocks.
+    """Return the running interval, or the one at the stop where the running one cannot be trusted.
 
-    Also return whether one fits; one that is constant does not fit with chance ``level``.
+    Also return whether a constant ratio fits all blocks; one that is constant does not fit with
+    about the chance ``level``. The running interval is not trusted where it is empty, where the
+    estimate has left it, and where it is under 0.7 times as wide as the one at the stop: of
+    intervals as narrow as that only 57 % cover (verdict.md §11). The interval at the stop covers
+    whenever the running one does, and is never empty.
     """
+    interval, is_constant, _ = _shown_interval(engine, level)
+    return interval, is_constant
+
+
+def _shown_interval(
+    engine: BettingSequence, level: float
+) -> tuple[tuple[float, float], bool, bool]:
+    """Return what `running_interval` does, and whether the interval is the one at the stop."""
+    interval, is_constant = _never_empty(engine, level)
+    if not is_constant or not verdict_rules(engine.version).checks_running_interval:
+        return interval, is_constant, not is_constant
+    low, high = interval
+    if low == -math.inf and high == math.inf:
+        return interval, True, False
+    centre = engine.centre()
+    if centre is not None and not low <= centre[0] <= high:
+        return engine.interval_at_stop(level), False, True
+    if math.isinf(low) or math.isinf(high):
+        return interval, True, False
+    stop_low, stop_high = engine.interval_at_stop(level)
+    if high - low < LEAST_PART_OF_WIDTH * (stop_high - stop_low):
+        return (stop_low, stop_high), True, True
+    return interval, True, False
+
+
+def _never_empty(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
+    """Return the running interval, or the one at the stop where the running one is empty."""
     low, high = engine.running_interval(level)
     if low <= high:
         return (low, high), True
-    # The set at the stop covers whenever the running one does, and is never empty.
     return engine.interval_at_stop(level), False
 
 
@@ -324,10 +374,12 @@ def judge_by(
     """
     centre = blocks.engine.centre()
     typical = estimate
+    is_constant = True
     if typical is None and centre is not None:
         typical = centre[0]
-    if typical is not None and blocks.rules.estimate_within_interval:
-        typical = min(max(typical, interval[0]), interval[1])
+        # Never moved into its interval: that it lies outside is said.
+        if blocks.rules.checks_running_interval:
+            is_constant = interval[0] <= typical <= interval[1]
     costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
     ln_mean_ratio = (
         0.0
@@ -340,7 +392,8 @@ def judge_by(
         typical,
         margin,
         blocks=len(blocks),
-        ln_mean_ratio=ln_mean_ratio,
+        runs=len(blocks),
+        means_allow=lambda: means_allow_equivalence(blocks.own_baseline, blocks.candidate, margin),
         means_contradict=lambda side: _means_contradict(blocks, side, margin),
         rules=blocks.rules,
     )
@@ -357,7 +410,7 @@ def judge_by(
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),
         ln_mean_ratio=ln_mean_ratio,
-        ratio_is_constant=True,
+        ratio_is_constant=is_constant,
     )
 
 
@@ -368,21 +421,24 @@ def verdict_by(
     margin: float,
     *,
     blocks: int,
-    ln_mean_ratio: float,
+    runs: int,
+    means_allow: Callable[[], bool],
     means_contradict: Callable[[float], bool],
     rules: VerdictRules,
 ) -> tuple[Verdict, bool]:
     """Return the verdict, and whether the means alone forbid ``equivalent`` (verdict.md §4).
 
-    ``means_contradict`` tells of a side, 1 for slower or -1 for faster, whether the means lie
-    beyond the margin on the other one.
+    ``blocks`` is the number of blocks, on the host that has the fewest; ``runs`` the number on all
+    hosts, among which a slow run could show. ``means_allow`` says whether the means and the slow
+    runs allow ``equivalent``. ``means_contradict`` tells of a side, 1 for slower or -1 for faster,
+    whether the means lie beyond the margin on the other one.
     """
     (low, high), (least, most) = interval, equivalence
     is_within = -margin <= least and most <= margin
     is_within = is_within and margin > 0 and blocks >= rules.equivalence_blocks
-    # NaN, where nothing is known of the means, is a veto too.
-    is_vetoed = rules.means_veto_equivalence and not abs(ln_mean_ratio) <= margin
-    if is_within and not is_vetoed:
+    if rules.means_veto_equivalence:
+        is_within = is_within and runs >= BLOCKS_TO_SHOW
+    if is_within and (not rules.means_veto_equivalence or means_allow()):
         return "equivalent", False
     if typical is not None and low > 0 and typical > 0 and typical >= margin:
         return "mixed" if means_contradict(1.0) else "slower", False

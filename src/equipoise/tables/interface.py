@@ -38,7 +38,7 @@ Calipers = float | Sequence[float] | None
 _OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
 _MISSING = re.compile(r"--missing (refuse|drop|indicator)")
 _OTHERWISE = (
-    ("--cluster none", "cluster=()"),
+    ("--cluster none", 'cluster="none"'),
     ("--difference", "ratio=False"),
     ("--leave-others-out", "leave_others_out=True"),
     ("--one-unit", "one_unit=True"),
@@ -272,7 +272,7 @@ def observe(
     unit: str = "rows",
     missing: Policy | None = None,
     placebo_outcomes: Names = (),
-    placebo_period: tuple[str, str] | None = None,
+    placebo_period: str | tuple[str, str] | None = None,
     mediators: Names = (),
     leave_others_out: bool = False,
     one_unit: bool = False,
@@ -299,7 +299,12 @@ def observe(
     covariates
         Columns that may explain the difference; ``None`` for every usable one.
     cluster
-        Columns that dependent rows share; ``None`` to choose one by its name, ``()`` for none.
+        Columns that dependent rows share; ``None`` to choose one by its name, ``"none"`` or ``()``
+        for independent rows.
+    method
+        ``"genetic"``, ``"mahalanobis"`` or ``"propensity"``.
+    placebo_period
+        Column and value, or ``"COLUMN=VALUE"``, of the rows that the candidate cannot have reached.
     ratio
         Whether to estimate a ratio too; every outcome must then be above 0.
     unit
@@ -307,8 +312,7 @@ def observe(
     missing
         As for ``eq.match``. By default a gap in a column that you name is refused; without
         ``covariates`` a column with a gap is not matched on, and a warning names it.
-    exact, method, placebo_outcomes, placebo_period, mediators, leave_others_out, one_unit, seed, \
-threads
+    exact, placebo_outcomes, mediators, leave_others_out, one_unit, seed, threads
         As for ``equipoise observe`` (docs/observe.md).
     progress
         Called with a description of each step.

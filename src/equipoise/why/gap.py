@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.bisection import bisect_results
 from equipoise.analysis.comparisons import Blocks, primary_comparisons
-from equipoise.campaign.blocks import complete_blocks
+from equipoise.campaign.washouts import analysed_blocks
 from equipoise.model.bisection import Culprit
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
@@ -123,7 +123,7 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
     Of a bisection these are its culprits, each against its parent.
     """
     plan = record.plan
-    blocks = complete_blocks(record.draws, record.trials)
+    blocks = analysed_blocks(record)
     if not blocks:
         return ()
     chosen: list[tuple[Contrast, Culprit | None, str]] = [*_named_culprits(record, blocks)]

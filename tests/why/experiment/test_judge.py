@@ -111,7 +111,7 @@ def test_an_attempt_with_its_outcome_gets_no_more_blocks() -> None:
 def test_it_settles_when_there_is_no_gap_to_explain() -> None:
     plan, seconds = plan_with((Truth(0.0),), gap=1.0)
     judge = judge_of(plan, plan.stopping)
-    for number in range(1, 40):
+    for number in range(1, 80):
         judge.add(block(plan, seconds, number, judge))
         judge.analyse()
     assert judge.stop_reason() == "verdict"

@@ -138,7 +138,14 @@ def _suite_parts(document: ResultDocument) -> Iterator[Part]:
 
 def _resumption(document: ResultDocument) -> Iterator[Command]:
     """Yield how to go on where something is left: a budget that is used up is granted again."""
-    if any(one.verdict in ("set", "undecided") or one.blocks_to_go for one in document.searches):
+    is_open = (
+        one.verdict == "undecided"
+        # Without a rest, it ended with a commit that it cannot name.
+        or (one.verdict == "set" and not one.unconfirmed)
+        or one.blocks_to_go
+        for one in document.searches
+    )
+    if any(is_open):
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
 
 
@@ -421,6 +428,9 @@ def _left_over_facts(document: ResultDocument, bisect: BisectResult) -> Iterator
     left_over = [_stretch(document, bisect, one) for line in bisect.lines for one in line.left_over]
     if left_over:
         yield "Left over", "; ".join(left_over)
+    unconfirmed = [one.summary for line in bisect.lines for one in line.unconfirmed]
+    if unconfirmed:
+        yield "Not named", " ".join(unconfirmed)
 
 
 def _stretch(document: ResultDocument, bisect: BisectResult, gap: BisectGap) -> str:

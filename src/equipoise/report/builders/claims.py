@@ -129,7 +129,7 @@ def no_difference(document: ResultDocument) -> str:
     Empty where one did, where a direction is certain, or where a ranking has a loser.
     """
     primary = document.primary_comparisons
-    beaten = any(not one.may_be_fastest for each in document.ranking for one in each.conditions)
+    beaten = any(len(one.contenders) < len(one.conditions) for one in document.ranking)
     if len(primary) < 2 or beaten or not all(map(_is_open, primary)):
         return ""
     if all(one.verdict == "equivalent" for one in primary):
@@ -184,7 +184,7 @@ def strip_of(
     ratio: float | None, ratio_ci: Interval, metric: str, min_effect: float
 ) -> Strip | None:
     """Return the strip of a ratio; ``None`` while its interval is unlimited on both sides."""
-    low, high = ratio_ci
+    low, high = (one if one is None or one >= 0 else None for one in ratio_ci)
     if low is None and high is None:
         return None
     margin = math.log1p(min_effect / 100.0)
@@ -199,14 +199,14 @@ def strip_of(
 
     less, more = ("faster", "slower") if is_time(metric) else ("less", "more")
     begin = 0.0 if not low else place(math.log(low))
-    end = 100.0 if high is None else place(math.log(high))
+    end = 100.0 if not high else place(math.log(high))
     return Strip(
         no_difference=place(0.0),
         negligible=(place(-margin), round(place(margin) - place(-margin), 2)),
         interval=(begin, round(end - begin, 2)),
         open_low=not low,
         open_high=high is None,
-        estimate=None if not ratio else place(math.log(ratio)),
+        estimate=None if ratio is None or ratio <= 0 else place(math.log(ratio)),
         name_low=less if place(0.0) > _ROOM_FOR_A_WORD else "",
         name_high=more if place(0.0) < 100.0 - _ROOM_FOR_A_WORD else "",
         description=(
@@ -293,8 +293,10 @@ def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str
         estimate, ends = estimate_and_interval(these.ratio, these.ratio_ci)
         interval = with_coverage(ends, comparison.level, comparison.alpha)
         yield f"in these layouts alone: {these.verdict}, {estimate}, {interval}"
+    if apart := _fast_and_slow(comparison):
+        yield apart
     drawn = "" if these is None else " in these layouts"
-    parts = [f"e-value {significant(comparison.e_value)} against no difference{drawn}"]
+    parts = [f"{_evidence(comparison)} against no difference{drawn}{_of_which_time(comparison)}"]
     if comparison.probability_slower is not None:
         costs_more = _costs_more(comparison, document)
         parts.append(f"{costs_more} in {100 * comparison.probability_slower:.0f} % of blocks")
@@ -337,7 +339,40 @@ def _three_numbers(comparison: Comparison) -> str:
     )
 
 
+def _evidence(comparison: Comparison) -> str:
+    return f"e-value {significant(comparison.e_value)}"
+
+
+def _of_which_time(comparison: Comparison) -> str:
+    """Return the words on an e-value that has fallen since the interval left out no difference.
+
+    Empty where the two agree. The interval at the stop leaves it out only with an e-value of
+    1/level and more.
+    """
+    if not excludes_one(comparison.ratio_ci) or comparison.e_value * comparison.level >= 1.0:
+        return ""
+    return " after the last block (the interval keeps what an earlier block excluded)"
+
+
+def _fast_and_slow(comparison: Comparison) -> str:
+    """Return the ratios of fast, middle and slow runs; empty where one ratio describes them."""
+    if comparison.ratio_is_constant:
+        return ""
+    known = {one.statistic: one.ratio for one in comparison.answers}
+    ratios = [known.get(statistic) for statistic in ("p10", "p50", "p90")]
+    finite = [one for one in ratios if one is not None and one > 0]
+    if len(finite) < len(ratios):
+        return ""
+    fast, middle, slow = in_one_unit(*finite)
+    return (
+        f"no single ratio describes this: fast runs (p10) {fast}, middle runs {middle}, "
+        f"slow runs (p90) {slow}"
+    )
+
+
 def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
+    if apart := _fast_and_slow(comparison):
+        yield "Fast and slow runs", apart
     if equivalence := equivalence_text(comparison):
         yield "Decided by", equivalence
     if three := _three_numbers(comparison):
@@ -346,7 +381,7 @@ def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[s
     if these is not None:
         estimate, interval = estimate_and_interval(these.ratio, these.ratio_ci)
         yield "In these layouts alone", f"{these.verdict}, {estimate} ({interval})"
-    yield "Evidence against no difference", f"e-value {significant(comparison.e_value)}"
+    yield "Evidence against no difference", f"{_evidence(comparison)}{_of_which_time(comparison)}"
     if comparison.probability_slower is not None:
         low, high = comparison.probability_slower_ci
         between = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
@@ -357,7 +392,9 @@ def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[s
         yield "Total cost of many runs", f"{means} ({interval}; description)"
     if comparison.adjusted_by is not None and comparison.adjusted_by.summary:
         yield "Adjusted", comparison.adjusted_by.summary
-    if comparison.carry_over is not None:
+    if comparison.carry_over_check is not None:
+        yield "Carry-over", comparison.carry_over_check.summary
+    elif comparison.carry_over is not None:
         carried = comparison.carry_over
         estimate, interval = estimate_and_interval(carried.ratio, carried.ratio_ci)
         yield "Carry-over", f"{estimate} ({interval})"
@@ -430,8 +467,10 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
         "Claims among candidates are a family of their own beside the comparisons with the "
-        f"baseline: of each family at most {alpha} are expected to be false. The fastest condition "
-        f"is missing among the first places in at most {alpha} of campaigns."
+        f"baseline: of each family at most {alpha} are expected to be false. Place 1 is open to "
+        "each condition that may be the fastest. The fastest ever loses it with a chance of at "
+        f"most {alpha}; where several are equally fast, this holds for each by itself, not for all "
+        "at once."
     )
     sentences = map(Paragraph, summaries[:ALIKE_SHOWN])
     table = Table(*headed(_rows(document)), label="Ranking", notes=(note,))
@@ -446,10 +485,10 @@ def _rows(document: ResultDocument) -> Iterator[Mapping[str, Cell]]:
         for one in ranking.conditions:
             is_baseline = one.name == ranking.baseline
             yield {
-                "Place:number": _place(one, len(ranking.conditions)),
+                "Place:number": _place(one, ranking),
                 "Condition:name": one.name,
                 "Against baseline:number": "baseline" if is_baseline else _change(document, one),
-                "Certainly slower than:words": _names(one.slower_than),
+                "Slower than:words": _names(one.slower_than),
                 "Tied with:words": _names(one.tied_with),
                 "Order open to:words": _names(one.undecided),
             }
@@ -462,12 +501,11 @@ def _change(document: ResultDocument, one: RankedCondition) -> str:
     return change_text(ratio, UNKNOWN)
 
 
-def _place(one: RankedCondition, members: int) -> str:
+def _place(one: RankedCondition, ranking: Ranking) -> str:
     """Return the places that a condition may have: ``1`` or ``2 to 4``."""
-    first = 1 + len(one.slower_than)
-    if first == 1 and not one.may_be_fastest:
-        first = 2
-    last = max(first, members - len(one.faster_than))
+    may_be_first = one.name in ranking.contenders
+    first = 1 if may_be_first else max(2, 1 + len(one.slower_than))
+    last = max(first, len(ranking.conditions) - len(one.faster_than))
     return str(first) if first == last else f"{first} to {last}"
 
 

@@ -226,7 +226,9 @@ def scaling_tables(document: ResultDocument, metric: str, compared: str | None) 
 def compared_factor(document: ResultDocument, comparison: Comparison) -> str | None:
     """Return the factor in whose levels the two conditions of a comparison differ."""
     levels = {condition.name: condition.levels for condition in document.conditions}
-    baseline, candidate = levels[comparison.baseline], levels[comparison.candidate]
+    baseline, candidate = (
+        levels.get(name, {}) for name in (comparison.baseline, comparison.candidate)
+    )
     return next((name for name in candidate if baseline.get(name) != candidate[name]), None)
 
 

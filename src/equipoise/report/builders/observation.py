@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 _METHOD = (
     "Each row of the candidate is matched with the nearest row of the baseline, with replacement "
     "and all ties. Matching looks at covariates alone, not at the outcome. A regression among the "
-    "baseline's rows removes what matching left (Abadie and Imbens 2011).",
+    "baseline's rows, with the curves, steps and products that the rows show, removes what "
+    "matching left (Abadie and Imbens 2011).",
     "Matching makes rows comparable in what was measured, not in what nobody measured. The hidden "
     "factor and the placebos show how much that could matter. docs/observe.md has each formula "
     "and its source.",
@@ -110,7 +111,8 @@ def _tables(result: ObservationResult) -> Iterator[Table]:
     yield _table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
     question = result.question
     versions = (question.candidate, question.baseline)
-    headings = (*versions, "apart", "candidate, matched", "baseline, matched", "apart")
+    means = (*versions, "apart", "candidate, matched", "baseline, matched", "apart")
+    headings = (*means, "distributions apart", "curve that differs most", "apart")
     rows = (
         (
             one.column,
@@ -118,6 +120,9 @@ def _tables(result: ObservationResult) -> Iterator[Table]:
             _standard_deviations(one.difference_before),
             *map(_value, (one.candidate_after, one.baseline_after)),
             _standard_deviations(one.difference_after),
+            "" if one.ks_after is None else f"{one.ks_after:.2f}",
+            one.term or "",
+            "" if one.term is None else _standard_deviations(one.term_after),
         )
         for one in result.balance
     )
@@ -171,6 +176,8 @@ def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
         f"{matching.method}, {caliper}; {matching.pairs:,} pairs, which use "
         f"{matching.baseline_used:,} rows of {question.baseline}{adjusted}",
     )
+    if matching.model:
+        yield "model", matching.model
     if result.clustering is not None:
         clusters = result.clustering
         yield (
@@ -260,6 +267,10 @@ def _balance_numbers(result: ObservationResult) -> Iterator[NumberRow]:
             "candidate_after": one.candidate_after,
             "baseline_after": one.baseline_after,
             "apart_after_sd": one.difference_after,
+            "ks_before": one.ks_before,
+            "ks_after": one.ks_after,
+            "term": one.term,
+            "term_apart_after_sd": one.term_after,
         }
 
 

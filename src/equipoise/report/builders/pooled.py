@@ -38,7 +38,8 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
     scope = (
         f"scope: across {len(pooled.campaigns)} campaigns on {_count(boots, 'boot')} of "
         f"{_count(kernels, 'kernel')}{on_hosts}. One common ratio: if all campaigns have the "
-        "same ratio, it lies in this interval, whenever each of them stopped. Mean over "
+        "same ratio, this interval holds it in at least 95 of 100 pools, whenever each of them "
+        "stopped. Mean over "
         "campaigns: for campaigns that may differ. "
         f"It takes {replicates} for replicates, each of equal weight (Student's "
         "t), and of each campaign only the first blocks, which it would have run whatever they "

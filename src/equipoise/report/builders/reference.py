@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from equipoise.model.quantities import listed
-from equipoise.model.result import EnvironmentDifference, ReferenceComparison, ReferenceRow
+from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.report.document import UNKNOWN, Cell, Paragraph, Section, Styled, Table, headed
 from equipoise.report.units import (
     estimate_and_interval,

@@ -57,7 +57,7 @@ from equipoise.report.units import (
 MOST_STATISTICS_TABLES = 3
 """A study may have hundreds of comparisons."""
 MOST_UNFOLDED = 6
-STATISTICS = {"minimum": "Minimum", "p50": "Median", "mean": "Mean"}
+STATISTICS = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
 FEWEST_TRIALS = 20
 """Fewer trials say nothing of tails and neighbours."""
 _COMPANIONS = {
@@ -367,7 +367,7 @@ def _least_drift(document: ResultDocument, condition: str) -> float:
         if condition in (one.baseline, one.candidate)
     )
     widths = (
-        100.0 * (math.sqrt(high / low) - 1.0) if low and high else math.inf
+        100.0 * (math.sqrt(high / low) - 1.0) if low and high and high / low > 0 else math.inf
         for low, high in concerned
     )
     smallest = min((one.min_effect for one in document.comparisons), default=0.0)

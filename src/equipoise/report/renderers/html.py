@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from equipoise.figures.gallery import Figure
 from equipoise.figures.save import content_policy, require_figures, script_json, vega_library
 from equipoise.figures.theme import configuration
+from equipoise.model.safe_text import visible_lines
 from equipoise.report.document import Document, Figures, FlameGraph, Part, Section, parts_in
 
 LARGEST_FLAME_GRAPH = 750_000
@@ -55,9 +56,16 @@ def page(documents: Sequence[Document]) -> str:
         ],
         "tables": {name: table for chart in charts for name, table in chart.tables.items()},
     }
+
+    def without_steering(value: object) -> object:
+        """Return what stands on the page for a value: a name must not turn the text around it."""
+        is_text = isinstance(value, str) and not isinstance(value, Markup)
+        return visible_lines(str(value)) if is_text else value
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
+        finalize=without_steering,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -68,11 +76,22 @@ def page(documents: Sequence[Document]) -> str:
         style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),
         library=Markup(library),
         script=Markup(script),
-        figures=Markup(script_json(figures)),
+        figures=Markup(script_json(_visible_within(figures))),
         policy=content_policy(library, script),
     )
     # A command line may hold bytes that are no text.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _visible_within(value: Any) -> Any:
+    """Return nested lists and tables with each text as the page shows it."""
+    if isinstance(value, str):
+        return visible_lines(value)
+    if isinstance(value, dict):
+        return {key: _visible_within(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_visible_within(each) for each in value]
+    return value
 
 
 class Chart(Struct, frozen=True):

@@ -152,6 +152,7 @@ class _Measure(Form, frozen=True):
     min_blocks: Count | None = None
     min_seconds: NotNegative | None = None
     precision: Positive | None = None
+    tail: Positive | None = None
     warmup: Warmup | None = None
     timeout: Positive | None = None
     washout: bool = False

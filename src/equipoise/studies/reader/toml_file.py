@@ -156,8 +156,9 @@ class Table(Struct, frozen=True):
         assert parts is not None, "the pattern fits every text"
         what, key, quoted = parts["what"], parts["key"], message.split("`")[1::2]
         if what.startswith("Object contains unknown"):
-            hint = one_of(quoted[0], sorted(form.__struct_fields__))
-            return self.unknown(quoted[0], hint)
+            # The message quotes a key as it is, also one with a quote in it.
+            unknown = next(key for key in self.values if key not in form.__struct_encode_fields__)
+            return self.unknown(unknown, one_of(unknown, sorted(form.__struct_fields__)))
         if what.startswith("Object missing"):
             return self.fail(None, f"{quoted[0]} is missing", f"as in {_example(form, quoted[0])}")
         value, description = self.values[key], _description(form, key)

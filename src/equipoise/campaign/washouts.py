@@ -1,0 +1,155 @@
+"""Washouts: the blocks that decide once carry-over could make a difference that was called.
+
+At the stop, each difference is fitted together with carry-over. If carry-over could make all of
+one, the campaign goes on with washouts: before each counted trial of a block runs one condition
+that the coin draws for the whole block, so the same condition runs before all. Only such blocks
+count for that difference, by bets that begin with the first of them (docs/statistics.md).
+
+The ledger tells the phase by itself: the first counted trial of a block with washouts has position
+1. So a campaign that is read back needs neither the clock nor its limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+
+from equipoise.campaign.blocks import complete_blocks
+from equipoise.model.plan import Contrast, Plan
+from equipoise.model.record import RunRecord, Trial
+from equipoise.stats.fitted_carry_over import FittedDifference, fit_differences
+
+Blocks = Mapping[int, tuple[Trial, ...]]
+MIN_ENGINE = 2
+"""Engine 1 judges ledgers of a time without washouts."""
+MAX_CONDITIONS = 40
+"""Largest number of conditions whose carry-over is fitted: the work grows with its cube."""
+
+
+def goes_on_with_washouts(plan: Plan) -> bool:
+    """Return whether a campaign of this plan goes on with washouts; others only warn.
+
+    - Under ``--washout`` every block has them.
+    - In a process of functions no condition runs right before another.
+    - A gate fails on several metrics, each with a carry-over of its own: it only warns.
+    - Across layouts the verdict rests on the layouts, which the restart would leave half measured.
+    - With very many conditions the fit takes too long between blocks.
+    - With ``--adjust`` the slopes are learnt from the very blocks that a restart leaves out.
+    - A bisection, a history, an experiment of `why` and a host of a fleet share rules of stopping
+      with other campaigns or commits; a restart of one comparison would break them.
+    """
+    if plan.judgement.engine < MIN_ENGINE or len(plan.conditions) > MAX_CONDITIONS:
+        return False
+    return not (
+        plan.measure.washout
+        or plan.functions is not None
+        or plan.gated is not None
+        or plan.layouts
+        or plan.adjust_by
+        or plan.over_commits is not None
+        or plan.explains is not None
+        or plan.imported is not None
+        or plan.fleet is not None
+        or plan.membership is not None
+    )
+
+
+def is_washout_block(block: tuple[Trial, ...]) -> bool:
+    """Return whether a washout ran before each trial of a complete block."""
+    return block[0].position == 1
+
+
+def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[int]:
+    """Return the conditions whose trials before the washouts no longer count.
+
+    ``conditions`` are those of the first complete block with washouts. Every comparison with both
+    conditions among them begins again; a baseline and its control keep their trials while another
+    comparison rests on them.
+    """
+    restarted = [one for one in plan.contrasts if set(one.pair) <= set(conditions)]
+    kept = {one.baseline for one in plan.contrasts if one not in restarted}
+    left_out = {member for one in restarted for member in one.pair} - kept
+    if plan.control is not None and plan.contrasts[0].baseline in left_out:
+        left_out.add(plan.control)
+    return frozenset(left_out)
+
+
+def first_washouts(plan: Plan, blocks: Blocks) -> int | None:
+    """Return the number of the first complete block with washouts that the campaign went on with.
+
+    ``None`` without one, and where the user chose washouts from the first block on.
+    """
+    if plan.measure.washout:
+        return None
+    return next((number for number, one in blocks.items() if is_washout_block(one)), None)
+
+
+def decisive_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]]:
+    """Return the complete blocks without the trials that washouts have replaced."""
+    first = first_washouts(plan, complete)
+    if first is None:
+        return dict(complete)
+    left_out = restarted_conditions(plan, [trial.condition for trial in complete[first]])
+    decisive: dict[int, tuple[Trial, ...]] = {}
+    has_begun = False
+    for number, block in complete.items():
+        has_begun = has_begun or number == first
+        kept = block if has_begun else tuple(t for t in block if t.condition not in left_out)
+        if kept:
+            decisive[number] = kept
+    return decisive
+
+
+def ordinary_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]]:
+    """Return the complete blocks before the first one with washouts; all where there is none."""
+    first = first_washouts(plan, complete)
+    if first is None:
+        return dict(complete)
+    numbers = list(complete)
+    return {number: complete[number] for number in numbers[: numbers.index(first)]}
+
+
+def analysed_blocks(record: RunRecord) -> dict[int, tuple[Trial, ...]]:
+    """Return the blocks and trials of a campaign that its result rests on."""
+    return decisive_blocks(record.plan, complete_blocks(record.draws, record.trials))
+
+
+class CarryOverTrials:
+    """The trials that a difference and its carry-over are fitted to, in the order of their run."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._control = plan.control
+        self._baseline = plan.contrasts[0].baseline if plan.contrasts else 0
+        self._blocks: list[int] = []
+        self._conditions: list[int] = []
+        self._costs: list[float] = []
+        self._fits: dict[int, dict[int, FittedDifference]] = {}
+        """Fits to the blocks so far, by baseline."""
+
+    def add(self, number: int, order: Iterable[int], costs: Mapping[int, float]) -> None:
+        """Add a block: the conditions in the order in which they ran, and what each cost."""
+        self._fits.clear()
+        for condition in order:
+            self._blocks.append(number)
+            # The control is the baseline, run a second time.
+            same = condition == self._control
+            self._conditions.append(self._baseline if same else condition)
+            self._costs.append(costs.get(condition, np.nan))
+
+    def fit(self, contrast: Contrast) -> FittedDifference | None:
+        """Fit a difference and its carry-over; ``None`` while the orders cannot tell them apart."""
+        baseline = contrast.baseline
+        if baseline not in self._fits:
+            costs = np.array(self._costs)
+            self._fits[baseline] = (
+                {}
+                if np.isnan(costs).any()
+                else fit_differences(
+                    np.array(self._blocks, dtype=np.int64),
+                    np.array(self._conditions, dtype=np.int64),
+                    costs,
+                    baseline=baseline,
+                )
+            )
+        return self._fits[baseline].get(contrast.candidate)

@@ -1,0 +1,228 @@
+"""Whether a step of a bisection persists, beside what layouts do to each commit.
+
+The bets of a bisection compare two builds. Each build has a memory layout of its own, so two
+commits that change nothing differ, too, and the search picks the two that differ most. A layout
+moves one commit; a step moves all commits from its own on. So the steps are judged by a model with
+both:
+
+    x = level(later) - level(earlier) + slot · order + noise
+    level(c) = Σ of the steps up to c + layout(c),  layout(c) ~ N(0, s²)
+
+x is the difference of the log costs of a block. s is not known. It has a half-t prior and its
+restricted likelihood (Harville 1974: the steps have flat priors), and everything is averaged over
+its posterior. The model can only take a name away: the guarantee of the coin (bisect.md §4) does
+not rest on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from equipoise.stats.arrays import FloatArray
+
+LAYOUT_SPREAD = 0.003
+"""Scale of the half-t prior of a layout's standard deviation, in log units, unless a campaign over
+layouts measured a larger one."""
+PRIOR_FREEDOM = 3
+"""Degrees of freedom of that prior."""
+SPREADS = 24
+"""Standard deviations of a layout that the posterior is computed at."""
+CLIP = 2.5
+"""Standard deviations beyond which a block's residual counts as so far."""
+LEAST_SCALE = 1e-6
+"""Least standard deviation of a block's noise, in log units."""
+LIKELIEST = 0.8
+"""Least chance of a step's own place among all places between measured commits."""
+_ROUNDS = 4
+"""Rounds in which slot effect, noise and clipped residuals are learnt."""
+
+
+class LayoutBlock(Struct, frozen=True):
+    """One block of a bisection."""
+
+    before: int
+    """Index of the earlier commit."""
+    after: int
+    difference: float
+    """ln of the later one's cost over the earlier one's; infinite if one timed out."""
+    order: int
+    """1 if the earlier one ran first, else -1."""
+
+
+class CandidateStep(Struct, frozen=True):
+    """A commit that makes a difference by the bets."""
+
+    commit: int
+    """The step is between this commit and the one before it that runs."""
+    level: float
+    """Largest chance at which it is still named."""
+
+
+def difference_of(costs: tuple[float, float]) -> float:
+    """Return the log of the second cost over the first; NaN if the two say nothing."""
+    before, after = costs
+    if 0.0 < before < math.inf and 0.0 < after < math.inf:
+        return math.log(after) - math.log(before)
+    if before == after:
+        return math.nan if math.isinf(before) else 0.0
+    return math.copysign(math.inf, after - before)
+
+
+def persistent_steps(
+    blocks: Sequence[LayoutBlock],
+    candidates: Sequence[CandidateStep],
+    *,
+    margin: float,
+    layout_spread: float = LAYOUT_SPREAD,
+    withdrawn: Collection[int] = (),
+) -> tuple[int, ...]:
+    """Return the candidates whose steps persist, in increasing order.
+
+    A step persists if it is larger than ``margin``, and than √2·s, the standard deviation of what
+    layouts do between two commits: the chance of the contrary is at most its level. And its place
+    has at least the chance `LIKELIEST` among all places between its neighbours. The worst candidate
+    that fails is left out, which counts as layouts from then on, until none fails.
+
+    Parameters
+    ----------
+    blocks
+        All blocks of the line of commits.
+    margin
+        Log units, from 0 up.
+    layout_spread
+        Scale of the prior of s, in log units; above 0.
+    withdrawn
+        Commits that do not run: their blocks count for nothing.
+    """
+    usable = [
+        one
+        for one in blocks
+        if not math.isnan(one.difference) and not {one.before, one.after} & set(withdrawn)
+    ]
+    left = {one.commit: one.level for one in candidates}
+    if not usable or not left:
+        return ()
+    model = _Model(usable, layout_spread)
+    while left:
+        commits = sorted(left)
+        excess = {
+            commit: chance / left[commit]
+            for commit, chance in zip(commits, model.chances_of_less(commits, margin), strict=True)
+        }
+        worst = max(commits, key=excess.__getitem__)
+        if excess[worst] <= 1.0:
+            places = {commit: model.chance_of_place(commits, commit) for commit in commits}
+            worst = min(commits, key=places.__getitem__)
+            if places[worst] >= LIKELIEST:
+                break
+        del left[worst]
+    return tuple(sorted(left))
+
+
+class _Model:
+    """Levels of the measured commits, as steps and layouts.
+
+    In the eigenvectors of the normal equations of the levels everything is diagonal, for each s.
+    """
+
+    def __init__(self, blocks: Sequence[LayoutBlock], layout_spread: float) -> None:
+        self.commits = np.unique([(one.before, one.after) for one in blocks])
+        design = np.zeros((len(blocks), len(self.commits)))
+        rows = np.arange(len(blocks))
+        design[rows, np.searchsorted(self.commits, [one.after for one in blocks])] = 1.0
+        design[rows, np.searchsorted(self.commits, [one.before for one in blocks])] -= 1.0
+        values, self._vectors = np.linalg.eigh(design.T @ design)
+        values = np.where(values > 1e-9 * values.max(), values, 0.0)
+        levels, clipped, scale = _levels(blocks, design, values, self._vectors)
+        weight = 1.0 / (scale * scale)
+        self._values = weight * values
+        self._sums = weight * (self._vectors.T @ (design.T @ clipped))
+        spreads = np.linspace(0.0, max(float(np.ptp(levels)), LEAST_SCALE), SPREADS)
+        self.spreads = spreads
+        ratios = spreads[:, None] ** 2
+        self._shrinkage = 1.0 / (1.0 + ratios * self._values)
+        self._squares = weight * float(clipped @ clipped) - np.sum(
+            ratios * self._shrinkage * self._sums**2, axis=1
+        )
+        self._logs = np.sum(np.log1p(ratios * self._values), axis=1)
+        freedom = PRIOR_FREEDOM
+        self._prior = -0.5 * (freedom + 1) * np.log1p((spreads / layout_spread) ** 2 / freedom)
+
+    def chances_of_less(self, steps: Sequence[int], margin: float) -> FloatArray:
+        """Return the chance that each step is not beyond the margin and √2·s, in its direction."""
+        weights, estimates, errors, _ = self._posterior(steps)
+        direction = np.sign(weights @ estimates)
+        bars = np.maximum(margin, math.sqrt(2.0) * self.spreads)[:, None]
+        z = (direction * estimates - bars) / errors
+        return np.asarray(weights @ _upper_tail(z))
+
+    def chance_of_place(self, steps: Sequence[int], step: int) -> float:
+        """Return the chance of a step's place among all between its neighbours, a priori equal."""
+        earlier = max((one for one in steps if one < step), default=int(self.commits[0]))
+        later = min((one for one in steps if one > step), default=int(self.commits[-1]) + 1)
+        # Between two measured commits a step could be anywhere: the later one stands for all.
+        own = int(self.commits[np.searchsorted(self.commits, step)])
+        others = [one for one in steps if one != step]
+        places = [int(one) for one in self.commits if earlier < one < later]
+        evidence = np.array([self._posterior([*others, place])[3] for place in places])
+        chances = np.exp(evidence - evidence.max())
+        return float(chances[places.index(own)] / chances.sum())
+
+    def _posterior(self, steps: Sequence[int]) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Return what is known of the steps, for each s, and the evidence of their places.
+
+        The weights of the spreads have shape (spreads,), the estimates of the steps and their
+        standard errors shape (spreads, steps).
+        """
+        indicators = (self.commits[:, None] >= np.asarray(steps)).astype(np.float64)
+        rotated = self._vectors.T @ indicators
+        weights = self._values * self._shrinkage
+        information = np.einsum("cj,sc,ck->sjk", rotated, weights, rotated)
+        scores = (self._shrinkage * self._sums) @ rotated
+        inverse = np.linalg.inv(information)
+        estimates = np.einsum("sjk,sk->sj", inverse, scores)
+        errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+        rest = self._squares - np.sum(scores * estimates, axis=1)
+        determinants = np.linalg.slogdet(information)[1]
+        logs = self._prior - 0.5 * (self._logs + determinants + rest)
+        most = float(logs.max())
+        chances = np.exp(logs - most)
+        total = float(chances.sum())
+        return chances / total, estimates, errors, most + math.log(total)
+
+
+def _levels(
+    blocks: Sequence[LayoutBlock], design: FloatArray, values: FloatArray, vectors: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return free levels, the differences without slot effect and outliers, and their noise."""
+    differences = np.array([one.difference for one in blocks])
+    finite = np.isfinite(differences)
+    # A timeout is far out, and is clipped with the outliers.
+    far = max(1.0, 2.0 * float(np.max(np.abs(differences[finite]), initial=0.0)))
+    differences = np.clip(differences, -far, far)
+    orders = np.array([float(one.order) for one in blocks])
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
+    freedom = max(1, len(blocks) - len(values) + 1)
+    clipped, levels, slot, scale = differences, np.zeros(len(values)), 0.0, LEAST_SCALE
+    for _ in range(_ROUNDS):
+        levels = vectors @ (inverse * (vectors.T @ (design.T @ clipped)))
+        fitted = design @ levels
+        rests = differences - fitted
+        if {-1.0, 1.0} <= set(orders):
+            slot = 0.5 * float(np.median(rests[orders > 0]) - np.median(rests[orders < 0]))
+        rests -= slot * orders
+        sizes = np.abs(rests)
+        spread = 1.4826 * float(np.median(sizes)) or float(np.sqrt(np.mean(sizes**2)))
+        scale = max(LEAST_SCALE, spread * math.sqrt(len(blocks) / freedom))
+        clipped = fitted + np.clip(rests, -CLIP * scale, CLIP * scale)
+    return levels, clipped, scale
+
+
+def _upper_tail(z: FloatArray) -> FloatArray:
+    """Return the chance that a standard normal variable exceeds each z."""
+    tails = [0.5 * math.erfc(one / math.sqrt(2.0)) for one in z.ravel().tolist()]
+    return np.asarray(tails).reshape(z.shape)

@@ -1,0 +1,111 @@
+"""Whether one ratio describes a comparison, or fast and slow runs have ratios of their own.
+
+A constant ratio moves every run alike. Then the candidate's log costs less their effect spread
+as the baseline's do, and exchanging the two within a block changes nothing that is known before
+its coin. `spreads_differ` bets on that. `centre_is_unstable` finds the other case, in which times
+lie so far apart that the typical ratio depends on a few blocks (verdict.md §11).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from equipoise._native import BettingSequence
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.sequence import PairedBlocks
+
+SHARE_OF_LEVEL = 0.2
+"""Part of a comparison's level that a false difference of spreads may have."""
+FIRST_BLOCKS = 3
+"""Blocks that only teach where the middle is."""
+RELEARNT_AT_EACH = 256
+"""Up to this many blocks the middle is computed again at each block, as the engine does."""
+RELEARNT_GROWTH = 1.0 / 64.0
+RESAMPLES = 40
+LEAST_STANDARD_ERRORS = 2.0
+"""A 95 % interval that holds at any stop reaches about three standard errors to each side."""
+CLIP = 1.25
+"""Of the Huber centre, in scales; as in the engine."""
+_ROUNDS = 60
+
+
+def one_ratio_describes(blocks: PairedBlocks, low: float, high: float, level: float) -> bool:
+    """Return whether nothing is known against one ratio for fast and slow runs.
+
+    ``low`` and ``high`` are the bounds of the interval shown, in log units.
+    """
+    return not (
+        spreads_differ(blocks, level * SHARE_OF_LEVEL) or centre_is_unstable(blocks, low, high)
+    )
+
+
+def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
+    """Return whether the candidate's costs ever spread otherwise than the baseline's.
+
+    The engine's bets are on |ln c - θ - m| - |ln b - m|: θ is the median difference and m the
+    median cost of the blocks before. With a constant ratio and exact θ and m its sign is a fair
+    coin, so it is ever called in at most ``level``; the error of medians of few blocks adds what
+    `python -m benchmarks.validity.intervals` prints.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        candidate = np.log(blocks.candidate)
+        # Without the baseline's twin: the mean of two runs spreads less than one.
+        baseline = candidate - blocks.differences
+    known = np.isfinite(baseline) & np.isfinite(candidate)
+    below, above, orders = baseline[known], candidate[known], blocks.orders[known]
+    count = len(below)
+    if count <= FIRST_BLOCKS:
+        return False
+    contrasts = np.empty(count - FIRST_BLOCKS)
+    effect = middle = 0.0
+    learnt = 0
+    for place in range(FIRST_BLOCKS, count):
+        if place <= RELEARNT_AT_EACH or place >= learnt * (1.0 + RELEARNT_GROWTH):
+            effect = float(np.median(above[:place] - below[:place]))
+            middle = float(np.median(np.concatenate([below[:place], above[:place] - effect])))
+            learnt = place
+        contrasts[place - FIRST_BLOCKS] = abs(above[place] - effect - middle) - abs(
+            below[place] - middle
+        )
+    tolerances = 2.0 * blocks.tolerances[known][FIRST_BLOCKS:]
+    engine = BettingSequence(
+        contrasts, np.ascontiguousarray(orders[FIRST_BLOCKS:]), tolerances, blocks.engine.version
+    )
+    return engine.blocks_to_exclude(0.0, level) is not None
+
+
+def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
+    """Return whether the interval is narrower than the typical ratio is certain.
+
+    That is, whether it reaches under two standard errors to each side: the spread of the Huber
+    centre of resampled blocks. Where about half of the blocks have one ratio and half have
+    others, the scale of that centre jumps, and with it the centre.
+    """
+    centre = blocks.engine.centre()
+    if centre is None or not (math.isfinite(low) and math.isfinite(high)):
+        return False
+    differences = blocks.differences - blocks.orders * centre[1]
+    differences = differences[np.isfinite(differences)]
+    if len(differences) <= FIRST_BLOCKS:
+        return False
+    draws = np.random.default_rng(0).integers(0, len(differences), (RESAMPLES, len(differences)))
+    tolerance = float(np.median(blocks.tolerances))
+    spread = float(np.std(_huber_centres(differences[draws], tolerance)))
+    return bool(0.5 * (high - low) < LEAST_STANDARD_ERRORS * spread - tolerance)
+
+
+def _huber_centres(samples: FloatArray, least_scale: float) -> FloatArray:
+    """Return Huber's M-estimate of each row, with the scale 1.4826·MAD."""
+    centres: FloatArray = np.median(samples, axis=1)
+    deviations = np.median(np.abs(samples - centres[:, np.newaxis]), axis=1)
+    limits = CLIP * np.maximum(1.4826 * deviations, max(least_scale, 1e-12))[:, np.newaxis]
+    for _ in range(_ROUNDS):
+        distances = np.maximum(np.abs(samples - centres[:, np.newaxis]), 1e-300)
+        weights = np.minimum(1.0, limits / distances)
+        moved: FloatArray = (weights * samples).sum(axis=1) / weights.sum(axis=1)
+        if np.allclose(moved, centres, rtol=0.0, atol=1e-9):
+            return moved
+        centres = moved
+    return centres
