@@ -21,7 +21,7 @@ from equipoise._native import student_quantile
 from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import LEVEL, FloatArray, IntArray
 
-WASHOUT_LEVEL = 0.15
+WASHOUT_LEVEL = 0.25
 """One-sided level of the difference without carry-over: a campaign goes on with washouts where the
 difference is not beyond 0 at this level. A lower one costs over 5 % more trials without any
 carry-over: of campaigns with a true effect it sends too many into washouts."""
