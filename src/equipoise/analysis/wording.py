@@ -16,6 +16,7 @@ from equipoise.model.quantities import (
     Interval,
     as_factor,
     counted,
+    is_known_to_a_tenth,
     joined,
     leaves_out,
     metric_formatter,
@@ -39,8 +40,6 @@ _MOST_STRETCHES = 3
 """Number of changes of the ratio that a sentence tells."""
 _DESCRIPTION = "(description, without an error rate)"
 """Label of the ratio of means, for which no sequential guarantee is possible."""
-_KNOWN_TO_A_TENTH = 1.1**2
-"""Upper over lower end of an interval from which on the size of a ratio is not known yet."""
 
 
 def typical_sentence(value: TypicalValue) -> str:
@@ -536,7 +535,7 @@ def _least_factor(ratio: float, ratio_ci: Interval) -> float | None:
     low, high = ratio_ci
     if not reads_as_factor(ratio) or (low is None and high is None):
         return None
-    if low and high and high / low <= _KNOWN_TO_A_TENTH:
+    if is_known_to_a_tenth(ratio_ci):
         return None
     nearer = low if ratio > 1.0 else inverse_interval(ratio_ci)[0]
     return nearer if nearer is not None and nearer > 1.0 else None

@@ -38,6 +38,12 @@ def reads_as_factor(ratio: float) -> bool:
     return 0.0 < ratio < math.inf and not 1.0 / FACTOR_FROM < ratio < FACTOR_FROM
 
 
+def is_known_to_a_tenth(interval: Interval) -> bool:
+    """Return whether an interval of a ratio reaches at most a tenth to each side."""
+    low, high = interval
+    return bool(low) and high is not None and low is not None and high / low <= 1.1**2
+
+
 def as_factor(ratio: float) -> str:
     """Return a ratio as a factor: ``×3.3``, and ``÷3.3`` for a ratio below 1."""
     return f"÷{significant(1.0 / ratio)}" if 0.0 < ratio < 1.0 else f"×{significant(ratio)}"

@@ -80,8 +80,8 @@ def describe_fraction(fraction: float | None, interval: Interval) -> str:
     if fraction is None:
         return "unknown"
     if leaves_out(interval, fraction):
-        ends = ("…" if end is None else str(round(100 * end)) for end in interval)
-        return f"{' to '.join(ends)} % (no single fraction)"
+        low, high = ("…" if end is None else str(round(100 * end)) for end in interval)
+        return f"{low} to {high} % (no single fraction)"
     percent, *ends = (
         "…" if part is None else str(round(100 * part)) for part in (fraction, *interval)
     )
