@@ -211,7 +211,8 @@ def test_show_lists_other_campaigns_of_the_same_commands(equipoise: Equipoise) -
     assert "1 other campaign" not in equipoise("show").out
     runs = [line.split()[0] for line in equipoise("list").out.splitlines()[1:]]
     assert len(runs) == 3
-    shown = equipoise("show", runs[1]).out
+    assert "in this ledger: 1" in equipoise("show", runs[1]).out
+    shown = equipoise("show", runs[1], "--verbose").out
     assert runs[0] in shown
     assert runs[2] not in shown
 

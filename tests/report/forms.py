@@ -8,7 +8,7 @@ from pathlib import Path
 from equipoise.model.record import RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport, campaign_document, campaign_documents
-from equipoise.report.document import Answer, Document
+from equipoise.report.document import Answer, Document, Form
 from equipoise.report.renderers import csv, html, latex, markdown, terminal
 
 
@@ -23,11 +23,16 @@ def page(reports: Sequence[CampaignReport]) -> str:
 
 
 def print_result(
-    document: ResultDocument, earlier: Sequence[RunSummary], ledger: Path, *, color: bool
+    document: ResultDocument,
+    earlier: Sequence[RunSummary],
+    ledger: Path,
+    *,
+    color: bool,
+    form: Form = "verbose",
 ) -> None:
-    """Print a result to the screen."""
+    """Print a result to the screen, by default all of it."""
     report = CampaignReport(document, ledger=ledger, earlier=earlier)
-    terminal.print_document(campaign_document(report), color=color)
+    terminal.print_document(campaign_document(report), color=color, form=form)
 
 
 def to_markdown(document: ResultDocument, command: str | None = None) -> str:

@@ -136,6 +136,9 @@ output_options = options_of(
     flag("--quiet", help="Print no progress and no screen."),
     color_option,
 )
+verbose_option = flag(
+    "--verbose", help="Print every warning, how sure each answer is, and the shape of the times."
+)
 report_option = file_option(
     "--report",
     "report_file",

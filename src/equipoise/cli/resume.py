@@ -24,6 +24,7 @@ from equipoise.why.campaigns import judge_of
 @options.cluster_option("Of a fleet, if its cluster moved: measure on every host")
 @options.host_timeout_option
 @options.host_options
+@options.verbose_option
 @options.output_options
 def command(**arguments: Any) -> int:
     """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.

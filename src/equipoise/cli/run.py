@@ -62,6 +62,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
     help="Where a built-in study's own figures go.",
 )
 @options.host_options
+@options.verbose_option
 @options.output_options
 def command(**arguments: Any) -> int:
     """Run a study: a workload under every combination of its factors' levels.

@@ -43,6 +43,7 @@ from equipoise.why.campaigns import result_of, with_experiment
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
+@options.verbose_option
 @options.output_options
 def command(**arguments: Any) -> int:
     """Compute the result of RUN (an id, its beginning, or 'last') again from the ledger.

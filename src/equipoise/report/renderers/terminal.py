@@ -23,6 +23,7 @@ from equipoise.report.document import (
     Command,
     Document,
     Facts,
+    Form,
     Histogram,
     Listing,
     Paragraph,
@@ -75,9 +76,9 @@ _LAYOUTS = (
 )
 
 
-def print_document(document: Document, *, color: bool) -> None:
-    """Print a document to stdout."""
-    print_to(console_for(color), parts_in(document.parts, "screen"))
+def print_document(document: Document, *, color: bool, form: Form = "screen") -> None:
+    """Print a document to stdout, in a form of a terminal."""
+    print_to(console_for(color), parts_in(document.parts, form))
 
 
 def print_parts(parts: Iterable[Part], *, color: bool, stderr: bool = False) -> None:
