@@ -147,11 +147,15 @@ def interventions_section(document: ResultDocument) -> Section | None:
 
 def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
     """Yield what fractions beyond 0 and 100 % mean, where there are some."""
-    shares = [one.share for one in interventions if one.share is not None]
-    if any(share > _WHOLE for share in shares):
+    tried = [(one.share, *one.share_ci) for one in interventions if one.share is not None]
+    if any(low is not None and low > _WHOLE for _, low, _ in tried):
         yield "More than 100 %: with the change the order of the two is reversed."
-    if any(share < -_ROUNDING for share in shares):
+    elif any(share > _WHOLE for share, _, _ in tried):
+        yield "An estimate above 100 % with 100 % in its interval: all of the gap may be gone."
+    if any(high is not None and high < -_ROUNDING for _, _, high in tried):
         yield "Below 0 %: the change makes the gap larger."
+    elif any(share < -_ROUNDING for share, _, _ in tried):
+        yield "An estimate below 0 % with 0 % in its interval: the change may do nothing."
     confirmed = [one.share for one in interventions if one.share and one.outcome == "confirmed"]
     if len(confirmed) > 1 and sum(confirmed) > _WHOLE:
         yield (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
 from equipoise.why.differences.allocations import is_inside_allocator
 from equipoise.why.differences.changes import LockChange, Locking, changes, counted, measured
 from equipoise.why.differences.stacks import Place, places_of, weights
-from equipoise.why.evidence.observer import Function, Sampled, SystemCalls
+from equipoise.why.evidence.observer import Function, LockWaits, Sampled, SystemCalls
 from equipoise.why.evidence.sources import Runs, Side
 
 FUTEX = "futex"
@@ -32,8 +32,11 @@ _MOSTLY = 0.5
 
 def locks_change(runs: Runs[SystemCalls], slower: Side) -> Mapping[str, LockChange]:
     """Return the waits on the futexes of each place, the most extra seconds first."""
-    waits = runs.map(lambda run: {lock.place: float(lock.waits) for lock in run.locks})
-    seconds = runs.map(lambda run: {lock.place: lock.seconds for lock in run.locks})
+
+    def by_place(value: Callable[[LockWaits], float]) -> Runs[Mapping[str, float]]:
+        return runs.map(lambda run: {lock.place: value(lock) for lock in run.locks})
+
+    waits, seconds = by_place(lambda lock: lock.waits), by_place(lambda lock: lock.seconds)
     count = changes(waits, slower, counted)
 
     faster: Side = "baseline" if slower == "candidate" else "candidate"
