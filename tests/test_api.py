@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,9 @@ def test_compare_returns_a_typed_result(ledger: Path) -> None:
     interval: Interval = result.interval
     assert interval[0] is not None
     assert interval[0] > 1.0
-    assert "b is slower than a" in str(result)
+    sentence, shown = str(result).splitlines()
+    assert sentence.startswith("b is slower than a")
+    assert re.fullmatch(r"  95 % interval (\S+ to \S+|\S+ % to \S+ %)", shown)
 
 
 def test_the_result_is_the_ledgers(ledger: Path) -> None:

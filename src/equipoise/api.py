@@ -132,7 +132,7 @@ class Result(Struct, frozen=True):
     def __str__(self) -> str:
         """Return a sentence for each comparison or search, or of a history or a condition.
 
-        Each ranking comes before the comparisons.
+        Each ranking comes before the comparisons. Below a comparison stands its interval.
         """
         if self.document.searches:
             return "\n".join(one.titled_summary for one in self.document.searches)
@@ -141,8 +141,19 @@ class Result(Struct, frozen=True):
         if self.document.typical is not None:
             return self.document.typical.summary
         rankings = (ranking.summary for ranking in self.document.ranking)
-        comparisons = (comparison.summary for comparison in self.document.comparisons)
+        comparisons = map(self._with_interval, self.document.comparisons)
         return "\n".join((*rankings, *comparisons))
+
+    def _with_interval(self, comparison: Comparison) -> str:
+        """Return the sentence of a comparison, and its interval on a line of its own, if any."""
+        from equipoise.report.builders.conditions import shown_comparison
+        from equipoise.report.units import interval_text, with_coverage
+
+        if comparison.ratio_ci == (None, None):
+            return comparison.summary
+        ends = interval_text(shown_comparison(self.document, comparison).ratio_ci)
+        interval = with_coverage(ends, comparison.level, comparison.alpha)
+        return f"{comparison.summary}\n  {interval}"
 
 
 def compare(
