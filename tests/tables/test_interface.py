@@ -306,3 +306,24 @@ def test_the_family_is_listed_and_loads_nothing_before_it_is_used() -> None:
     assert done.stdout.split(" ", 1) == ["True", "set() True\n"]
     family = {"match", "match_balance", "gen_match", "observe", "compare", "run", "show"}
     assert family <= {name for name in dir(eq) if not name.startswith("__")} == {*eq.__all__}
+
+
+@pytest.mark.parametrize(
+    ("argument", "ours"),
+    [
+        ({"distance": "glm"}, "propensity=True"),
+        ({"distance": "mahalanobis"}, 'metric="mahalanobis"'),
+        ({"ratio": 2}, "m=2"),
+        ({"method": "genetic"}, "eq.gen_match"),
+        ({"discard": "both"}, "common_support=True"),
+    ],
+)
+def test_an_argument_of_matchit_is_refused_with_the_one_that_is_meant(
+    people: pandas.DataFrame, argument: dict[str, Any], ours: str
+) -> None:
+    with pytest.raises(TypeError, match=f"there is no argument {next(iter(argument))}=") as refused:
+        eq.match(people, treatment="treat", covariates=COVARIATES, **argument)
+    assert isinstance(refused.value, eq.EquipoiseError)
+    assert ours in str(refused.value.hint)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        eq.match(people, treatment="treat", covariates=COVARIATES, colour="red")

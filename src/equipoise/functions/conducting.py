@@ -115,7 +115,7 @@ def _compare(
             "there is no code to compare", hint='as in eq.compare_code("sorted(x)", "x.sort()")'
         )
     no_ranking = ranking_warnings(len(sides), request.ranking)
-    with conduct.measurement_lock(lambda _: None, allow_concurrent=request.allow_concurrent):
+    with conduct.measurement_lock(conduct.warn_of_wait, allow_concurrent=request.allow_concurrent):
         examined = examine(sides, timeout_s=request.limits.timeout_s)
         if setup is None:
             refuse_copies_that_differ(sides, originals, examined, request.limits.timeout_s)
