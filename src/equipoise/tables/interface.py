@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from equipoise.matching.balance import Balance
 from equipoise.matching.gen_match import Progress as SearchProgress
 from equipoise.matching.match import MatchResult
-from equipoise.matching.options import Estimand
+from equipoise.matching.options import Estimand, Order
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import Effect, ObservationResult
 from equipoise.model.python_spelling import in_python, python_errors
@@ -53,6 +53,7 @@ def match(
     by: Names = (),
     caliper: Calipers = None,
     replace: bool = True,
+    order: Order | None = None,
     ties: bool = True,
     common_support: bool = False,
     weights: str | None = None,
@@ -93,6 +94,10 @@ def match(
     estimand, m, metric, caliper, replace, ties, common_support, bias_adjust, variance_neighbors, \
 variance, r_compatible, threads, seed, progress
         As for ``equipoise.matching.match``; a caliper is one number, or one for each covariate.
+    order
+        Without replacement, which rows find their match first: those with the ``"largest"`` or
+        ``"smallest"`` propensity score, or the first of the ``"data"``. By default the largest
+        score with ``propensity`` (as MatchIt does; not ``r_compatible``), else the data.
     propensity
         Match on a propensity score of the covariates instead of themselves.
 

@@ -19,6 +19,7 @@ HINTS = {
     "data": 'give the table first: eq.match(frame, treatment="t", covariates=[...])',
     "method": 'eq.gen_match(...) is MatchIt\'s method = "genetic"; eq.match(...) is "nearest"',
     "discard": 'common_support=True is MatchIt\'s discard = "both"',
+    "m_order": 'order= is MatchIt\'s m.order: order="largest", "smallest" or "data"',
     "s_weights": "weights= is MatchIt's s.weights: the column with the weight of each row",
     "std_caliper": "caliper= is in standard deviations",
     "antiexact": "match within other columns with exact= or by=",
