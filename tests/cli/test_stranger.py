@@ -33,7 +33,7 @@ def test_a_line_that_readme_no_longer_has_ends_the_benchmark() -> None:
         with_names("equipoise compare A B", {"C": "c"})
 
 
-@pytest.mark.parametrize("question", ["functions", "frames", "log"])
+@pytest.mark.parametrize("question", ["functions", "log"])
 def test_a_stranger_gets_the_right_answer(question: str, tmp_path: Path) -> None:
     folders = (str(Path(sys.executable).parent), os.environ["PATH"])
     done = subprocess.run(

@@ -28,7 +28,7 @@ def ledger(tmp_path: Path) -> Path:
     return tmp_path / "ledger.db"
 
 
-def of_a_script(function: types.FunctionType, **data: object) -> Callable[[], object]:
+def of_a_script(function: Any, **data: object) -> Callable[[], object]:
     """The function as a script would define it, with the data at the level of its module."""
     return types.FunctionType(
         function.__code__, {"__name__": "__main__", "__builtins__": __builtins__, **data}
