@@ -1,7 +1,7 @@
-"""Whether somebody who types only what README.md shows gets right answers to four questions.
+"""Whether somebody who types only what README.md shows gets right answers to five questions.
 
-    python benchmarks/stranger/run.py                    # six cases, two to four minutes
-    python benchmarks/stranger/run.py --only log         # or compressors, functions, branch
+    python benchmarks/stranger/run.py                    # nine cases, two to five minutes
+    python benchmarks/stranger/run.py --only log         # or compressors, functions, frames, branch
     python benchmarks/stranger/run.py --only log --logs 40   # as many logs of each kind
 
 Each case is made with a known answer. Its command is README's own line, found there by this script,
@@ -70,6 +70,54 @@ if __name__ == "__main__":
 """
 """The second function does all that the first one does, and more."""
 
+FRAMES = """\
+import numpy
+
+try:
+    import polars as library
+except ImportError:
+    import pandas as library
+
+drawn = numpy.random.default_rng(1)
+frame = library.DataFrame({"price": drawn.random(100_000), "number": drawn.random(100_000)})
+
+
+def total():
+    return (frame["price"] * frame["number"]).sum()
+
+
+def total_and_median():
+    return (frame["price"] * frame["number"]).sum(), frame["price"].median()
+
+
+if __name__ == "__main__":
+"""
+"""The second function does all that the first one does, and more."""
+COLUMNS = """\
+import numpy
+import pandas
+
+
+def make():
+    wide = pandas.DataFrame(numpy.ones((100_000, 32)), copy=False)[0]
+    return wide, wide.copy()
+
+
+wide, packed = make()
+
+
+def sum_of_wide({argument}):
+    return {wide}.sum()
+
+
+def sum_of_packed({argument}):
+    return {packed}.sum()
+
+
+if __name__ == "__main__":
+"""
+"""The first function reads every 32nd number, the second one numbers that lie side by side."""
+
 SENTENCES_ON_LOG = r"^observed: (.|\n)*?(?=\n  )"
 PLANTED_PERCENT = 6
 DAYS, ROWS_A_DAY = 60, 20
@@ -77,6 +125,7 @@ DAYS, ROWS_A_DAY = 60, 20
 BEGINS = {
     "compressors": ("equipoise compare A B C",),
     "functions": ("import equipoise", "print(eq.compare("),
+    "frames": ("import equipoise", "print(eq.compare("),
     "branch": ("equipoise gate --baseline",),
     "log": ("equipoise observe ci.csv",),
 }
@@ -188,6 +237,49 @@ def functions(folder: Path, readme: str, _: int) -> Iterator[Case]:
     )
 
 
+def frames(folder: Path, readme: str, _: int) -> Iterator[Case]:
+    """Ask which of two functions is the faster, on data frames of the script."""
+    first, call = (line_of(readme, beginning) for beginning in BEGINS["frames"])
+    call = call.partition("  #")[0]
+    more = with_names(call, {"f": "total", "g": "total_and_median"})
+    here = with_names(call, {"f": "sum_of_wide", "g": "sum_of_packed"})
+    made = with_names(call, {"f": "sum_of_wide", "g": "sum_of_packed, setup=make"})
+    at_module = {"argument": "", "wide": "wide", "packed": "packed"}
+    by_setup = {"argument": "both", "wide": "both[0]", "packed": "both[1]"}
+    scripts = {
+        "frames": (f"{FRAMES}    {more}", more),
+        "columns": (f"{COLUMNS.format(**at_module)}    {here}", here),
+        "made": (f"{COLUMNS.format(**by_setup)}    {made}", made),
+    }
+    typed = {}
+    for name, (script, line) in scripts.items():
+        (folder / f"{name}.py").write_text(f"{first}\n\n{script}\n")
+        typed[name] = f"python {name}.py 2>&1  # {first}; {line}"
+    yield Case(
+        "which of two functions is the faster on a data frame of the script?",
+        typed["frames"],
+        "total: total_and_median does the same and more",
+        "^.*(?=\n  95 %)",
+        lambda answer: answer.screen.startswith("total_and_median is slower than total"),
+    )
+    yield Case(
+        "which of two columns of the script is summed faster?",
+        typed["columns"],
+        "a copy packs the wide column: the packed one is faster, or setup= must make them",
+        r"^.*copies of your data.*$\n.*",
+        lambda answer: (
+            answer.screen.startswith("sum_of_packed is faster") or "setup=make" in answer.screen
+        ),
+    )
+    yield Case(
+        "which of two columns that the setup makes is summed faster?",
+        typed["made"],
+        "the packed one: its numbers lie side by side",
+        "^.*(?=\n  95 %)",
+        lambda answer: answer.screen.startswith("sum_of_packed is faster than sum_of_wide"),
+    )
+
+
 def branch(folder: Path, readme: str, _: int) -> Iterator[Case]:
     """Ask whether a branch is slower: one that is, and one that is not."""
     line = line_of(readme, *BEGINS["branch"])
@@ -287,6 +379,7 @@ def _holds(percent: float, given: Answer) -> bool:
 QUESTIONS = {
     "compressors": compressors,
     "functions": functions,
+    "frames": frames,
     "branch": branch,
     "log": log,
 }

@@ -310,6 +310,8 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
     least_s = plan.stopping.min_seconds
     again = "run the gate again with" if plan.gated else f"equipoise resume {record.id}"
     times = least_s / max(measured_s, 1e-3)
+    if plan.functions is not None:
+        return f"compare again with min_seconds={least_s:g} and larger limits"
     match ended_because:
         case "block limit":
             # A fraction more, since blocks differ.
