@@ -27,6 +27,8 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 (§2.2) cannot hold; vl-convert aborts the process over one in a name."""
 _PERCENT_BELOW = 2.0
 """Ratio below which the axis shows percent."""
+_ROOM_AT_ONE = 0.11
+"""Part of an axis of ratios around 1 that has no other label."""
 _MARGIN = 0.08
 _SMALLEST_SPAN = 0.002
 
@@ -299,15 +301,25 @@ class RatioAxis(Struct, frozen=True):
     def position(self, channel: type[Position], subject: str) -> Position:
         """Return the position of the field ``low``; ``subject`` names the ratio."""
         kind: Literal["linear", "log"] = "linear" if self.in_percent else "log"
+        equal = self.place(1.0)
+        # Below each other where labels stand side by side, on a phone without any room to spare.
+        label = f"['{equal:g}', 'equal']" if channel is alt.X else f"'equal  {equal:g}'"
         axis = alt.Axis(
             format="+~r" if self.in_percent else "~r",
             tickCount=6,
-            values=alt.Undefined if self.in_percent else log_ticks(self.low, self.high),
-            labelExpr="datum.value == 0 ? '0' : datum.label",
+            values=alt.Undefined if self.in_percent else list(self._ticks()),
+            labelExpr=f"datum.value == {equal:g} ? {label} : datum.label",
         )
         unit = "change, in %" if self.in_percent else "times it (logarithmic)"
         scale = plain_scale(self.place(self.low), self.place(self.high), kind=kind)
         return channel("low:Q", title=f"{subject}: {unit}", scale=scale, axis=axis)
+
+    def _ticks(self) -> Iterator[float]:
+        """Yield round ratios; none so near to 1 that its label has no room beside that of 1."""
+        room = _ROOM_AT_ONE * math.log(self.high / self.low)
+        for tick in log_ticks(self.low, self.high):
+            if tick == 1.0 or abs(math.log(tick)) >= room:
+                yield tick
 
     def landmarks(self, min_effect: float, along: alt.X | alt.Y) -> list[alt.Chart]:
         """Draw no difference as a line, and what is too small to matter (percent) as a strip."""
