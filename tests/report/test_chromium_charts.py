@@ -15,7 +15,8 @@ from tests.report.kinds import CampaignReport, compared, historied
 
 pytestmark = pytest.mark.live("chromium")
 
-COLOURS = """[...new Set([...document.querySelectorAll('.chart svg .{} line:not([stroke-width="20"])')]
+COLOURS = """[...new Set([...document.querySelectorAll(
+    '.chart svg .{} line:not([stroke-width="20"])')]
     .map(line => line.getAttribute('stroke')))]"""
 """Colours of these lines, without the strips that keep lines away from a name."""
 LINES = (

@@ -14,6 +14,7 @@ import altair as alt
 from msgspec import Struct
 
 from equipoise.figures.quantity import Quantity, log_ticks, rounded
+from equipoise.figures.save import notebook_pictures
 from equipoise.figures.theme import PALETTE, WIDTH, color_of, configuration, shape_of
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument
@@ -31,6 +32,20 @@ _ROOM_AT_ONE = 0.11
 """Part of an axis of ratios around 1 that has no other label."""
 _MARGIN = 0.08
 _SMALLEST_SPAN = 0.002
+
+
+class Picture(alt.LayerChart):
+    """A chart that a notebook shows as a picture, without a network.
+
+    Altair's own form for notebooks loads Vega from a network. It is used where somebody chose
+    another of altair's renderers.
+    """
+
+    def _repr_mimebundle_(self, *_: Any, **options: Any) -> Any:
+        """Return the pictures that a notebook shows."""
+        if alt.renderers.active != "default":
+            return super()._repr_mimebundle_(**options)
+        return notebook_pictures(self.to_dict(validate=False))
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
@@ -97,7 +112,7 @@ def frame(
 
     ``notes`` say what a reader must know about the data, ``description`` is for a screen reader.
     """
-    chart = alt.LayerChart(
+    chart = Picture(
         layer=list(layers),
         title=alt.TitleParams(text=title, subtitle=list(notes)),
         description=description,
@@ -109,7 +124,7 @@ def frame(
     specification = chart.to_dict(validate=False)
     drawable = _drawable(specification)
     # Building the chart anew takes a second for 5,000 trials.
-    return chart if drawable == specification else alt.LayerChart.from_dict(drawable)
+    return chart if drawable == specification else Picture.from_dict(drawable)
 
 
 def _drawable(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from msgspec import Struct, structs
@@ -32,6 +32,9 @@ from equipoise.tables.matching import (
 from equipoise.tables.missing import Policy, complete_log
 from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_table
 from equipoise.tables.reading import read_columns, source_of
+
+if TYPE_CHECKING:
+    from equipoise.report.renderers.notebook import MimeBundle
 
 Calipers = float | Sequence[float] | None
 
@@ -387,12 +390,19 @@ class Observation(Struct, frozen=True):
         """Return the answer in sentences."""
         return self.document.summary
 
+    def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
+        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        from equipoise.report.builders.observation import observation_document
+        from equipoise.report.document import figures_of
+        from equipoise.report.renderers.notebook import with_picture
+
+        document = observation_document(self.document, "")
+        first = (figure.chart for figure in figures_of(document))
+        return with_picture(document, lambda: next(first, None))
+
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""
-        from equipoise.report.builders.observation import observation_document
-        from equipoise.report.renderers.notebook import to_html
-
-        return to_html(observation_document(self.document, ""))
+        return str(self._repr_mimebundle_()[0]["text/html"])
 
 
 def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:

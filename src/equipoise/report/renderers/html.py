@@ -11,7 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import Figure
-from equipoise.figures.save import content_policy, require_figures, script_json, vega_library
+from equipoise.figures.save import (
+    MAX_VECTOR_ROWS,
+    content_policy,
+    require_figures,
+    script_json,
+    vega_library,
+)
 from equipoise.figures.theme import configuration
 from equipoise.model.safe_text import visible_lines
 from equipoise.report.document import Document, Figures, FlameGraph, Part, Section, parts_in
@@ -21,8 +27,6 @@ LARGEST_FLAME_GRAPH = 750_000
 send."""
 _TEMPLATES = Path(__file__).parent.parent / "templates"
 _SCRIPTS = ("tables.js", "page.js", "download.js")
-_ROWS_FOR_VECTORS = 1500
-"""A page of more vector marks becomes slow to scroll; pixels do not."""
 
 
 def page(documents: Sequence[Document]) -> str:
@@ -49,7 +53,7 @@ def page(documents: Sequence[Document]) -> str:
     library = vega_library()
     script = _script()
     figures = {
-        "renderer": "svg" if sum(chart.rows for chart in charts) <= _ROWS_FOR_VECTORS else "canvas",
+        "renderer": "svg" if sum(chart.rows for chart in charts) <= MAX_VECTOR_ROWS else "canvas",
         "themes": {theme: configuration(theme) for theme in ("light", "dark")},
         "charts": [
             {"anchor": chart.anchor, "specification": chart.specification} for chart in charts

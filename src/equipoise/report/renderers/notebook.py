@@ -5,10 +5,14 @@ No colour is set, so that a notebook's own hold; no script and no style sheet.
 
 from __future__ import annotations
 
+import base64
 import html
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from equipoise.figures.save import MimeBundle as MimeBundle
+from equipoise.figures.save import has_figures, notebook_pictures
 from equipoise.model.safe_text import visible
 from equipoise.report.document import (
     Answer,
@@ -27,12 +31,38 @@ from equipoise.report.document import (
 )
 from equipoise.report.renderers.markdown import claim_note
 
+if TYPE_CHECKING:
+    import altair
+
 _LINE = "border-bottom:1px solid rgba(128,128,128,.4)"
 
 
 def to_html(document: Document) -> str:
     """Write a document as a piece of HTML for ``_repr_html_``."""
     return parts_to_html(document.parts)
+
+
+def with_picture(document: Document, draw: Callable[[], altair.LayerChart | None]) -> MimeBundle:
+    """Return a document for a notebook: HTML with a chart below it, and the chart by itself.
+
+    The chart is left out where altair or vl-convert is not installed, or there is nothing to draw.
+    """
+    text_alone = to_html(document)
+    chart = draw() if has_figures() else None
+    if chart is None:
+        return {"text/html": text_alone}, {}
+    specification = chart.to_dict(validate=False)
+    pictures, sizes = notebook_pictures(specification)
+    # As an address a picture shares no id and no style with the notebook around it.
+    kind = next(kind for kind in ("image/svg+xml", "image/png") if kind in pictures)
+    content = pictures[kind] if kind == "image/png" else pictures[kind].encode()
+    address = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    width = round(sizes["image/png"]["width"])
+    image = (
+        f'<img alt="{text(str(specification["description"]))}" src="{address}" '
+        f'style="width:{width}px;max-width:100%">'
+    )
+    return {"text/html": f"{text_alone}{image}", **pictures}, sizes
 
 
 def parts_to_html(parts: Iterable[Part]) -> str:
