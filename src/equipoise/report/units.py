@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 from equipoise.model.quantities import Interval, amount
@@ -14,6 +15,8 @@ from equipoise.model.quantities import significant as significant
 from equipoise.model.result import MetricSummary
 from equipoise.report.document import UNKNOWN
 
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:[nµm]?s|min|h|[kKMGT]?i?B)\b)")
+"""Space between a number and its unit."""
 _BIG_FACTOR = 2.0
 """From here on a ratio reads better as "times" than as a percentage."""
 
@@ -131,6 +134,14 @@ def spread_text(summary: MetricSummary) -> str:
         return "–"
     half = 50.0 * (summary.p95 - summary.p05) / summary.median
     return f"±{significant(half, 2)} %"
+
+
+def unbroken(text: str) -> str:
+    """Return text in which no line ends between a number and its unit: ``5 %``, ``12 ms``.
+
+    For forms that break lines where they are shown; a command must keep its spaces.
+    """
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def capitalized(sentence: str) -> str:

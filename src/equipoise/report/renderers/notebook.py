@@ -30,6 +30,7 @@ from equipoise.report.document import (
     text_of,
 )
 from equipoise.report.renderers.markdown import claim_note
+from equipoise.report.units import unbroken
 
 if TYPE_CHECKING:
     import altair
@@ -72,6 +73,11 @@ def parts_to_html(parts: Iterable[Part]) -> str:
 
 def text(plain: str) -> str:
     """Return text as HTML, between tags or within an attribute, whatever it holds."""
+    return unbroken(_typed(plain))
+
+
+def _typed(plain: str) -> str:
+    """Return a command as HTML: whoever copies it gets the spaces that were typed."""
     return html.escape(visible(plain))
 
 
@@ -128,9 +134,9 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
             case Facts():
                 yield facts(part.texts("; "))
             case Command():
-                yield f"<p>{text(part.purpose)} <code>{text(part.line)}</code></p>"
+                yield f"<p>{text(part.purpose)} <code>{_typed(part.line)}</code></p>"
             case Listing():
-                lines = "\n".join(map(text, part.lines))
+                lines = "\n".join(map(_typed, part.lines))
                 yield f"<pre>{lines}</pre>"
             case Warnings():
                 yield from _warnings(part)
