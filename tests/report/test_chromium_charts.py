@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from equipoise.figures.theme import BACKGROUND, Theme
+from equipoise.report.builders.result import CampaignReport
 from tests.documents import document_of, points_of
 from tests.figures.test_theme import contrast
 from tests.report.chromium import DRAWN, Browser
 from tests.report.forms import page
-from tests.report.kinds import CampaignReport, compared, historied
+from tests.report.kinds import compared, historied
 
 pytestmark = pytest.mark.live("chromium")
 

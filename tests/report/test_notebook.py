@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from typing import Any
 
 import altair
 import numpy as np
@@ -86,6 +87,13 @@ def matched_on(names: tuple[str, ...] = ("age", "education")) -> tuple[dict[str,
     return columns, np.arange(60) % 3 == 0
 
 
+def in_notebook(thing: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What IPython hands to a notebook: contents by their kinds, and what it says of each."""
+    formatter: Any = DisplayFormatter()
+    shown: tuple[dict[str, Any], dict[str, Any]] = formatter.format(thing)
+    return shown
+
+
 def test_a_result_shows_its_verdict_its_table_and_how_it_was_measured() -> None:
     piece = Piece(Result(document_of())._repr_html_())
     assert piece.texts[:2] == [
@@ -103,7 +111,7 @@ def test_a_result_shows_its_verdict_its_table_and_how_it_was_measured() -> None:
 
 
 def test_a_result_shows_its_chart_without_a_network() -> None:
-    shown, _ = DisplayFormatter().format(Result(document_of()))
+    shown, _ = in_notebook(Result(document_of()))
     assert {"text/html", "image/svg+xml", "image/png", "text/plain"} <= shown.keys()
     assert [str(one["alt"])[:8] for one in Piece(shown["text/html"]).pictures] == ["Distribu"]
     assert shown["image/png"].startswith(b"\x89PNG")
@@ -115,20 +123,20 @@ def test_a_result_of_every_kind_shows_a_picture(kind: Kind) -> None:
 
 
 def test_a_chart_is_pictures_and_asks_for_no_script() -> None:
-    shown, about = DisplayFormatter().format(Result(document_of()).plot())
+    shown, about = in_notebook(Result(document_of()).plot())
     assert shown.keys() - {"text/plain"} == {"image/svg+xml", "image/png"}
     assert about["image/png"]["width"] < 1000
 
 
 def test_a_chart_of_many_trials_is_pixels_alone() -> None:
-    shown, _ = DisplayFormatter().format(Result(document_of(blocks=900)).plot())
+    shown, _ = in_notebook(Result(document_of(blocks=900)).plot())
     assert "image/svg+xml" not in shown
     assert "image/png" in shown
 
 
 def test_who_chose_another_renderer_of_altair_gets_it() -> None:
     with altair.renderers.enable("json"):
-        shown, _ = DisplayFormatter().format(Result(document_of()).plot())
+        shown, _ = in_notebook(Result(document_of()).plot())
     assert "application/json" in shown
 
 
@@ -136,7 +144,7 @@ def test_a_result_is_tables_alone_where_no_figure_can_be_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(save, "_missing_libraries", lambda: ["altair"])
-    shown, _ = DisplayFormatter().format(Result(document_of()))
+    shown, _ = in_notebook(Result(document_of()))
     assert Piece(shown["text/html"]).pictures == []
 
 
