@@ -18,7 +18,7 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import fields_of, limits_of
-from equipoise.figures.save import require_figures
+from equipoise.figures.save import MimeBundle, require_figures
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
@@ -119,12 +119,16 @@ class Result(Struct, frozen=True):
 
         return distributions(self.document)
 
+    def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
+        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        from equipoise.report.builders.result import CampaignReport, campaign_document
+        from equipoise.report.renderers.notebook import with_picture
+
+        return with_picture(campaign_document(CampaignReport(self.document)), self.plot)
+
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""
-        from equipoise.report.builders.result import CampaignReport, campaign_document
-        from equipoise.report.renderers.notebook import to_html
-
-        return to_html(campaign_document(CampaignReport(self.document)))
+        return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print what IPython shows on a terminal."""

@@ -17,9 +17,17 @@ def answer_of(document: Document) -> Answer:
     return next(part for part in document.parts if isinstance(part, Answer))
 
 
+def breakable(text: str) -> str:
+    """Return text with plain spaces where a form has those that no line breaks at.
+
+    So a test can quote a sentence; tests/report/test_unbroken.py has the spaces themselves.
+    """
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def page(reports: Sequence[CampaignReport]) -> str:
     """Return the page of these campaigns."""
-    return html.page(campaign_documents(reports))
+    return breakable(html.page(campaign_documents(reports)))
 
 
 def print_result(
@@ -37,7 +45,8 @@ def print_result(
 
 def to_markdown(document: ResultDocument, command: str | None = None) -> str:
     """Return a result in Markdown."""
-    return markdown.to_markdown(campaign_document(CampaignReport(document, command=command)))
+    report = CampaignReport(document, command=command)
+    return breakable(markdown.to_markdown(campaign_document(report)))
 
 
 def to_latex(document: ResultDocument) -> str:

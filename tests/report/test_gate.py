@@ -22,7 +22,7 @@ from equipoise.report.builders.result import CampaignReport
 from equipoise.report.renderers import markdown as renderer
 from tests.documents import document_of
 from tests.payloads import PAYLOADS
-from tests.report.forms import page, print_result
+from tests.report.forms import breakable, page, print_result
 
 OLD, NEW = Revision("main", "1" * 40), Revision("HEAD", "2" * 40, uncommitted=True)
 HARMLESS = {"paragraph", "inline", "text", "text_special", "softbreak", "heading", "fence"}
@@ -33,7 +33,7 @@ NOTHING = "<!-- -->"
 
 
 def to_markdown(document: ResultDocument) -> str:
-    return renderer.to_markdown(gate_document(document))
+    return breakable(renderer.to_markdown(gate_document(document)))
 
 
 def row(name: str, outcome: GateOutcome, low: float | None, high: float | None) -> GateRow:

@@ -293,6 +293,7 @@ def test_a_result_shows_itself(people: pandas.DataFrame) -> None:
     assert "Matching made the groups less alike" in str(result)
     assert repr(result).startswith("TableMatch(estimate=")
     assert "<table" in result._repr_html_()
+    assert '<img alt="Standardized differences' in result._repr_html_()
     assert [warning.code for warning in result.warnings] == ["worse-balance", "unbalanced"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 
 from equipoise.model.quantities import (
@@ -23,6 +24,8 @@ from equipoise.report.document import UNKNOWN
 
 NO_SINGLE_RATIO = "no single ratio"
 """Stands for an estimate that lies outside of the interval beside it."""
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:[nµm]?s|min|h|[kKMGT]?i?B)\b)")
+"""Space between a number and its unit."""
 
 
 def waiting_time(seconds: float) -> str:
@@ -145,6 +148,14 @@ def spread_text(summary: MetricSummary) -> str:
         return "–"
     half = 50.0 * (summary.p95 - summary.p05) / summary.median
     return f"±{significant(half, 2)} %"
+
+
+def unbroken(text: str) -> str:
+    """Return text in which no line ends between a number and its unit: ``5 %``, ``12 ms``.
+
+    For forms that break lines where they are shown; a command must keep its spaces.
+    """
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def capitalized(sentence: str) -> str:

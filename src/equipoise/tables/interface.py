@@ -6,7 +6,7 @@ Errors and warnings are in the words of Python: ``missing="drop"`` where a termi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from msgspec import Struct, structs
@@ -32,6 +32,9 @@ from equipoise.tables.matchit_names import with_matchit_hints
 from equipoise.tables.missing import Policy, complete_log
 from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_table
 from equipoise.tables.reading import read_columns, source_of
+
+if TYPE_CHECKING:
+    from equipoise.report.renderers.notebook import MimeBundle
 
 Calipers = float | Sequence[float] | None
 
@@ -370,12 +373,19 @@ class Observation(Struct, frozen=True):
         """Return the answer in sentences."""
         return self.document.summary
 
+    def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
+        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        from equipoise.report.builders.observation import observation_document
+        from equipoise.report.document import figures_of
+        from equipoise.report.renderers.notebook import with_picture
+
+        document = observation_document(self.document, "")
+        first = (figure.chart for figure in figures_of(document))
+        return with_picture(document, lambda: next(first, None))
+
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""
-        from equipoise.report.builders.observation import observation_document
-        from equipoise.report.renderers.notebook import to_html
-
-        return to_html(observation_document(self.document, ""))
+        return str(self._repr_mimebundle_()[0]["text/html"])
 
 
 def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:

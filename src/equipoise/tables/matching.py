@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from equipoise.report.builders.matching import MatchQuestion
     from equipoise.report.document import Document
+    from equipoise.report.renderers.notebook import MimeBundle
 
 Progress = Callable[[int, int], None]
 ROW, PAIR, STRATUM, WEIGHT = "row", "pair", "stratum", "weight"
@@ -301,11 +302,15 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         """Return the estimate and its interval."""
         return f"TableMatch(estimate={self.estimate!r}, interval={self.interval!r})"
 
+    def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
+        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        from equipoise.report.renderers.notebook import with_picture
+
+        return with_picture(self.document(), self.love_plot)
+
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""
-        from equipoise.report.renderers.notebook import to_html
-
-        return to_html(self.document())
+        return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _numbers(self) -> Columns:
         if self.pairing.r_compatible and self.among.n != self.among.rows:
