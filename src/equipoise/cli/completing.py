@@ -5,7 +5,6 @@ A shell asks while the user types: whatever cannot be read is completed by nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -15,7 +14,6 @@ from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.safe_text import visible
 
-Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 MAX_RUNS = 50
 """Number of runs that a shell lists, the latest first."""
 
