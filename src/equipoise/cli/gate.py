@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
+from equipoise.cli.completing import complete_revisions
 from equipoise.cli.conducting import analyse, exit_status, measuring
 from equipoise.cli.output_options import OutputOptions, check_folder, write_file
 from equipoise.cli.results import CampaignResult, write_files
@@ -46,10 +47,17 @@ MARK = "<!-- equipoise gate -->"
 
 @click.command("gate", epilog="Example: equipoise gate --baseline main --build make -- ./bench")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
-@click.option("--baseline", required=True, metavar="REV", help="The revision to compare with.")
+@click.option(
+    "--baseline",
+    required=True,
+    metavar="REV",
+    shell_complete=complete_revisions,
+    help="The revision to compare with.",
+)
 @click.option(
     "--candidate",
     metavar="REV",
+    shell_complete=complete_revisions,
     show_default="HEAD with what tracked files have changed since",
     help="The revision that is to pass.",
 )

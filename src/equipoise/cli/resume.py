@@ -8,6 +8,7 @@ import click
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
+from equipoise.cli.completing import complete_runs
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.ledger import open_for_reading
@@ -17,7 +18,7 @@ from equipoise.why.campaigns import judge_of
 
 
 @click.command("resume")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @options.stopping_options(*["the campaign's"] * 4)
 @options.patient_option
 @options.campaign_files
