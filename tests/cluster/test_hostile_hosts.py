@@ -12,7 +12,16 @@ from msgspec.structs import replace
 from equipoise.cluster import coordinator, equality, files
 from equipoise.cluster.coordinator import FleetProgress, HostLine
 from equipoise.cluster.fleet import FleetOptions
-from equipoise.cluster.messages import Follow, Followed, Received, Refusal, Status, to_bytes
+from equipoise.cluster.messages import (
+    File,
+    Follow,
+    Followed,
+    Inventory,
+    Received,
+    Refusal,
+    Status,
+    to_bytes,
+)
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
@@ -239,7 +248,7 @@ def test_a_host_that_keeps_no_shipped_file_is_left_out(
     tmp_path: Path, fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "words").write_bytes(b"words")
-    words = files.file_here(files.File("words", None), str(tmp_path))
+    words = files.file_here(File("words", None), str(tmp_path))
     plan = replace(plan, measure=replace(plan.measure, working_folder=str(tmp_path)))
     monkeypatch.setattr("equipoise.cluster.fleet.files_of", lambda *_: (words,))
     fleet = fleet_of()
@@ -254,7 +263,7 @@ def test_a_host_that_keeps_no_shipped_file_is_left_out(
     def answer(self: ScriptedCluster, host: ScriptedHost, task: str, *rest: Any) -> Any:
         match task:
             case "examine":
-                return equality.Inventory((lacks,))
+                return Inventory((lacks,))
             case "receive":
                 return answers[host.name]
         return own(self, host, task, *rest)

@@ -180,7 +180,7 @@ def _measured(document: dict[str, Any]) -> Iterator[Any]:
 
     Ratios and e-values elsewhere may be larger, and are computed with as logarithms.
     """
-    yield from (document.get(key) for key in ("conditions", "trials"))
+    yield from (document.get(key) for key in ("conditions", "trials", "why"))
     for key, below in (("control", "condition"), ("fleet", "hosts"), ("history", "series")):
         match document.get(key):
             case dict() as part:
@@ -192,7 +192,7 @@ def _is_beyond_measure(part: Any) -> bool:
         case float():
             return abs(part) > MAX_MEASURED
         case dict():
-            return any(map(_is_beyond_measure, part.values()))
+            return any(_is_beyond_measure(part[key]) for key in part if key != "e_value")
         case list():
             return any(map(_is_beyond_measure, part))
     return False
