@@ -441,8 +441,11 @@ def _refuse_inconsistent(record: RunRecord) -> None:
             raise ValueError(f"condition {index} of a plan with {count}")
     drawn = {(draw.phase, draw.block): draw.order for draw in record.draws}
     for trial in record.trials:
-        order = drawn.get((trial.phase, trial.block), ())
-        if not trial.washout and order[trial.position : trial.position + 1] != (trial.condition,):
+        # A slice of a run may lack the draw: an earlier slice had it.
+        order = drawn.get((trial.phase, trial.block))
+        if order is None or trial.washout:
+            continue
+        if order[trial.position : trial.position + 1] != (trial.condition,):
             raise ValueError(f"a trial of block {trial.block} is not the one that was drawn")
     if count * len(record.draws) > _MOST_PLACES:
         raise ValueError(f"{len(record.draws)} blocks of a plan with {count} conditions")
