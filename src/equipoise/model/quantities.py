@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 Interval = tuple[float | None, float | None]
 """Lower and upper bound; ``None`` where there is none yet."""
+MAX_MEASURED = 1e100
+"""Largest measured value: no measurement comes near it, and squares of it can be added up."""
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
