@@ -264,7 +264,7 @@ def branch(folder: Path, readme: str, _: int) -> Iterator[Case]:
 
 
 def suite(name: str, folder: Path, readme: str, _: int) -> Iterator[Case]:
-    """Ask whether a branch slowed a suite of benchmarks down: one that did, and one that did not."""
+    """Ask whether a branch slowed a suite of benchmarks down: one that did, one that did not."""
     line = line_of(readme, *BEGINS[name])
     files, changed, steps = SUITES[name]
     for percent, status in ((PERCENT_ON_SUITE, 1), (0, 0)):
