@@ -1,7 +1,8 @@
-"""Whether somebody who types only what README.md shows gets right answers to five questions.
+"""Whether somebody who types only what README.md shows gets right answers to seven questions.
 
-    python benchmarks/stranger/run.py                    # nine cases, two to five minutes
-    python benchmarks/stranger/run.py --only log         # or compressors, functions, frames, branch
+    python benchmarks/stranger/run.py                    # thirteen cases, ten to twenty minutes
+    python benchmarks/stranger/run.py --only log         # or compressors, functions, frames, branch,
+                                                         # criterion, pytest
     python benchmarks/stranger/run.py --only log --logs 40   # as many logs of each kind
 
 Each case is made with a known answer. Its command is README's own line, found there by this script,
@@ -53,6 +54,55 @@ int main(void)
 }}
 """
 MAKEFILE = "bench: bench.c\n\tcc -O1 -o bench bench.c\n"
+
+PERCENT_ON_SUITE = 30
+CRITERION_CRATE = {
+    "Cargo.toml": """\
+[package]
+name = "parse"
+version = "0.1.0"
+edition = "2021"
+
+[dev-dependencies]
+criterion = { version = "0.5", default-features = false }
+
+[[bench]]
+name = "parse"
+harness = false
+""",
+    "src/lib.rs": """\
+pub fn parse() -> u64 {{
+    (0..{steps}).fold(0, |sum, step| std::hint::black_box(sum ^ step)) // {comment}
+}}
+""",
+    "benches/parse.rs": """\
+use criterion::{criterion_group, criterion_main, Criterion};
+fn parse(criterion: &mut Criterion) {
+    criterion.bench_function("parse", |bencher| bencher.iter(parse::parse));
+}
+criterion_group!(benches, parse);
+criterion_main!(benches);
+""",
+    ".gitignore": "target\n",
+}
+PYTEST_SUITE = {
+    "parsing.py": """\
+def parse():
+    return sum(step ^ 3 for step in range({steps}))  # {comment}
+""",
+    "test_parse.py": """\
+from parsing import parse
+
+
+def test_parse(benchmark):
+    assert benchmark(parse) > 0
+""",
+}
+SUITES = {
+    "criterion": (CRITERION_CRATE, "src/lib.rs", 20_000),
+    "pytest": (PYTEST_SUITE, "parsing.py", 10_000),
+}
+"""Files of a suite, the one that changes on the branch, and steps of its loop."""
 
 FUNCTIONS = """\
 lines = [f"{number},{number * 7919 % 1000},x" for number in range(300)]
@@ -126,7 +176,9 @@ BEGINS = {
     "compressors": ("equipoise compare A B C",),
     "functions": ("import equipoise", "print(eq.compare("),
     "frames": ("import equipoise", "print(eq.compare("),
-    "branch": ("equipoise gate --baseline",),
+    "branch": ("equipoise gate --baseline main --build",),
+    "criterion": ("equipoise gate --baseline main --kind cargo",),
+    "pytest": ("equipoise gate --baseline main --kind pytest",),
     "log": ("equipoise observe ci.csv",),
 }
 """How the lines of README begin that a stranger types, for each question."""
@@ -303,6 +355,39 @@ def branch(folder: Path, readme: str, _: int) -> Iterator[Case]:
         )
 
 
+def suite(name: str, folder: Path, readme: str, _: int) -> Iterator[Case]:
+    """Ask whether a branch slowed a suite of benchmarks down: one that did, one that did not."""
+    line = line_of(readme, *BEGINS[name])
+    files, changed, steps = SUITES[name]
+    for percent, status in ((PERCENT_ON_SUITE, 1), (0, 0)):
+        clone = folder / f"{name}-{percent}"
+        for file, text in files.items():
+            (clone / file).parent.mkdir(parents=True, exist_ok=True)
+            (clone / file).write_text(text)
+        (clone / changed).write_text(files[changed].format(steps=steps, comment="the first"))
+        if name == "criterion":
+            # As a crate has it: both revisions then compile the same dependencies.
+            subprocess.run(["cargo", "generate-lockfile", "--quiet"], cwd=clone, check=True)
+        git(clone, "init", "--quiet", "--initial-branch=main", ".")
+        git(clone, "add", "--all")
+        git(clone, "commit", "--quiet", "-m", "the first")
+        git(clone, "checkout", "--quiet", "-b", "mine")
+        more = files[changed].format(steps=steps * (100 + percent) // 100, comment="mine")
+        (clone / changed).write_text(more)
+        git(clone, "commit", "--quiet", "--all", "-m", f"{percent} % more work")
+        yield Case(
+            f"did my branch make my {name} suite slower? ({percent} % more work on the branch)",
+            f"cd {clone.name} && {line}",
+            f"{'slower' if status else 'not slower'}: exit status {status}",
+            r"^.*Equipoise gate.*\n\n.*$",
+            partial(_says, status, "❌ fails" if status else "✅ passes"),
+        )
+
+
+def _says(status: int, outcome: str, given: Answer) -> bool:
+    return given.status == status and f"Equipoise gate: {outcome}" in given.screen
+
+
 def _ends_with(status: int, given: Answer) -> bool:
     return given.status == status
 
@@ -382,6 +467,8 @@ QUESTIONS = {
     "frames": frames,
     "branch": branch,
     "log": log,
+    "criterion": partial(suite, "criterion"),
+    "pytest": partial(suite, "pytest"),
 }
 
 

@@ -24,9 +24,10 @@ from equipoise.design.command_line import shell_line
 from equipoise.design.limits import GATE_MIN_EFFECT, metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED
+from equipoise.model.gate import GateResult
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.gate import gate_document
+from equipoise.report.builders.gate import gate_document, shortage_sentences
 from equipoise.report.renderers.markdown import to_markdown
 from equipoise.revisions.benchmarks import TOOLS, words_naming
 from equipoise.revisions.build_cache import BuildCache, open_cache
@@ -73,7 +74,7 @@ MARK = "<!-- equipoise gate -->"
     show_default="wall_s, or the times that --kind reports",
     help="What is compared; each counts.",
 )
-@options.flag("--fail-undecided", help="Fail what is not known at the end, too.")
+@options.flag("--fail-undecided", help="Fail (status 1) what is undecided at the end, too.")
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.warmup_option(
     "Trials of each revision before the first block, never analysed.",
@@ -111,6 +112,7 @@ def command(**arguments: Any) -> int:
         result = analyse(run_id, ledger, output)
     write_files(result, output)
     _summarise(result.document, markdown, output)
+    _say_undecided(result.document.gate)
     return _gate_status(result)
 
 
@@ -123,11 +125,25 @@ def _builds(request: GateRequest, scratch: Path) -> AbstractContextManager[Build
 
 def _gate_status(result: CampaignResult) -> int:
     """Return 1 if the gate failed, 3 if a timeout left it undecided, else 0."""
-    gate = result.document.gate
+    gate, terms = result.document.gate, result.record.plan.gated
+    if gate is None and terms is not None and terms.fails_undecided:
+        # No block ended.
+        return EXIT_GATE_FAILED
     if gate is not None and not gate.passed:
         return EXIT_GATE_FAILED
-    known = gate is not None and all(row.outcome != "undecided" for row in gate.rows)
+    known = gate is not None and gate.shortage is None
     return EXIT_DONE if known else exit_status(result)
+
+
+def _say_undecided(gate: GateResult | None) -> None:
+    """Say on stderr that the gate left something open: a status of 0 alone would hide it."""
+    if gate is None:
+        say(
+            "the gate is undecided. No block ended", "raise --budget, or make the benchmark shorter"
+        )
+    elif sentences := shortage_sentences(gate):
+        problem, hint = sentences
+        say(f"the gate is undecided. {problem}", hint)
 
 
 def _summarise(document: ResultDocument, markdown: Path | None, output: OutputOptions) -> None:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from equipoise.design.command_line import after_options, shell_line_with_placeholders
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.values import is_of_primitives
+from equipoise.model.gate import GateResult
 from equipoise.model.metrics import inverse_interval, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import (
@@ -41,6 +42,7 @@ from equipoise.report.builders.conditions import (
     shown_comparison,
     shown_verdict,
 )
+from equipoise.report.builders.gate import shortage_sentences
 from equipoise.report.builders.reference import (
     largest_changes,
     reference_answer,
@@ -223,6 +225,13 @@ def strip_of(
     )
 
 
+def _gate_title(gate: GateResult) -> str:
+    outcome = "passes" if gate.passed else "fails"
+    if gate.passed and gate.shortage is not None:
+        outcome = "is undecided"
+    return f"The gate {outcome}: {gate.summary}"
+
+
 def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
     """Return the sentence above the claims and the lines below it.
 
@@ -231,8 +240,7 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
     many, primary = len(claims) > MOST_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
     if document.gate is not None:
-        outcome = "passes" if document.gate.passed else "fails"
-        return f"The gate {outcome}: {document.gate.summary}", ()
+        return _gate_title(document.gate), shortage_sentences(document.gate)
     if document.findings is not None and document.findings.answer:
         return document.findings.answer, (f"{counts}.",) if many else ()
     if alike := no_difference(document):
