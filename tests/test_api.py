@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
+import re
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from msgspec.structs import fields
 
 import equipoise as eq
 from equipoise.design.limits import CampaignLimits
+from equipoise.measure.measurement_lock import lock_host
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
 from tests.schema import validated
@@ -30,7 +34,9 @@ def test_compare_returns_a_typed_result(ledger: Path) -> None:
     interval: Interval = result.interval
     assert interval[0] is not None
     assert interval[0] > 1.0
-    assert "b is slower than a" in str(result)
+    sentence, shown = str(result).splitlines()
+    assert sentence.startswith("b is slower than a")
+    assert re.fullmatch(r"  95 % interval (\S+ to \S+|\S+ % to \S+ %)", shown)
 
 
 def test_the_result_is_the_ledgers(ledger: Path) -> None:
@@ -189,3 +195,53 @@ def test_a_ranking_of_an_unknown_word_is_refused(ledger: Path) -> None:
         eq.compare("true", "true 1", "true 2", ranking=unknown, ledger=ledger)
     with pytest.raises(UnusableInput, match="there is no ranking 'no'"):
         eq.compare_code("1", "2", "3", ranking=unknown, ledger=ledger)
+
+
+def test_errors_and_hints_name_arguments_not_options(ledger: Path) -> None:
+    with pytest.raises(eq.EquipoiseError) as refused:
+        eq.compare("true", "true", min_blocks=9, blocks=3, ledger=ledger)
+    assert refused.value.hint == "lower min_blocks or raise blocks"
+    assert "--" not in str(refused.value)
+    with pytest.raises(eq.EquipoiseError) as failed:
+        eq.compare("true", "false --budget", ledger=ledger)
+    assert "false --budget failed" in failed.value.what
+    assert "ignore_failure=True" in str(failed.value.hint)
+    with pytest.raises(eq.EquipoiseError) as ranked:
+        eq.compare("true", "false", "true", ranking=True, layouts=2, ledger=ledger)
+    assert "--" not in str(ranked.value)
+
+
+def test_warnings_of_a_result_name_arguments_not_options(ledger: Path) -> None:
+    result = eq.compare("true", ["sleep", "0.01"], ledger=ledger, blocks=12)
+    hints = [warning.hint for warning in result.document.warnings]
+    for hint in hints:
+        assert "--" not in re.sub(r"equipoise [a-z]+ [^;:,]*", "", hint)
+    validated(result.document)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    ["eq.compare('true', blocks=1)", "eq.compare(len, setup=list, blocks=1, min_seconds=0)"],
+)
+def test_whoever_waits_for_another_campaign_is_told_so(measure: str, tmp_path: Path) -> None:
+    name = f"equipoise-test-{uuid.uuid4().hex}"
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "import equipoise as eq\n"
+        "from equipoise.measure import measurement_lock as lock\n"
+        f"lock.lock_host.__kwdefaults__['name'] = {name!r}\n"
+        f"{measure}\n"
+    )
+    environment = os.environ | {"EQUIPOISE_LEDGER": str(tmp_path / "ledger.db")}
+    # An orphan: whoever measures inside of another campaign is refused instead.
+    orphan = ["setsid", "--fork", sys.executable, str(script)]
+    with (
+        lock_host(lambda _: None, name=name) as lock,
+        subprocess.Popen(orphan, stderr=subprocess.PIPE, env=environment, text=True) as waiting,
+    ):
+        assert waiting.stderr is not None
+        said = waiting.stderr.readline()
+        lock.close()
+        waiting.stderr.read()
+    assert said.startswith(f"another campaign runs on this host (process {os.getpid()} of")
+    assert "allow_concurrent=True" in said

@@ -1,7 +1,8 @@
-"""Whether somebody who types only what README.md shows gets right answers to four questions.
+"""Whether somebody who types only what README.md shows gets right answers to seven questions.
 
-    python benchmarks/stranger/run.py                    # six cases, two to four minutes
-    python benchmarks/stranger/run.py --only log         # or compressors, functions, branch
+    python benchmarks/stranger/run.py                    # thirteen cases, ten to twenty minutes
+    python benchmarks/stranger/run.py --only log         # or compressors, functions, frames, branch,
+                                                         # criterion, pytest
     python benchmarks/stranger/run.py --only log --logs 40   # as many logs of each kind
 
 Each case is made with a known answer. Its command is README's own line, found there by this script,
@@ -54,6 +55,55 @@ int main(void)
 """
 MAKEFILE = "bench: bench.c\n\tcc -O1 -o bench bench.c\n"
 
+PERCENT_ON_SUITE = 30
+CRITERION_CRATE = {
+    "Cargo.toml": """\
+[package]
+name = "parse"
+version = "0.1.0"
+edition = "2021"
+
+[dev-dependencies]
+criterion = { version = "0.5", default-features = false }
+
+[[bench]]
+name = "parse"
+harness = false
+""",
+    "src/lib.rs": """\
+pub fn parse() -> u64 {{
+    (0..{steps}).fold(0, |sum, step| std::hint::black_box(sum ^ step)) // {comment}
+}}
+""",
+    "benches/parse.rs": """\
+use criterion::{criterion_group, criterion_main, Criterion};
+fn parse(criterion: &mut Criterion) {
+    criterion.bench_function("parse", |bencher| bencher.iter(parse::parse));
+}
+criterion_group!(benches, parse);
+criterion_main!(benches);
+""",
+    ".gitignore": "target\n",
+}
+PYTEST_SUITE = {
+    "parsing.py": """\
+def parse():
+    return sum(step ^ 3 for step in range({steps}))  # {comment}
+""",
+    "test_parse.py": """\
+from parsing import parse
+
+
+def test_parse(benchmark):
+    assert benchmark(parse) > 0
+""",
+}
+SUITES = {
+    "criterion": (CRITERION_CRATE, "src/lib.rs", 20_000),
+    "pytest": (PYTEST_SUITE, "parsing.py", 10_000),
+}
+"""Files of a suite, the one that changes on the branch, and steps of its loop."""
+
 FUNCTIONS = """\
 lines = [f"{number},{number * 7919 % 1000},x" for number in range(300)]
 
@@ -70,6 +120,54 @@ if __name__ == "__main__":
 """
 """The second function does all that the first one does, and more."""
 
+FRAMES = """\
+import numpy
+
+try:
+    import polars as library
+except ImportError:
+    import pandas as library
+
+drawn = numpy.random.default_rng(1)
+frame = library.DataFrame({"price": drawn.random(100_000), "number": drawn.random(100_000)})
+
+
+def total():
+    return (frame["price"] * frame["number"]).sum()
+
+
+def total_and_median():
+    return (frame["price"] * frame["number"]).sum(), frame["price"].median()
+
+
+if __name__ == "__main__":
+"""
+"""The second function does all that the first one does, and more."""
+COLUMNS = """\
+import numpy
+import pandas
+
+
+def make():
+    wide = pandas.DataFrame(numpy.ones((100_000, 32)), copy=False)[0]
+    return wide, wide.copy()
+
+
+wide, packed = make()
+
+
+def sum_of_wide({argument}):
+    return {wide}.sum()
+
+
+def sum_of_packed({argument}):
+    return {packed}.sum()
+
+
+if __name__ == "__main__":
+"""
+"""The first function reads every 32nd number, the second one numbers that lie side by side."""
+
 SENTENCES_ON_LOG = r"^observed: (.|\n)*?(?=\n  )"
 PLANTED_PERCENT = 6
 DAYS, ROWS_A_DAY = 60, 20
@@ -77,7 +175,10 @@ DAYS, ROWS_A_DAY = 60, 20
 BEGINS = {
     "compressors": ("equipoise compare A B C",),
     "functions": ("import equipoise", "print(eq.compare("),
-    "branch": ("equipoise gate --baseline",),
+    "frames": ("import equipoise", "print(eq.compare("),
+    "branch": ("equipoise gate --baseline main --build",),
+    "criterion": ("equipoise gate --baseline main --kind cargo",),
+    "pytest": ("equipoise gate --baseline main --kind pytest",),
     "log": ("equipoise observe ci.csv",),
 }
 """How the lines of README begin that a stranger types, for each question."""
@@ -188,6 +289,49 @@ def functions(folder: Path, readme: str, _: int) -> Iterator[Case]:
     )
 
 
+def frames(folder: Path, readme: str, _: int) -> Iterator[Case]:
+    """Ask which of two functions is the faster, on data frames of the script."""
+    first, call = (line_of(readme, beginning) for beginning in BEGINS["frames"])
+    call = call.partition("  #")[0]
+    more = with_names(call, {"f": "total", "g": "total_and_median"})
+    here = with_names(call, {"f": "sum_of_wide", "g": "sum_of_packed"})
+    made = with_names(call, {"f": "sum_of_wide", "g": "sum_of_packed, setup=make"})
+    at_module = {"argument": "", "wide": "wide", "packed": "packed"}
+    by_setup = {"argument": "both", "wide": "both[0]", "packed": "both[1]"}
+    scripts = {
+        "frames": (f"{FRAMES}    {more}", more),
+        "columns": (f"{COLUMNS.format(**at_module)}    {here}", here),
+        "made": (f"{COLUMNS.format(**by_setup)}    {made}", made),
+    }
+    typed = {}
+    for name, (script, line) in scripts.items():
+        (folder / f"{name}.py").write_text(f"{first}\n\n{script}\n")
+        typed[name] = f"python {name}.py 2>&1  # {first}; {line}"
+    yield Case(
+        "which of two functions is the faster on a data frame of the script?",
+        typed["frames"],
+        "total: total_and_median does the same and more",
+        "^.*(?=\n  95 %)",
+        lambda answer: answer.screen.startswith("total_and_median is slower than total"),
+    )
+    yield Case(
+        "which of two columns of the script is summed faster?",
+        typed["columns"],
+        "a copy packs the wide column: the packed one is faster, or setup= must make them",
+        r"^.*copies of your data.*$\n.*",
+        lambda answer: (
+            answer.screen.startswith("sum_of_packed is faster") or "setup=make" in answer.screen
+        ),
+    )
+    yield Case(
+        "which of two columns that the setup makes is summed faster?",
+        typed["made"],
+        "the packed one: its numbers lie side by side",
+        "^.*(?=\n  95 %)",
+        lambda answer: answer.screen.startswith("sum_of_packed is faster than sum_of_wide"),
+    )
+
+
 def branch(folder: Path, readme: str, _: int) -> Iterator[Case]:
     """Ask whether a branch is slower: one that is, and one that is not."""
     line = line_of(readme, *BEGINS["branch"])
@@ -209,6 +353,39 @@ def branch(folder: Path, readme: str, _: int) -> Iterator[Case]:
             r"^.*Equipoise gate.*\n\n.*$",
             partial(_ends_with, status),
         )
+
+
+def suite(name: str, folder: Path, readme: str, _: int) -> Iterator[Case]:
+    """Ask whether a branch slowed a suite of benchmarks down: one that did, one that did not."""
+    line = line_of(readme, *BEGINS[name])
+    files, changed, steps = SUITES[name]
+    for percent, status in ((PERCENT_ON_SUITE, 1), (0, 0)):
+        clone = folder / f"{name}-{percent}"
+        for file, text in files.items():
+            (clone / file).parent.mkdir(parents=True, exist_ok=True)
+            (clone / file).write_text(text)
+        (clone / changed).write_text(files[changed].format(steps=steps, comment="the first"))
+        if name == "criterion":
+            # As a crate has it: both revisions then compile the same dependencies.
+            subprocess.run(["cargo", "generate-lockfile", "--quiet"], cwd=clone, check=True)
+        git(clone, "init", "--quiet", "--initial-branch=main", ".")
+        git(clone, "add", "--all")
+        git(clone, "commit", "--quiet", "-m", "the first")
+        git(clone, "checkout", "--quiet", "-b", "mine")
+        more = files[changed].format(steps=steps * (100 + percent) // 100, comment="mine")
+        (clone / changed).write_text(more)
+        git(clone, "commit", "--quiet", "--all", "-m", f"{percent} % more work")
+        yield Case(
+            f"did my branch make my {name} suite slower? ({percent} % more work on the branch)",
+            f"cd {clone.name} && {line}",
+            f"{'slower' if status else 'not slower'}: exit status {status}",
+            r"^.*Equipoise gate.*\n\n.*$",
+            partial(_says, status, "❌ fails" if status else "✅ passes"),
+        )
+
+
+def _says(status: int, outcome: str, given: Answer) -> bool:
+    return given.status == status and f"Equipoise gate: {outcome}" in given.screen
 
 
 def _ends_with(status: int, given: Answer) -> bool:
@@ -287,8 +464,11 @@ def _holds(percent: float, given: Answer) -> bool:
 QUESTIONS = {
     "compressors": compressors,
     "functions": functions,
+    "frames": frames,
     "branch": branch,
     "log": log,
+    "criterion": partial(suite, "criterion"),
+    "pytest": partial(suite, "pytest"),
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.campaign import conduct
@@ -18,12 +18,13 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import fields_of, limits_of
-from equipoise.figures.save import require_figures
+from equipoise.figures.save import MimeBundle, require_figures
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
 from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.python_spelling import in_python, python_errors
 from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
@@ -118,12 +119,16 @@ class Result(Struct, frozen=True):
 
         return distributions(self.document)
 
+    def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
+        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        from equipoise.report.builders.result import CampaignReport, campaign_document
+        from equipoise.report.renderers.notebook import with_picture
+
+        return with_picture(campaign_document(CampaignReport(self.document)), self.plot)
+
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""
-        from equipoise.report.builders.result import CampaignReport, campaign_document
-        from equipoise.report.renderers.notebook import to_html
-
-        return to_html(campaign_document(CampaignReport(self.document)))
+        return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print what IPython shows on a terminal."""
@@ -132,7 +137,7 @@ class Result(Struct, frozen=True):
     def __str__(self) -> str:
         """Return a sentence for each comparison or search, or of a history or a condition.
 
-        Each ranking comes before the comparisons.
+        Each ranking comes before the comparisons. Below a comparison stands its interval.
         """
         if self.document.searches:
             return "\n".join(one.titled_summary for one in self.document.searches)
@@ -141,10 +146,22 @@ class Result(Struct, frozen=True):
         if self.document.typical is not None:
             return self.document.typical.summary
         rankings = (ranking.summary for ranking in self.document.ranking)
-        comparisons = (comparison.summary for comparison in self.document.comparisons)
+        comparisons = map(self._with_interval, self.document.comparisons)
         return "\n".join((*rankings, *comparisons))
 
+    def _with_interval(self, comparison: Comparison) -> str:
+        """Return the sentence of a comparison, and its interval on a line of its own, if any."""
+        from equipoise.report.builders.conditions import shown_comparison
+        from equipoise.report.units import interval_text, with_coverage
 
+        if comparison.ratio_ci == (None, None):
+            return comparison.summary
+        ends = interval_text(shown_comparison(self.document, comparison).ratio_ci)
+        interval = with_coverage(ends, comparison.level, comparison.alpha)
+        return f"{comparison.summary}\n  {interval}"
+
+
+@python_errors
 def compare(
     *commands: str | Sequence[str] | Callable[..., object],
     setup: Callable[[], object] | None = None,
@@ -267,6 +284,7 @@ def compare(
     return _result_of(record, show_env=show_env)
 
 
+@python_errors
 def run(
     study: Path | str,
     *,
@@ -342,7 +360,7 @@ ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progr
 def _measuring(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator[Ledger]:
     """Hold the measurement lock of this host, with the ledger open for writing."""
     with (
-        conduct.measurement_lock(lambda _: None, allow_concurrent=allow_concurrent),
+        conduct.measurement_lock(conduct.warn_of_wait, allow_concurrent=allow_concurrent),
         open_for_writing(Path(ledger or default_ledger()), durable=False) as store,
     ):
         try:
@@ -351,6 +369,7 @@ def _measuring(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
 
 
+@python_errors
 def compare_code(
     *codes: str,
     setup: str = "",
@@ -449,6 +468,7 @@ def _are_commands(words: tuple[object, ...], *, alone: bool) -> bool:
     return alone and len(texts) > 1 and all(map(shutil.which, texts))
 
 
+@python_errors
 def show(
     run: str = "last",
     *,
@@ -481,4 +501,5 @@ def show(
 def _result_of(*records: RunRecord, show_env: bool) -> Result:
     """Return the result of a campaign, and of the one that tested its causes, if any."""
     document = result_of(*(records if show_env else without_hidden_values(records)))
-    return Result(with_findings(document))
+    warnings = tuple(replace(one, hint=in_python(one.hint)) for one in document.warnings)
+    return Result(with_findings(replace(document, warnings=warnings)))

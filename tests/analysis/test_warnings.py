@@ -110,6 +110,19 @@ def test_an_overstatement_is_told_by_what_is_known_and_never_as_a_bound() -> Non
     assert "on average" in warning.summary
 
 
+def test_what_is_known_of_one_percent_is_not_told_of_a_large_effect() -> None:
+    large = msgspec.structs.replace(CALM, ratio=1.5, ratio_ci=(1.05, 2.1))
+    (warning,) = warnings_of(record(blocks=0), [large], None, {})
+    assert "overstated" in warning.summary
+    assert "1 %" not in warning.summary
+
+
+def test_an_effect_whose_sentence_says_the_least_factor_is_not_told_to_be_overstated() -> None:
+    slower = msgspec.structs.replace(CALM, ratio=3.0, ratio_ci=(1.1, 9.0))
+    faster = msgspec.structs.replace(CALM, ratio=0.3, ratio_ci=(0.1, 0.95), verdict="faster")
+    assert codes(slower) == codes(faster) == []
+
+
 def test_a_campaign_that_no_constant_ratio_fits_is_warned_of_with_its_change_point() -> None:
     stretches = (RatioSegment(1, 1.2), RatioSegment(12, 1.0))
     changed = msgspec.structs.replace(CALM, ratio_is_constant=False, ratio_segments=stretches)

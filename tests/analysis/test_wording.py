@@ -62,7 +62,7 @@ def sentence_of(
         ("slower", 210.0, "new is slower than old: it takes 210 times as long."),
         ("slower", None, "new is slower than old: it takes longer than the timeout."),
         ("faster", 0.88, "new is faster than old: it takes 12.0 % less time."),
-        ("faster", 0.25, "new is faster than old: it takes 0.25 times as long."),
+        ("faster", 0.25, "new is 4 times as fast as old."),
         (
             "equivalent",
             1.001,
@@ -73,6 +73,36 @@ def sentence_of(
 )
 def test_a_decided_comparison(verdict: Verdict, ratio: float | None, sentence: str) -> None:
     assert sentence_of(verdict, ratio, blocks=124) == sentence
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ratio", "ratio_ci", "sentence"),
+    [
+        ("faster", 0.303, (0.29, 0.31), "new is 3.3 times as fast as old."),
+        ("faster", 0.05, (0.001, 0.16), "new is at least 6.2 times as fast as old."),
+        ("faster", 0.05, (None, 0.16), "new is at least 6.2 times as fast as old."),
+        ("slower", 20.0, (6.1, None),
+         "new is slower than old: it takes at least 6.1 times as long."),
+        ("slower", 3.0, (1.4, 9.0),
+         "new is slower than old, by at least 40.0 %; by how much more is not known yet."),
+        ("faster", 0.3, (0.1, 0.8),
+         "new is faster than old, by at least 20.0 %; by how much more is not known yet."),
+        ("slower", 1.5, (1.1, 1.9), "new is slower than old: it takes 50.0 % longer."),
+    ],
+)  # fmt: skip
+def test_a_factor_that_is_not_known_to_a_tenth_is_told_by_its_nearer_end(
+    verdict: Verdict, ratio: float, ratio_ci: Interval, sentence: str
+) -> None:
+    assert sentence_of(verdict, ratio, ratio_ci=ratio_ci) == sentence
+
+
+def test_no_sentence_tells_an_estimate_that_lies_outside_of_its_interval() -> None:
+    assert sentence_of("slower", 1.019, ratio_ci=(1.04, 1.078)) == (
+        "new is slower than old, by 4.00 % to 7.80 %."
+    )
+    assert sentence_of("slower", 1.019, metric="max_rss_bytes", ratio_ci=(1.04, 1.078)) == (
+        "max_rss_bytes of new against old has no single ratio (+4.00 % to +7.80 %)."
+    )
 
 
 def test_means_that_forbid_equivalent_are_told_as_a_description() -> None:
@@ -163,7 +193,7 @@ def test_an_undecided_comparison_says_how_much_more_it_would_take() -> None:
         ("iteration_s", "slower", 1.031, (1.02, 1.04),
          "An iteration of new takes 3.10 % longer than one of old (2.00 % to 4.00 %)."),
         ("iteration_s", "faster", 0.25, (None, None),
-         "An iteration of new takes 0.25 times as long as one of old."),
+         "An iteration of new is 4 times as fast as one of old."),
         ("iteration_s", "equivalent", 1.0, (0.99, 1.01),
          "An iteration of new and one of old take the same time in a typical run (within 1 %); "
          "outliers rarer than 1 in 3 could not have shown."),
@@ -256,7 +286,7 @@ def test_several_contenders_are_all_named_and_one_leads() -> None:
     gzip = ranked("g", 1.0, slower="zl")
     zstd, lz4 = ranked("z", 0.45, faster="g", undecided="l"), ranked("l", 0.46, faster="g")
     assert ranking_of("zl", zstd, lz4, gzip) == (
-        "z or l is the fastest of 3; z leads so far: 2.2 times as fast as g."
+        "z or l is the fastest of 3; z leads so far: 2.22 times as fast as g."
     )
     many = [ranked(name, 0.5, undecided="abcdefh".replace(name, "")) for name in "abcdefh"]
     assert ranking_of("abcdefh", *many, gzip) == (
@@ -280,11 +310,11 @@ def test_ties_are_told_as_ties() -> None:
     gzip = ranked("g", 1.0, slower="zl")
     lz4 = ranked("l", 0.45, faster="g", tied="z", undecided="b")
     assert ranking_of("zl", ranked("z", 0.45, faster="g", tied="l"), lz4, gzip) == (
-        "z and l tie as the fastest of 3, within 1 %: 2.2 times as fast as g."
+        "z and l tie as the fastest of 3, within 1 %: 2.22 times as fast as g."
     )
     leader = ranked("z", 0.45, faster="g", tied="l", undecided="b")
     assert ranking_of("zlb", leader, lz4, ranked("b", 0.46, faster="g"), gzip) == (
-        "z, l or b is the fastest of 4; z leads so far: 2.2 times as fast as g; "
+        "z, l or b is the fastest of 4; z leads so far: 2.22 times as fast as g; "
         "l ties with it, within 1 %."
     )
 
@@ -294,7 +324,7 @@ def test_contenders_that_tie_with_the_leader_alone_may_differ_from_each_other() 
     leader = ranked("z", 0.45, faster="g", tied="lb")
     others = ranked("l", 0.45, faster="g", tied="z"), ranked("b", 0.45, faster="g", tied="z")
     assert ranking_of("zlb", leader, *others, gzip) == (
-        "z, l or b is the fastest of 4; z leads so far: 2.2 times as fast as g; "
+        "z, l or b is the fastest of 4; z leads so far: 2.22 times as fast as g; "
         "l and b tie with it, within 1 %."
     )
 

@@ -21,6 +21,7 @@ from equipoise.ledger.rows import plan_from_text, to_text
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
+from equipoise.model.quantities import is_known_to_a_tenth
 from equipoise.model.record import Draw
 from equipoise.model.result import ResultDocument
 from equipoise.stats.verdict import decisive_block, earliest_block
@@ -55,10 +56,30 @@ def test_short_trials_are_measured_for_a_second_before_a_verdict(tmp_path: Path)
 
 def test_long_trials_get_no_block_more(tmp_path: Path) -> None:
     blocks = [
-        document_of(Stage(tmp_path / str(i), medians=(1.0, 2.0)), plan_of(stopping=stopping))
+        document_of(Stage(tmp_path / str(i), medians=(1.0, 1.5)), plan_of(stopping=stopping))
         for i, stopping in enumerate((MOMENT, Stopping()))
     ]
     assert blocks[0].run.blocks == blocks[1].run.blocks < 10
+
+
+def test_a_factor_is_measured_on_until_its_size_is_known_to_a_tenth(tmp_path: Path) -> None:
+    at_once, later = (
+        document_of(Stage(tmp_path / str(i), medians=(0.1, 0.5)), plan_of(stopping=stopping))
+        for i, stopping in enumerate((MOMENT, Stopping()))
+    )
+    assert "at least" in at_once.comparisons[0].summary
+    assert "at least" not in later.comparisons[0].summary
+    assert is_known_to_a_tenth(later.comparisons[0].ratio_ci)
+    assert at_once.run.blocks < later.run.blocks < 12
+
+
+def test_the_size_of_a_factor_costs_no_more_than_a_few_seconds(tmp_path: Path) -> None:
+    slow = Stage(tmp_path, medians=(1.0, 3.0), noise=0.3)
+    document = document_of(slow, plan_of(stopping=Stopping()))
+    assert not is_known_to_a_tenth(document.comparisons[0].ratio_ci)
+    # A block takes 4 s.
+    assert document.run.blocks <= earliest_block(0.05) + 2
+    assert "at least" in document.comparisons[0].summary
 
 
 def test_nothing_leaves_a_campaign_before_its_least_time(tmp_path: Path) -> None:

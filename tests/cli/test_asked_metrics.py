@@ -179,7 +179,7 @@ def test_a_drift_is_that_of_the_metric_that_was_asked_for(
     answer = equipoise(
         *("compare", "sh grows.sh", "sh grows.sh", "-n", "one", "-n", "other"),
         *("--metrics", "pages", "--blocks", "30", "--min-blocks", "30", "--warmup", "0"),
-        *("--min-seconds", "0", "--seed", "1"),
+        *("--min-seconds", "0", "--seed", "1", "--verbose"),
     )
     assert answer.status == 0, answer.err
     drifts = [line for line in answer.out.splitlines() if "drift: " in line]

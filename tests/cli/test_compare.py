@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -211,7 +212,8 @@ def test_show_lists_other_campaigns_of_the_same_commands(equipoise: Equipoise) -
     assert "1 other campaign" not in equipoise("show").out
     runs = [line.split()[0] for line in equipoise("list").out.splitlines()[1:]]
     assert len(runs) == 3
-    shown = equipoise("show", runs[1]).out
+    assert "in this ledger: 1" in equipoise("show", runs[1]).out
+    shown = equipoise("show", runs[1], "--verbose").out
     assert runs[0] in shown
     assert runs[2] not in shown
 
@@ -255,3 +257,52 @@ def test_help_names_every_command(equipoise: Equipoise) -> None:
     for name in ("compare", "resume", "show", "list", "completion"):
         assert name in answer.out
         assert equipoise(name, "--help").status == 0
+
+
+@pytest.fixture
+def completed(equipoise_process: Equipoise) -> Callable[[str], list[str]]:
+    """Return what bash completes at the end of a line."""
+
+    def complete(line: str) -> list[str]:
+        words = line.split(" ")
+        answer = equipoise_process(
+            environment={
+                "_EQUIPOISE_COMPLETE": "bash_complete",
+                "COMP_WORDS": line,
+                "COMP_CWORD": str(len(words) - 1),
+            }
+        )
+        assert (answer.status, answer.err) == (0, "")
+        return answer.out.split()
+
+    return complete
+
+
+def test_runs_are_completed_from_the_ledger_the_latest_first(
+    equipoise: Equipoise, completed: Callable[[str], list[str]]
+) -> None:
+    assert completed("equipoise show ") == []
+    for _ in range(2):
+        equipoise("compare", "true", "--blocks", "1", "--quiet", "--allow-concurrent")
+    runs = [run["id"] for run in json.loads(equipoise("list", "--json", "-").out)]
+    latest_first = [f"plain,{run}" for run in reversed(runs)]
+    for command in ("show", "why", "resume", "export", "report", "observe"):
+        assert completed(f"equipoise {command} ") == ["plain,last", *latest_first]
+    assert completed(f"equipoise show last {runs[0]}") == [f"plain,{runs[0]}"]
+    assert completed("equipoise report result.js") == ["file,result.js"]
+
+
+def test_studies_files_and_revisions_are_completed(
+    completed: Callable[[str], list[str]], tmp_path: Path
+) -> None:
+    assert completed("equipoise run alloc") == ["plain,allocators", "file,alloc"]
+    assert completed("equipoise compare --report pa") == ["file,pa"]
+    assert completed("equipoise import ") == ["file,"]
+    assert completed("equipoise gate --baseline re") == []
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
+    for step in (("init", "-q", "-b", "main"), ("commit", "-q", "--allow-empty", "-m", "one")):
+        subprocess.run([*git, *step], cwd=tmp_path, check=True)
+    subprocess.run([*git, "tag", "release-1"], cwd=tmp_path, check=True)
+    for line in ("gate --baseline", "gate --candidate", "bisect --good", "history --from"):
+        assert completed(f"equipoise {line} re") == ["plain,release-1"]
+        assert set(completed(f"equipoise {line} ")) >= {"plain,HEAD", "plain,main"}

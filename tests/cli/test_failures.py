@@ -31,7 +31,77 @@ def test_a_command_that_needs_a_shell_names_the_option(line: str, word: str) -> 
     with pytest.raises(UnusableInput) as refused:
         compare_plan(CompareOptions((line, "true")))
     assert refused.value.what == f"`{word}` in {line!r} needs a shell"
-    assert "--shell default" in str(refused.value.hint)
+    assert "add -S" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("word", ["$HOME", "~/words", "$(cat words)", "`cat", "a$NAME"])
+def test_what_only_a_shell_expands_names_the_option(word: str) -> None:
+    with pytest.raises(UnusableInput, match="needs a shell") as refused:
+        compare_plan(CompareOptions((f"echo {word}", "true")))
+    assert "add -S" in str(refused.value.hint)
+
+
+def test_a_pattern_that_names_files_is_refused_unless_a_shell_runs_it_or_it_is_quoted(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    (tmp_path / "first words").touch()
+    once = ("--blocks", "1", "--quiet", "--allow-concurrent")
+    for line in ("ls *words", "ls 'first '*"):
+        refused = equipoise("compare", line, "true", *once)
+        assert refused.status == 2
+        assert "names files here, which only a shell lists" in refused.err
+        assert "hint: add -S" in refused.err
+        assert equipoise("compare", line, "true", *once, "-S").status == 0
+    for line in ("echo '*words'", r"expr 2 \* 3", "echo *.none", "awk '{print $1}'", "echo a$"):
+        assert equipoise("compare", line, "true", *once).status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "whole"),
+    [
+        (["python3", "-c", "import json"], "python3 -c"),
+        (["true", "sh", "-c", "exit 0"], "sh -c"),
+    ],
+)
+def test_an_interpreter_without_quotes_is_refused_before_anything_runs(
+    arguments: list[str], whole: str, equipoise: Equipoise, tmp_path: Path
+) -> None:
+    answer = equipoise("compare", *arguments, "--blocks", "1")
+    assert answer.status == 2
+    assert "-c behind" in answer.err and "is --cleanup here" in answer.err
+    assert "put the whole command in quotes" in answer.err and whole in answer.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_cleanup_of_a_command_is_taken_as_always(equipoise: Equipoise, tmp_path: Path) -> None:
+    words = ("compare", "true", "-c", "touch cleaned", "-n", "sh", "--blocks", "1", "--quiet")
+    assert equipoise(*words, "--allow-concurrent").status == 0
+    assert (tmp_path / "cleaned").exists()
+
+
+def test_an_option_of_a_command_without_quotes_has_a_hint(equipoise: Equipoise) -> None:
+    answer = equipoise("compare", "ls", "-l")
+    assert answer.status == 2
+    assert "put that whole command in quotes" in answer.err
+    assert "Did you mean" in equipoise("compare", "ls", "--blokcs", "3").err
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("compair", "did you mean compare?"),
+        ("Bisect", "did you mean bisect?"),
+        ("lst", "did you mean list?"),
+        ("sleep 1", "to measure it: equipoise compare 'sleep 1'"),
+        ("xyzzy", "see equipoise --help"),
+    ],
+)
+def test_a_mistyped_command_names_the_one_that_is_like_it(
+    typed: str, hint: str, equipoise: Equipoise
+) -> None:
+    answer = equipoise(typed)
+    assert answer.status == 2
+    assert f"there is no command {typed!r}\n  hint: {hint}" in answer.err
 
 
 @pytest.mark.parametrize(

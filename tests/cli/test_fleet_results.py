@@ -32,7 +32,7 @@ def test_the_fleet_is_shown_whole_and_each_host_alone(equipoise: Equipoise, flee
     assert "Other campaigns" not in whole.out
     document = valid_result(equipoise("show", "last", "--json", "-").out)
     assert document["run"]["id"] == fleet
-    alone = equipoise("show", document["fleet"]["hosts"][1]["run"])
+    alone = equipoise("show", document["fleet"]["hosts"][1]["run"], "--verbose")
     assert "scope: across processes, in this campaign on this host" in alone.out
     assert "Other campaigns" not in alone.out
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -69,7 +70,7 @@ def test_the_same_revision_passes_and_is_said_to_be_the_same(
 ) -> None:
     answer = gate(made, "--baseline", "slow", *BUILT, "--blocks", "3", "--", "./bench")
     assert answer.status == 0
-    assert answer.out.startswith("## Equipoise gate: ✅ passes\n")
+    assert answer.out.startswith("## Equipoise gate: ❔ undecided\n")
     assert "baseline and candidate are the same commit" in answer.out
 
 
@@ -81,14 +82,26 @@ def test_a_faster_revision_passes(gate: Gate, made: MadeRepository) -> None:
 
 
 def test_what_is_not_known_passes_unless_it_is_told_to_fail(
-    gate: Gate, made: MadeRepository
+    gate: Gate, made: MadeRepository, tmp_path: Path
 ) -> None:
     one_block = ("--build", "make -s", "--blocks", "1", "--warmup", "0", "--", "./bench")
-    answer = gate(made, "--baseline", "fast", *one_block)
+    answer = gate(
+        made, "--baseline", "fast", "--json", str(tmp_path / "undecided.json"), *one_block
+    )
     assert answer.status == 0
     assert "is not known after 1 block" in answer.out
+    assert answer.out.startswith("## Equipoise gate: ❔ undecided\n")
+    assert "✅" not in answer.out
+    needed = re.search(r"Measured too little: 1 block .*; needs at least (\d+) blocks", answer.out)
+    assert needed is not None
+    # What happened is said on stderr, too, where the end of a CI log is read.
+    assert needed[0] in answer.err
+    assert "--budget " in answer.err.partition("hint: ")[2]
+    shortage = json.loads((tmp_path / "undecided.json").read_text())["gate"]["shortage"]
+    assert (shortage["undecided"], shortage["blocks"]) == (1, 1)
     answer = gate(made, "--baseline", "fast", "--fail-undecided", *one_block)
     assert answer.status == 1
+    assert answer.out.startswith("## Equipoise gate: ❌ fails: undecided\n")
     assert "❔ undecided" in answer.out
 
 
@@ -238,7 +251,7 @@ def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
     answer = gate(made, *words, GITHUB_STEP_SUMMARY=str(step))
     assert (answer.status, answer.out) == (0, "")
     summary = (tmp_path / "gate.md").read_text()
-    assert summary.startswith("## Equipoise gate: ✅ passes")
+    assert summary.startswith("## Equipoise gate: ❔ undecided")
     assert "before\n" + summary == step.read_text() + f"\n{MARK}\n"
     answer = gate(made, *words, GITHUB_STEP_SUMMARY=str(tmp_path))
     assert answer.status == 0

@@ -234,6 +234,30 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
     assert result["trials"][0]["iterations"].keys() == {"test_parse.py::test_parse time_s"}
 
 
+def test_a_suite_of_pytest_benchmark_goes_through_a_gate_as_it_is(
+    tmp_path: Path, gate: Gate
+) -> None:
+    made = made_of(
+        tmp_path,
+        {
+            "test_parse.py": PYTEST.replace("equipoise_benchmark", "benchmark"),
+            "parsing.py": "def parse():\n    return sum(range(1000))\n",
+            "test_other.py": "def test_other():\n    raise AssertionError('not a benchmark')\n",
+        },
+        {"parsing.py": "def parse():\n    return sum(range(100_000))\n"},
+    )
+    words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    options = ("--kind", "pytest", "--blocks", "1", "--json", "-")
+    alone = {
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "pytest_benchmark.plugin,equipoise.helpers.pytest_plugin",
+    }
+    result = document(gate(made, "--baseline", "before", *options, "--", *words, **alone))
+    (row,) = result["gate"]["rows"]
+    assert row["benchmark"] == "test_parse.py::test_parse"
+    assert row["ratio"] > 1.5
+
+
 def test_where_nothing_is_reported_a_gate_says_what_it_looked_for(
     tmp_path: Path, gate: Gate
 ) -> None:

@@ -7,11 +7,12 @@ whether or not anybody follows it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest import mock
 
 import pytest
 
@@ -35,7 +36,7 @@ from equipoise.design.coin import draw_block
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.fleet import HostReference
-from equipoise.model.plan import Plan
+from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
 from tests.plans import plan_of, trial_of
 
@@ -118,7 +119,8 @@ class ScriptedHost:
         if not self._run:
             self._plan = local_plan(order.plan, Places(str(self.folder)))
             identity = bytes.fromhex(order.identity)
-            self._run = self.ledger.begin_run(self._plan, {}, now, identity=identity)
+            with mock.patch("equipoise.ledger.store.this_host", return_value=self.reference):
+                self._run = self.ledger.begin_run(self._plan, {}, now, identity=identity)
             self._segment = 1
         else:
             self._segment = self.ledger.begin_segment(self._run, {}, now)
@@ -318,3 +320,43 @@ class ScriptedFleet:
         """Close the ledgers."""
         for ledger in (self.ledger, *(host.ledger for host in self.hosts)):
             ledger.close()
+
+
+BLOCKS = 12
+NAMES = ("ada", "bob", "cyd")
+MakeFleet = Callable[..., ScriptedFleet]
+
+
+@pytest.fixture
+def fleet_of(tmp_path: Path) -> Iterator[MakeFleet]:
+    """Makes a fleet of three hosts; the settings of one are named after it."""
+    made: list[ScriptedFleet] = []
+
+    def make(**settings: dict[str, Any]) -> ScriptedFleet:
+        folder = tmp_path / f"fleet{len(made)}"
+        folder.mkdir()
+        hosts = [ScriptedHost(name, folder, **settings.get(name, {})) for name in NAMES]
+        made.append(ScriptedFleet(folder, ScriptedCluster(*hosts)))
+        return made[-1]
+
+    yield make
+    for fleet in made:
+        fleet.close()
+
+
+@pytest.fixture
+def plan() -> Plan:
+    """Twelve blocks on each host."""
+    return plan_of(stopping=Stopping(min_seconds=0.0, blocks=BLOCKS))
+
+
+def contents(record: RunRecord) -> tuple[Any, ...]:
+    """All that must be the same in two copies of a run."""
+    return record.identity, record.plan, record.draws, record.trials, record.segments
+
+
+def whole(fleet: ScriptedFleet) -> bool:
+    """Whether the coordinator has what every host has, no trial twice and none lost."""
+    members = fleet.members()
+    own = {host.name: contents(host.record()) for host in fleet.hosts if host.orders}
+    return own == {name: contents(record) for name, record in members.items()}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -18,48 +16,21 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import RunRecord
-from tests.cluster.scripted_fleet import ScriptedCluster, ScriptedFleet, ScriptedHost, conducted
-from tests.plans import plan_of
+from tests.cluster.scripted_fleet import (
+    BLOCKS,
+    NAMES,
+    MakeFleet,
+    ScriptedCluster,
+    ScriptedFleet,
+    ScriptedHost,
+    conducted,
+    contents,
+    fleet_of,
+    plan,
+    whole,
+)
 
-BLOCKS = 12
-NAMES = ("ada", "bob", "cyd")
-MakeFleet = Callable[..., ScriptedFleet]
-
-
-@pytest.fixture
-def fleet_of(tmp_path: Path) -> Iterator[MakeFleet]:
-    """Makes a fleet of three hosts; the settings of one are named after it."""
-    made: list[ScriptedFleet] = []
-
-    def make(**settings: dict[str, Any]) -> ScriptedFleet:
-        folder = tmp_path / f"fleet{len(made)}"
-        folder.mkdir()
-        hosts = [ScriptedHost(name, folder, **settings.get(name, {})) for name in NAMES]
-        made.append(ScriptedFleet(folder, ScriptedCluster(*hosts)))
-        return made[-1]
-
-    yield make
-    for fleet in made:
-        fleet.close()
-
-
-@pytest.fixture
-def plan() -> Plan:
-    """Twelve blocks on each host."""
-    return plan_of(stopping=Stopping(min_seconds=0.0, blocks=BLOCKS))
-
-
-def contents(record: RunRecord) -> tuple[Any, ...]:
-    """All that must be the same in two copies of a run."""
-    return record.identity, record.plan, record.draws, record.trials, record.segments
-
-
-def whole(fleet: ScriptedFleet) -> bool:
-    """Whether the coordinator has what every host has, no trial twice and none lost."""
-    members = fleet.members()
-    own = {host.name: contents(host.record()) for host in fleet.hosts if host.orders}
-    return own == {name: contents(record) for name, record in members.items()}
+__all__ = ["fleet_of", "plan"]
 
 
 def test_every_host_measures_with_its_own_coin_and_the_coordinator_gets_every_trial(

@@ -52,6 +52,16 @@ def test_a_client_that_closes_itself_interrupts_no_follower(transport: DaskTrans
         asyncio.run(transport.call("tcp://ada:1", bytes, b"", 1.0))
 
 
+def test_an_answer_that_is_not_bytes_is_no_answer(transport: DaskTransport) -> None:
+    class Talkative(ClosingClient):
+        async def result(self) -> Any:
+            return {"state": "ended"}
+
+    vars(transport)["_client"] = Talkative()
+    with pytest.raises(NoAnswer, match="of the type dict, not bytes"):
+        asyncio.run(transport.call("tcp://ada:1", bytes, b"", 1.0))
+
+
 def test_whoever_is_cancelled_meanwhile_ends(transport: DaskTransport) -> None:
     waits = asyncio.Event()
 

@@ -171,3 +171,55 @@ def test_no_module_of_the_repository_stands_in_for_ours(tmp_path: Path) -> None:
         TOOLS["go"].reading(("true",)), cwd=tmp_path, capture_output=True, check=True
     )
     assert done.stderr == b""
+
+
+CARGO_THAT_RUNS_A_PROGRAM = """#!{python}
+import subprocess, sys, tomllib
+runner = tomllib.loads(sys.argv[3])["target"]["cfg(all())"]["runner"] if len(sys.argv) > 2 else []
+assert sys.argv[1] == "bench"
+given = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
+raise SystemExit(subprocess.run([*runner, {program!r}, *given, "--bench"]).returncode)
+"""
+OF_CRITERION = "# warm-up-time measurement-time sample-size nresamples\n"
+
+
+def arguments_of_program(folder: Path, text: str, *given: str) -> list[str]:
+    """What a benchmark program is given when the tool runs `cargo bench`."""
+    said = folder / "said"
+    program, cargo = folder / "program", folder / "cargo"
+    program.write_text(f"#!/bin/sh\n{text}printf '%s\\n' \"$@\" > '{said}'\n")
+    cargo.write_text(CARGO_THAT_RUNS_A_PROGRAM.format(python=sys.executable, program=str(program)))
+    for file in (program, cargo):
+        file.chmod(0o755)
+    words = ("--", *given) if given else ()
+    done = run("cargo", str(cargo), "bench", *words)
+    assert done.returncode == 0, done.stderr
+    return said.read_text().splitlines()
+
+
+def test_criterion_runs_briefly_under_a_gate(tmp_path: Path) -> None:
+    short = arguments_of_program(tmp_path, OF_CRITERION)
+    assert " ".join(short).startswith(
+        "--bench --warm-up-time 0.05 --measurement-time 0.1 --sample-size 10"
+    )
+    assert "--noplot" in short
+
+
+def test_the_user_s_own_time_of_criterion_stays(tmp_path: Path) -> None:
+    own = arguments_of_program(
+        tmp_path, OF_CRITERION, "--measurement-time=3", "--warm-up-time", "1"
+    )
+    assert own[:4] == ["--measurement-time=3", "--warm-up-time", "1", "--bench"]
+    assert own.count("--measurement-time") == 0 and own.count("--warm-up-time") == 1
+    assert "--sample-size" in own
+
+
+@pytest.mark.parametrize("given", [(), ("name",)])
+def test_a_program_that_is_not_of_criterion_gets_no_option(
+    given: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert arguments_of_program(tmp_path, "", *given) == [*given, "--bench"]
+
+
+def test_a_list_of_criterion_s_benchmarks_is_only_a_list(tmp_path: Path) -> None:
+    assert arguments_of_program(tmp_path, OF_CRITERION, "--list") == ["--list", "--bench"]

@@ -201,16 +201,19 @@ def test_what_is_no_sound_slice_changes_nothing(
     assert row_count(copy.path, "environment") == 0
 
 
-def test_a_slice_of_another_run_than_was_asked_for_adds_nothing(
+def test_a_slice_whose_head_is_refused_adds_nothing(
     ledger: Ledger, copy: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     run = ledger.begin_run(make_plan(), HERE, 1.0)
     record(ledger, run, range(1, 3))
-    with pytest.raises(UnusableInput, match="which nobody asked for"):
-        copy.absorb(_everything(ledger), of="0" * 32)
+
+    def refuse(head: parts.Head) -> None:
+        assert head.identity.hex() == ledger.identity_of(run)
+        raise UnusableInput("nobody asked for it")
+
+    with pytest.raises(UnusableInput, match="nobody asked for it"):
+        copy.absorb(_everything(ledger), check=refuse)
     assert copy.runs() == []
-    copy.absorb(_everything(ledger), of=ledger.identity_of(run))
-    assert len(copy.runs()) == 1
 
 
 def test_a_slice_cannot_put_an_environment_in_the_place_of_another(

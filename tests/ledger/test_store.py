@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from equipoise.ledger import FIRST_SEGMENT, Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Output, Plan, Stopping
+from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import (
     Accounting,
     CampaignWarning,
@@ -30,7 +31,8 @@ from equipoise.model.record import (
 from tests.ledger.conftest import row_count
 
 counts = st.none() | st.integers(-(2**63), 2**63 - 1)
-times = st.none() | st.floats(allow_nan=False)
+measured = st.floats(-MAX_MEASURED, MAX_MEASURED)
+times = st.none() | measured
 texts = st.text(max_size=20)
 accountings = st.builds(
     Accounting,
@@ -51,7 +53,7 @@ accountings = st.builds(
 samples = st.builds(
     Sample,
     metric=texts,
-    value=st.floats(),
+    value=measured,
     iteration=counts,
     unit=st.none() | texts,
     better=st.sampled_from(["lower", "higher"]),
@@ -63,14 +65,14 @@ trials = st.builds(
     block=st.just(1),
     position=st.integers(0, 9),
     condition=st.just(0),
-    started_at=st.floats(allow_nan=False),
+    started_at=st.floats(-1e11, 1e11),
     accounting=accountings,
     exit=st.none() | st.integers(0, 255),
     failure=st.none() | texts,
     timed_out=st.booleans(),
     washout=st.booleans(),
     error_tail=texts,
-    covariates=st.dictionaries(texts, st.none() | st.floats(), max_size=4),
+    covariates=st.dictionaries(texts, st.none() | measured, max_size=4),
     samples=st.lists(samples, max_size=4).map(tuple),
 )
 
@@ -83,7 +85,7 @@ def test_a_trial_comes_back_bit_for_bit(
     path = tmp_path_factory.mktemp("round") / "ledger.db"
     with open_for_writing(path, durable=False) as ledger:
         run = ledger.begin_run(_plan_with_odd_text(), {}, 1.0)
-        ledger.record_draw(run, Draw("measured", 1, (0,), 0))
+        ledger.record_draw(run, Draw("measured", 1, (0,) * 10, 0))
         for trial in recorded:
             ledger.record_trial(run, trial)
     with open_for_reading(path) as ledger:
@@ -107,7 +109,7 @@ def _plan_with_odd_text() -> Plan:
         measure=Measure("/w", input="in", output=Output("file", "out"), timeout_s=math.inf),
         stopping=Stopping(budget_s=0.1, precision=1e-300),
         judgement=Judgement(alpha=0.1 + 0.2),
-        seed=2**64 + 1,
+        seed=2**63 - 1,
     )
 
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,13 @@ def test_evidence_that_is_cut_short_is_damage(filled: Path) -> None:
         ("trial", "condition", -1),
         ("trial", "position", 2**60),
         ("trial", "wall_s", "slow"),
+        ("trial", "wall_s", 1e101),
+        ("trial", "wall_s", float("inf")),
+        ("trial", "started_at", 1e300),
+        ("trial", "condition", 0),
+        ("trial", "covariates", '{"load_1": NaN}'),
+        ("trial", "covariates", '{"load_1": 1e200}'),
+        ("observation", "observed_at", 1e300),
         ("trial", "covariates", '{"load_1": "high"}'),
         ("trial", "covariates", "[]"),
         ("trial", "unknown", '{"sys_s": 7}'),
@@ -209,6 +217,37 @@ def test_a_value_that_no_campaign_records_is_damage(
         open_for_reading(filled) as ledger,
     ):
         ledger.runs()
+        ledger.read_run("last")
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("judgement", "alpha", float("nan")),
+        ("judgement", "alpha", 0.0),
+        ("judgement", "min_effect", 1e308),
+        ("judgement", "engine", 99),
+        ("stopping", "blocks", 2**70),
+        ("stopping", "min_blocks", -1),
+        ("stopping", "blocks_before_budget", 2**70),
+        ("stopping", "tail", 0.0),
+        ("stopping", "budget_s", float("inf")),
+        ("", "seed", 2**70),
+        ("", "seed", -1),
+    ],
+)
+def test_a_plan_with_numbers_that_no_campaign_has_is_damage(
+    part: str, name: str, value: float, filled: Path
+) -> None:
+    with closing(sqlite3.connect(filled)) as connection:
+        (text,) = connection.execute("SELECT plan FROM run").fetchone()
+    plan = json.loads(text)
+    (plan[part] if part else plan)[name] = value
+    change(filled, "UPDATE run SET plan = ?", json.dumps(plan))
+    with (
+        open_for_reading(filled) as ledger,
+        pytest.raises(UnusableInput, match="no campaign has|Integer value out of range|`int`"),
+    ):
         ledger.read_run("last")
 
 

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from equipoise.matching.match import match
+from equipoise.model.errors import UnusableInput
 from tests.matching.golden import answers, columns
 from tests.matching.nsw import lalonde
 
@@ -90,3 +91,56 @@ def test_four_neighbours_for_the_variance_on_the_score_of_dehejia_and_wahba() ->
     fitted = dehejia_wahba(data)
     result = match(data["re78"], data["treat"], fitted, variance_neighbors=4, r_compatible=True)
     assert result.se == pytest.approx(794.71642661, rel=2e-5)
+
+
+def greedy_by_hand(scores: Floats, treat: Floats, order: str) -> list[tuple[int, int]]:
+    """Pairs of MatchIt's nearest matching without replacement: the nearest that is left."""
+    turns = [int(row) for row in np.flatnonzero(treat == 1)]
+    if order != "data":
+        turns.sort(key=lambda row: scores[row], reverse=order == "largest")
+    left = [int(row) for row in np.flatnonzero(treat == 0)]
+    pairs = []
+    for row in turns:
+        nearest = min(left, key=lambda other: abs(scores[other] - scores[row]))
+        left.remove(nearest)
+        pairs.append((row, nearest))
+    return pairs
+
+
+@pytest.mark.parametrize("order", ["data", "largest", "smallest"])
+def test_the_order_of_the_scores_is_the_order_of_the_matches(order: Any) -> None:
+    draw = np.random.default_rng(5)
+    scores, treat = draw.random(90), (np.arange(90) % 3 == 0).astype(float)
+    result = match(None, treat, scores, replace=False, order=order, distance_tolerance=0.0)
+    pairs = [*zip(result.treated_index.tolist(), result.control_index.tolist(), strict=True)]
+    assert pairs == greedy_by_hand(scores, treat, order)
+    restricted = match(
+        None, treat, scores, replace=False, order=order, restrict=[(*pairs[0], -1.0)]
+    )
+    indices = (restricted.treated_index.tolist(), restricted.control_index.tolist())
+    assert pairs[0] not in zip(*indices, strict=True)
+
+
+def test_the_order_changes_the_rows_of_no_dropped_unit_and_no_reused_match() -> None:
+    draw = np.random.default_rng(6)
+    scores, treat = draw.random(60), (np.arange(60) % 2 == 0).astype(float)
+    y = draw.random(60)
+    result = match(y, treat, scores, replace=False, order="largest", caliper=0.02)
+    assert set(result.dropped_index) | set(result.treated_index) == set(np.flatnonzero(treat == 1))
+    again = match(y, treat, scores, replace=False, order="largest", caliper=0.02, reuse=result)
+    assert again.estimate == pytest.approx(result.estimate)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"order": "random"}, "there is no order 'random'"),
+        ({"order": "largest", "r_compatible": True}, "R has the order of the data"),
+    ],
+)
+def test_an_order_that_does_not_fit_is_refused(options: dict[str, Any], what: str) -> None:
+    treat = np.arange(10) % 2
+    with pytest.raises(UnusableInput, match=what):
+        match(None, treat, np.arange(10.0), replace=False, **options)
+    with pytest.raises(UnusableInput, match="2 columns"):
+        match(None, treat, np.eye(10)[:, :2], replace=False, order="largest")

@@ -72,6 +72,12 @@ def test_a_value_that_is_not_finite_is_named(tmp_path: Path) -> None:
     assert metrics.problem is not None
 
 
+def test_a_value_beyond_every_measurement_is_named(tmp_path: Path) -> None:
+    metrics = read(written(tmp_path, '{"metric": "a", "value": 1e101}\n'))
+    assert metrics.samples == ()
+    assert "has the value 1e+101, beyond 1e+100" in str(metrics.problem)
+
+
 @pytest.mark.parametrize("resolution", ["0", "-0.001", "1e999"])
 def test_a_resolution_that_is_no_finite_number_above_0_is_named(
     resolution: str, tmp_path: Path

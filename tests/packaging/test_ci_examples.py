@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -23,6 +24,10 @@ EXAMPLES = ROOT / "docs" / "examples" / "ci"
 ACTION = ROOT / "action.yml"
 STAND_IN = '#!/bin/sh\nprintf "%s\\0" "$@" > "$SAID"\ntouch equipoise-history.md\n'
 USUAL = {
+    "FAIL_UNDECIDED": "false",
+    "BASE_REF": "",
+    "BEFORE": "",
+    "DEFAULT_BRANCH": "main",
     "BASELINE": "main",
     "MERGE_BASE": "false",
     "CANDIDATE": "HEAD",
@@ -66,24 +71,28 @@ def gated(tmp_path: Path, **inputs: str) -> list[str]:
     return said_by(gate_step(), tmp_path, **inputs)
 
 
-def said_by(step: Any, tmp_path: Path, **inputs: str) -> list[str]:
+def said_by(step: Any, tmp_path: Path, folder: Path | None = None, **inputs: str) -> list[str]:
     """The words that a step of the action gives to `equipoise`, a stand-in."""
-    stand_in = tmp_path / "equipoise"
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True, exist_ok=True)
+    stand_in = home / "bin" / "equipoise"
     stand_in.write_text(STAND_IN)
     stand_in.chmod(0o755)
+    python = home / "bin" / "python"
+    python.unlink(missing_ok=True)
+    python.symlink_to(sys.executable)
     said = tmp_path / "said"
-    path = f"{tmp_path}:{os.environ['PATH']}"
     subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
         env={
             **os.environ,
             **USUAL,
             **inputs,
-            "PATH": path,
+            "EQUIPOISE_HOME": str(home),
             "SAID": str(said),
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
         },
-        cwd=tmp_path,
+        cwd=folder or tmp_path,
         check=True,
         timeout=600,
     )
@@ -102,11 +111,26 @@ def test_the_action_gives_every_input_to_the_gate(tmp_path: Path) -> None:
     options = options_of(gated(tmp_path, COMMAND="", SUITE="some suite.toml"))
     assert str(options["suite"]) == "some suite.toml"
     assert not options["merge_base"]
+    assert not options["fail_undecided"]
+    assert options_of(gated(tmp_path, FAIL_UNDECIDED="true"))["fail_undecided"]
     options = options_of(gated(tmp_path, MERGE_BASE="true", METRICS="cpu_s"))
     assert (options["merge_base"], options["metrics"]) == (True, "cpu_s")
 
 
-@pytest.mark.parametrize("name", [name for name in USUAL if name != "MERGE_BASE"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "BASELINE",
+        "CANDIDATE",
+        "BUILD",
+        "KIND",
+        "SUITE",
+        "COMMAND",
+        "METRICS",
+        "MIN_EFFECT",
+        "BUDGET",
+    ],
+)
 def test_no_input_of_the_action_is_run_by_a_shell(name: str, tmp_path: Path) -> None:
     hostile = "$(touch ran) `touch ran`; touch ran"
     words = gated(tmp_path, **{name: hostile})
@@ -135,15 +159,21 @@ def test_every_input_of_the_action_reaches_its_step_by_the_environment() -> None
     action, gate, search = loaded(ACTION), gate_step(), step_named("Bisect")
     night = step_named("History")
     assert "${{" not in gate["run"] + search["run"] + night["run"]
+    install = step_named("Install Equipoise")
+    assert "${{" not in install["run"]
     used = {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}
     assert search["if"] == "failure() && inputs.bisect-on-failure == 'true'"
     assert gate["if"] == "inputs.history-from == ''"
     assert night["if"] == "inputs.history-from != ''"
-    in_condition = {"${{ inputs.bisect-on-failure }}"}
-    named = {*gate["env"].values(), *search["env"].values(), *night["env"].values()}
-    of_runner = {night["env"]["RUNNER"]}
-    assert used == (named - of_runner) | in_condition
-    assert gate["env"].keys() == USUAL.keys()
+    elsewhere = {"${{ inputs.bisect-on-failure }}", "${{ inputs.working-directory }}"}
+    for step in (gate, search, night):
+        assert step["working-directory"] == "${{ inputs.working-directory }}"
+    steps = (install, gate, search, night)
+    named = {value for step in steps for value in step["env"].values()}
+    assert (
+        used == {value for value in named if "inputs." in value and "&&" not in value} | elsewhere
+    )
+    assert gate["env"].keys() == USUAL.keys() | {"EQUIPOISE_HOME"}
     assert all(one["description"] for one in action["inputs"].values())
 
 
@@ -184,7 +214,8 @@ def test_the_action_s_own_steps_gate_a_repository_and_find_the_commit_that_made_
             env={
                 **os.environ,
                 **environment,
-                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                **dict.fromkeys(("BASE_REF", "BEFORE", "DEFAULT_BRANCH"), ""),
+                "EQUIPOISE_HOME": str(Path(sys.executable).parent.parent),
                 "TMPDIR": str(tmp_path),
                 "GITHUB_STEP_SUMMARY": str(summary),
             },
@@ -267,3 +298,88 @@ def test_the_suite_is_one() -> None:
     suite = read_suite(EXAMPLES / "suite.toml")
     assert suite.build == "make"
     assert [one.name for one in suite.benchmarks] == ["parse", "render"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "on_branch", "baseline"),
+    [
+        ({"BASE_REF": "release"}, True, "origin/release"),
+        ({"BEFORE": "{first}"}, True, "{first}"),
+        ({"BEFORE": "0" * 40}, True, "origin/main"),
+        ({}, True, "origin/main"),
+        ({}, False, "HEAD~1"),
+        ({"BEFORE": "1" * 40}, False, "HEAD~1"),
+        ({"BASELINE": "v1", "BASE_REF": "release"}, True, "v1"),
+    ],
+    ids=["pull request", "push", "new branch", "schedule", "schedule on main", "force", "given"],
+)
+def test_the_baseline_of_the_action_fits_the_event(
+    inputs: dict[str, str], on_branch: bool, baseline: str, tmp_path: Path
+) -> None:
+    made = repository(tmp_path / "project")
+    made.write("file", "1\n")
+    made.commit()
+    made.write("file", "2\n")
+    made.commit()
+    made.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    if on_branch:
+        made.write("file", "3\n")
+        made.commit()
+    first = made.git("rev-list", "--max-parents=0", "HEAD").strip()
+    given = {"BASELINE": "", **{key: value.format(first=first) for key, value in inputs.items()}}
+    words = said_by(gate_step(), tmp_path, made.path, **given)
+    assert options_of(words)["baseline"] == baseline.format(first=first)
+
+
+def test_the_action_leaves_the_python_and_the_path_of_the_job_alone(tmp_path: Path) -> None:
+    install = step_named("Install Equipoise")
+    assert not [step for step in loaded(ACTION)["runs"]["steps"] if "uses" in step]
+    home, said, files = tmp_path / "home", tmp_path / "said", tmp_path / "files"
+    files.mkdir()
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    stand_in = programs / "python3"
+    # Stands for a Python whose environments install nothing.
+    stand_in.write_text(
+        "#!/bin/sh\n"
+        'test "$1" = -c && exit 0\n'
+        f'mkdir -p "$3/bin"; printf \'#!/bin/sh\\necho "$@" > {said}\\n\' > "$3/bin/python"; '
+        'chmod +x "$3/bin/python"\n'
+    )
+    stand_in.chmod(0o755)
+    address = "https://example.com/given.whl"
+    for wheel, installed in (
+        ("", "/source[report]"),
+        ("/given.whl", "/given.whl[report]"),
+        (address, f"equipoise[report] @ {address}"),
+    ):
+        subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", install["run"]],
+            env={
+                "PATH": f"{programs}:/usr/bin:/bin",
+                "EQUIPOISE_HOME": str(home),
+                "WHEEL": wheel,
+                "SOURCE": "/source",
+                "EXTRA": "[report]",
+                "GITHUB_ENV": str(files / "env"),
+                "GITHUB_PATH": str(files / "path"),
+            },
+            check=True,
+        )
+        assert said.read_text().strip().endswith(f" {installed}")
+    assert not list(files.iterdir()), "later steps have the job's own variables and path"
+
+
+def test_every_action_of_others_is_pinned_by_its_hash() -> None:
+    pages = [ACTION, *EXAMPLES.glob("*.yml"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    used = [
+        line.partition("uses:")[2].strip()
+        for page in pages
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.strip().removeprefix("- ").startswith("uses:")
+    ]
+    others = [one for one in used if not one.startswith("./")]
+    assert others
+    assert [
+        one for one in others if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", one)
+    ] == []

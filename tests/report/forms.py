@@ -8,7 +8,7 @@ from pathlib import Path
 from equipoise.model.record import RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport, campaign_document, campaign_documents
-from equipoise.report.document import Answer, Document
+from equipoise.report.document import Answer, Document, Form
 from equipoise.report.renderers import csv, html, latex, markdown, terminal
 
 
@@ -17,22 +17,36 @@ def answer_of(document: Document) -> Answer:
     return next(part for part in document.parts if isinstance(part, Answer))
 
 
+def breakable(text: str) -> str:
+    """Return text with plain spaces where a form has those that no line breaks at.
+
+    So a test can quote a sentence; tests/report/test_unbroken.py has the spaces themselves.
+    """
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def page(reports: Sequence[CampaignReport]) -> str:
     """Return the page of these campaigns."""
-    return html.page(campaign_documents(reports))
+    return breakable(html.page(campaign_documents(reports)))
 
 
 def print_result(
-    document: ResultDocument, earlier: Sequence[RunSummary], ledger: Path, *, color: bool
+    document: ResultDocument,
+    earlier: Sequence[RunSummary],
+    ledger: Path,
+    *,
+    color: bool,
+    form: Form = "verbose",
 ) -> None:
-    """Print a result to the screen."""
+    """Print a result to the screen, by default all of it."""
     report = CampaignReport(document, ledger=ledger, earlier=earlier)
-    terminal.print_document(campaign_document(report), color=color)
+    terminal.print_document(campaign_document(report), color=color, form=form)
 
 
 def to_markdown(document: ResultDocument, command: str | None = None) -> str:
     """Return a result in Markdown."""
-    return markdown.to_markdown(campaign_document(CampaignReport(document, command=command)))
+    report = CampaignReport(document, command=command)
+    return breakable(markdown.to_markdown(campaign_document(report)))
 
 
 def to_latex(document: ResultDocument) -> str:

@@ -28,7 +28,7 @@ from tests.bisections import (
     merge_result,
     name_of,
 )
-from tests.report.forms import answer_of, page, print_result, to_csv, to_markdown
+from tests.report.forms import answer_of, breakable, page, print_result, to_csv, to_markdown
 from tests.schema import validated
 
 LEFT = (3, 4, 9)
@@ -287,7 +287,7 @@ def test_in_python_it_prints_the_answer_and_draws_the_search() -> None:
     result = Result(bisect_document())
     assert str(result) == bisect_result().summary
     assert result.plot().to_dict()["title"]["text"] == "The search"
-    assert "it is this one (95 %)" in result._repr_html_()
+    assert "it is this one (95 %)" in breakable(result._repr_html_())
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_the_level_of_three_that_share_alpha_is_that_of_all_of_them() -> None:
     first, *_ = claims_of(replace(document_of("a", "b", "c", "d"), comparisons=three))
     assert (first.estimate, first.interval) == (
         "×1.20",
-        "interval ×0.990 to ×2.40 (95 % over the comparisons reported)",
+        "interval ÷1.01 to ×2.40 (95 % over the comparisons reported)",
     )
     assert (
         "equivalence interval -0.50 % to +0.40 % (90 % over the comparisons reported)"

@@ -235,6 +235,24 @@ def test_an_integer_that_no_array_holds_is_refused(number: int) -> None:
         decode(json.dumps(document).encode(), "result.json")
 
 
+@pytest.mark.parametrize("value", [1e101, -1.7976931348623157e308])
+def test_a_value_beyond_every_measurement_is_refused(value: float) -> None:
+    for change in (
+        lambda read: read["conditions"][0]["metrics"]["wall_s"].update(median=value),
+        lambda read: read["trials"][0].update(wall_s=value),
+    ):
+        read = json.loads(encode(document_of()))
+        change(read)
+        with pytest.raises(UnusableInput, match=r"a value is beyond 1e\+100"):
+            decode(json.dumps(read).encode(), "x.json")
+
+
+def test_an_e_value_may_be_larger_than_every_measurement() -> None:
+    read = json.loads(encode(document_of()))
+    read["comparisons"][0]["e_value"] = 1e250
+    assert decode(json.dumps(read).encode(), "x.json").comparisons[0].e_value == 1e250
+
+
 def test_a_text_of_many_digits_is_no_number() -> None:
     document = json.loads(encode(document_of("7" * 30, "8" * 30, blocks=3)))
     assert decode(json.dumps(document).encode(), "result.json").conditions[0].name == "7" * 30

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from typing import Any
 
+import altair
 import numpy as np
 import pandas
 import pytest
+from IPython.core.formatters import DisplayFormatter
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.api import Result
+from equipoise.figures import save
 from equipoise.genoud import genoud
 from equipoise.matching import gen_match, match, match_balance, match_by
 from equipoise.model.record import CampaignWarning
 from equipoise.model.safe_text import visible
 from tests.documents import document_of, explanation_of
 from tests.payloads import PAYLOADS
+from tests.report.kinds import Kind, kinds
 
 Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
 
 ELEMENTS = frozenset("div p strong table thead tbody tr th td details summary ul li code".split())
-PROPERTIES = frozenset("overflow-x border-collapse border-bottom padding text-align".split())
+PROPERTIES = frozenset(
+    "overflow-x border-collapse border-bottom padding text-align width max-width".split()
+)
 
 
 class Piece(HTMLParser):
@@ -32,6 +39,7 @@ class Piece(HTMLParser):
         super().__init__()
         self.texts: list[str] = []
         self.cells: list[list[str]] = []
+        self.pictures: list[dict[str, str | None]] = []
         self._open: list[str] = []
         self.feed(source)
         self.close()
@@ -39,6 +47,12 @@ class Piece(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Go into an element."""
+        if tag == "img":
+            picture = dict(attrs)
+            assert picture.keys() == {"alt", "src", "style"}
+            assert str(picture["src"]).startswith("data:image/")
+            self.pictures.append(picture)
+            return
         assert tag in ELEMENTS
         for name, value in attrs:
             assert name in ("style", "scope")
@@ -73,6 +87,13 @@ def matched_on(names: tuple[str, ...] = ("age", "education")) -> tuple[dict[str,
     return columns, np.arange(60) % 3 == 0
 
 
+def in_notebook(thing: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What IPython hands to a notebook: contents by their kinds, and what it says of each."""
+    formatter: Any = DisplayFormatter()
+    shown: tuple[dict[str, Any], dict[str, Any]] = formatter.format(thing)
+    return shown
+
+
 def test_a_result_shows_its_verdict_its_table_and_how_it_was_measured() -> None:
     piece = Piece(Result(document_of())._repr_html_())
     assert piece.texts[:2] == [
@@ -87,6 +108,44 @@ def test_a_result_shows_its_verdict_its_table_and_how_it_was_measured() -> None:
     assert piece.cells[2][-3:] == ["+5.15 %", "+3.04 % to +7.25 %", "slower"]
     assert "How it was measured" in piece.texts
     assert ["Blocks", "60"] in piece.cells
+
+
+def test_a_result_shows_its_chart_without_a_network() -> None:
+    shown, _ = in_notebook(Result(document_of()))
+    assert {"text/html", "image/svg+xml", "image/png", "text/plain"} <= shown.keys()
+    assert [str(one["alt"])[:8] for one in Piece(shown["text/html"]).pictures] == ["Distribu"]
+    assert shown["image/png"].startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
+def test_a_result_of_every_kind_shows_a_picture(kind: Kind) -> None:
+    assert len(Piece(Result(kind.reported("").document)._repr_html_()).pictures) == 1
+
+
+def test_a_chart_is_pictures_and_asks_for_no_script() -> None:
+    shown, about = in_notebook(Result(document_of()).plot())
+    assert shown.keys() - {"text/plain"} == {"image/svg+xml", "image/png"}
+    assert about["image/png"]["width"] < 1000
+
+
+def test_a_chart_of_many_trials_is_pixels_alone() -> None:
+    shown, _ = in_notebook(Result(document_of(blocks=900)).plot())
+    assert "image/svg+xml" not in shown
+    assert "image/png" in shown
+
+
+def test_who_chose_another_renderer_of_altair_gets_it() -> None:
+    with altair.renderers.enable("json"):
+        shown, _ = in_notebook(Result(document_of()).plot())
+    assert "application/json" in shown
+
+
+def test_a_result_is_tables_alone_where_no_figure_can_be_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(save, "_missing_libraries", lambda: ["altair"])
+    shown, _ = in_notebook(Result(document_of()))
+    assert Piece(shown["text/html"]).pictures == []
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

@@ -17,7 +17,7 @@ from tests.report.kinds import FLEETS, Kind, kinds
 def test_the_screen_reads_as_before(
     kind: Kind, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
-    print_result(kind.reported("").document, [], Path("ledger.db"), color=False)
+    print_result(kind.reported("").document, [], Path("ledger.db"), color=False, form="screen")
     assert capsys.readouterr().out == snapshot
 
 
@@ -34,6 +34,6 @@ def test_a_fleet_reads_as_before_whatever_is_missing(
     capsys: pytest.CaptureFixture[str],
     snapshot: SnapshotAssertion,
 ) -> None:
-    print_result(fleet("").document, [], Path("ledger.db"), color=False)
+    print_result(fleet("").document, [], Path("ledger.db"), color=False, form="screen")
     assert capsys.readouterr().out == snapshot
     assert to_markdown(fleet("").document) == snapshot

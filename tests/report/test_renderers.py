@@ -28,6 +28,7 @@ from equipoise.report.renderers import csv as csv_form
 from equipoise.report.renderers.latex import to_latex
 from equipoise.report.renderers.markdown import to_markdown
 from tests.payloads import PAYLOADS
+from tests.report.forms import breakable
 
 CLAIM = Claim(
     "matched",
@@ -88,7 +89,7 @@ def to_csv(document: Document) -> str:
 
 
 def test_markdown_has_the_answer_first_then_the_tables_and_the_command() -> None:
-    lines = to_markdown(FOUND).splitlines()
+    lines = breakable(to_markdown(FOUND)).splitlines()
     assert lines[0] == "**matched**: Treatment raises y by 3 \\[1, 5\\]."
     assert lines[2] == "**+3**, 95 % interval +1 to +5"
     assert lines[4] == "- All 7 treated found a match."

@@ -19,6 +19,7 @@ from equipoise.report.renderers.markdown import to_markdown
 from equipoise.report.renderers.terminal import print_document
 from tests.analysis.test_series import STEP, result_of, series_named
 from tests.payloads import PAYLOADS
+from tests.report.forms import breakable
 
 
 def two() -> SeriesResult:
@@ -30,7 +31,7 @@ def two() -> SeriesResult:
 
 
 def test_the_text_reads_as_before(snapshot: SnapshotAssertion) -> None:
-    assert to_markdown(series_document(two())) == snapshot
+    assert breakable(to_markdown(series_document(two()))) == snapshot
 
 
 def test_the_page_has_a_figure_of_each_series_and_the_caveat() -> None:

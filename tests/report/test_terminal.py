@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.model.record import RunSummary
+from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import ControlResult, Drift, ResultDocument
 from equipoise.report.builders.runs import runs_table
 from equipoise.report.renderers.terminal import print_parts
@@ -162,3 +162,22 @@ def test_conditions_of_different_numbers_of_trials_share_a_heading_without_a_num
     printed = screen(capsys, replace(document, comparisons=(replace(comparison, by_level=fewer),)))
     heading = printed[printed.index("by level") :].splitlines()[0]
     assert "these layouts" in heading
+
+
+def test_a_brief_screen_has_four_lines_after_the_table_and_says_how_to_see_the_rest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    minor = CampaignWarning("inflated", "the effect of b is probably overstated", "")
+    major = CampaignWarning("no_constant_ratio", "no constant ratio of b to a fits", "")
+    document = replace(document_of("a", "b"), warnings=(minor, major, minor))
+    print_result(document, [], Path("ledger.db"), color=False, form="screen")
+    table, *below = capsys.readouterr().out.split("\n\n")
+    assert table.startswith("condition")
+    lines = [line for part in below for line in part.splitlines() if line]
+    assert [line.split()[0] for line in lines] == ["slower:", "time", "run", "warning:", "2"]
+    assert lines[3] == "warning: no constant ratio of b to a fits"
+    assert lines[4].strip() == "2 more warnings: --verbose"
+    assert "60 blocks" in lines[2]
+    verbose = screen(capsys, document)
+    for expected in ("e-value", "scope:", "seed", major.summary, minor.summary):
+        assert expected in verbose

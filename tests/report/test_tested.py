@@ -71,10 +71,33 @@ def test_each_intervention_stands_once_with_both_shares_and_its_outcome() -> Non
     assert lines[2].split()[-2:] == ["20", "confirmed"]
     assert lines[3].split() == ["jemalloc", *["unknown"] * 3, "0", "open"]
     assert "jemalloc: not tried: libjemalloc2 is not installed" in lines[5]
-    assert lines[6] == (
-        "to keep it (keeping freed memory): GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work"
-    )
     assert STAYS_OPEN not in "\n".join(lines)
+
+
+def test_fractions_beyond_0_and_100_percent_are_explained_in_words() -> None:
+    over = msgspec.structs.replace(CLOSED, share=1.07, share_ci=(1.01, 1.2))
+    worse = msgspec.structs.replace(
+        UNKNOWN, share=-0.82, share_ci=(-2.4, -0.1), blocks=17, unknown_because=None
+    )
+    text = printed(changed(over, worse))
+    assert "More than 100 %: with the change the order of the two is reversed." in text
+    assert "Below 0 %: the change makes the gap larger." in text
+    assert "add up to more than 100 %" not in text
+    over = msgspec.structs.replace(over, share_ci=(0.95, 1.2))
+    worse = msgspec.structs.replace(worse, share=-0.05, share_ci=(-0.2, 0.1))
+    text = printed(changed(over, worse))
+    assert "all of the gap may be gone" in text
+    assert "the change may do nothing" in text
+    assert "reversed" not in text
+    assert "larger" not in text
+
+
+def test_several_changes_that_close_the_same_gap_are_said_to_overlap() -> None:
+    jemalloc = msgspec.structs.replace(CLOSED, intervention="jemalloc", summary="jemalloc")
+    assert "several changes remove the same cause" in printed(changed(CLOSED, jemalloc))
+    text = printed(changed(CLOSED))
+    assert "100 %:" not in text
+    assert "add up" not in text
 
 
 def test_where_nothing_is_confirmed_the_gap_is_called_open() -> None:

@@ -42,10 +42,11 @@ def test_bytes_are_counted_in_thousands() -> None:
     ("ratio", "words"),
     [
         (1.031, "+3.10 %"),
-        (0.5, "-50.0 %"),
+        (0.51, "-49.0 %"),
+        (0.5, "÷2.00"),
         (1.25, "+25.0 %"),
         (210.4, "×210"),
-        (0.001, "-99.9 %"),
+        (0.001, "÷1000"),
     ],
 )
 def test_a_ratio_reads_as_a_change_until_it_doubles(ratio: float, words: str) -> None:
@@ -64,6 +65,17 @@ def test_an_estimate_has_the_unit_of_its_interval() -> None:
     assert estimate_and_interval(1.9, (1.5, 2.4)) == ("×1.90", "×1.50 to ×2.40")
     assert estimate_and_interval(1.1, (1.0, 1.2)) == ("+10.0 %", "+0.00 % to +20.0 %")
     assert estimate_and_interval(None, (None, None)) == ("not known yet", "still unlimited")
+
+
+def test_a_factor_below_one_has_the_unit_of_its_estimate() -> None:
+    assert estimate_and_interval(0.3, (0.2, 0.6)) == ("÷3.33", "÷5.00 to ÷1.67")
+    assert estimate_and_interval(0.7, (0.4, 0.9)) == ("-30.0 %", "-60.0 % to -10.0 %")
+
+
+def test_an_estimate_outside_of_its_interval_is_not_shown_beside_it() -> None:
+    estimate, interval = estimate_and_interval(1.0019, (1.004, 1.0078))
+    assert (estimate, interval) == ("no single ratio", "+0.40 % to +0.78 %")
+    assert estimate_and_interval(1.1, (None, 1.05))[0] == "no single ratio"
 
 
 def test_a_level_that_several_share_is_told_as_what_holds_over_all_of_them() -> None:

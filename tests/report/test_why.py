@@ -10,12 +10,12 @@ from rich.console import Console
 
 from equipoise.analysis.sequences import sequences_of_document
 from equipoise.model.result import ResultDocument
-from equipoise.model.why import Explanation, ExtraTime, TimePart
+from equipoise.model.why import Explanation, ExtraTime, Status, TimePart
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.builders.why import why_parts
 from equipoise.report.document import parts_in
 from equipoise.report.renderers.terminal import print_to
-from tests.documents import HOSTILE, document_of
+from tests.documents import CLOSED, HOSTILE, document_of
 from tests.report.forms import page
 from tests.schema import validated
 
@@ -67,6 +67,65 @@ def test_the_screen_says_where_the_extra_time_is_and_why() -> None:
     assert "480 ms   97 %  open" in text
     assert "large blocks of new are returned to the kernel at every free" in text
     assert "not seen by waits: perf_event_open: not permitted; more; and 1 more" in text
+
+
+ADVICE = "GLIBC_TUNABLES=glibc.malloc.mmap_max=0 new"
+
+
+def with_remedy(status: Status) -> ResultDocument:
+    """The same with a remedy, and a change that closes the gap where the cause is confirmed."""
+    document = explained()
+    outcome = msgspec.structs.replace(CLOSED, outcome=status, advice=ADVICE)
+    cause = msgspec.structs.replace(
+        document.why[0],
+        status=status,
+        tested=(outcome,) if status == "confirmed" else (),
+        remedy="Keep large blocks and use them again.",
+    )
+    return msgspec.structs.replace(document, why=(cause,))
+
+
+def test_the_remedy_comes_before_the_evidence() -> None:
+    text = printed(with_remedy("confirmed"))
+    advice = f"Keeping freed memory closes 97 % [94, 99] of the gap. To keep it: {ADVICE}"
+    places = [text.index(one) for one in ("What to do", advice, "Keep large", "Where the extra")]
+    assert places == sorted(places)
+    assert "No test has confirmed" not in text
+
+
+def test_a_remedy_that_no_test_has_confirmed_says_so() -> None:
+    text = printed(with_remedy("open"))
+    assert "Keep large blocks and use them again. (No test has confirmed this cause.)" in text
+    assert "What to do" not in printed(with_remedy("refuted"))
+
+
+def test_the_page_begins_with_the_remedy() -> None:
+    document = with_remedy("open")
+    text = page([CampaignReport(document, sequences_of_document(document), None)])
+    assert text.index("What to do: Keep large blocks") < text.index("Where the extra 500 ms")
+
+
+def test_shares_above_100_percent_are_explained_in_words() -> None:
+    document, usual = explained(), explained().extra_time
+    assert usual is not None
+
+    def with_parts(*parts: TimePart) -> str:
+        extra = msgspec.structs.replace(usual, parts=parts)
+        return " ".join(printed(msgspec.structs.replace(document, extra_time=extra)).split())
+
+    system = TimePart("system", 0.1, 0.85, 0.75, (0.6, 0.8), 1.5)
+    at_once = with_parts(TimePart("user", 0.5, 0.9, 0.4, (0.3, 0.5), 0.8), system)
+    assert "The shares add up to 230 %: processor time adds up over all threads" in at_once
+    shrank = with_parts(TimePart("user", 0.9, 0.65, -0.25, (-0.3, -0.2), -0.5), system)
+    assert "A share is above 100 % because another part became smaller." in shrank
+    assert "above 100 %" not in with_parts(*usual.parts)
+
+
+def test_causes_that_overlap_are_said_to() -> None:
+    document = explained()
+    twice = msgspec.structs.replace(document, why=document.why * 2)
+    assert "causes overlap, or one hides another" in printed(twice)
+    assert "overlap" not in printed(document)
 
 
 def test_an_explanation_without_a_cause_says_that_there_is_none() -> None:

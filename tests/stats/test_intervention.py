@@ -12,6 +12,7 @@ from scipy.stats import binom
 from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import LATEST_ENGINE
+from equipoise.model.quantities import leaves_out
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.intervention import (
     ExplainedFraction,
@@ -258,6 +259,30 @@ def test_a_candidate_that_always_times_out_leaves_no_share_that_fits() -> None:
 def test_a_level_that_is_none_is_refused(level: float) -> None:
     with pytest.raises(ValueError, match="a level lies between 0 and 1"):
         FractionSequence(level, LATEST_ENGINE)
+
+
+def test_where_the_gap_varies_with_the_block_the_estimate_is_near_the_truth_and_in_its_set() -> (
+    None
+):
+    """Medians of the two gaps apart lay outside of the set in 42 % of such campaigns."""
+    generator = np.random.default_rng(7)
+    outside, errors = 0, []
+    for _ in range(30):
+        blocks = InterventionBlocks(LEVEL)
+        for gap in 0.7 * np.exp(generator.normal(size=40)):
+            noise = generator.normal(0.0, 0.05, 4)
+            costs = np.exp(noise + [0.0, gap, 0.0, 0.7 * gap])
+            blocks.append(*map(float, costs))
+        logs = blocks.rounded_effect().logs
+        assert logs.estimate is not None
+        errors.append(abs(logs.estimate - 0.3))
+        outside += leaves_out((logs.low, logs.high), logs.estimate)
+    assert outside <= 1
+    assert np.median(errors) < 0.03
+
+
+def test_an_estimate_outside_of_its_set_is_not_shown() -> None:
+    assert describe_fraction(0.38, (-0.14, 0.06)) == "-14 to 6 % (no single fraction)"
 
 
 def test_a_share_reads_in_percent_and_an_end_that_is_not_known_is_left_open() -> None:

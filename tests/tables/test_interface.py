@@ -293,6 +293,7 @@ def test_a_result_shows_itself(people: pandas.DataFrame) -> None:
     assert "Matching made the groups less alike" in str(result)
     assert repr(result).startswith("TableMatch(estimate=")
     assert "<table" in result._repr_html_()
+    assert '<img alt="Standardized differences' in result._repr_html_()
     assert [warning.code for warning in result.warnings] == ["worse-balance", "unbalanced"]
 
 
@@ -306,3 +307,64 @@ def test_the_family_is_listed_and_loads_nothing_before_it_is_used() -> None:
     assert done.stdout.split(" ", 1) == ["True", "set() True\n"]
     family = {"match", "match_balance", "gen_match", "observe", "compare", "run", "show"}
     assert family <= {name for name in dir(eq) if not name.startswith("__")} == {*eq.__all__}
+
+
+@pytest.mark.parametrize(
+    ("argument", "ours"),
+    [
+        ({"distance": "glm"}, "propensity=True"),
+        ({"distance": "mahalanobis"}, 'metric="mahalanobis"'),
+        ({"ratio": 2}, "m=2"),
+        ({"method": "genetic"}, "eq.gen_match"),
+        ({"discard": "both"}, "common_support=True"),
+    ],
+)
+def test_an_argument_of_matchit_is_refused_with_the_one_that_is_meant(
+    people: pandas.DataFrame, argument: dict[str, Any], ours: str
+) -> None:
+    with pytest.raises(TypeError, match=f"there is no argument {next(iter(argument))}=") as refused:
+        eq.match(people, treatment="treat", covariates=COVARIATES, **argument)
+    assert isinstance(refused.value, eq.EquipoiseError)
+    assert ours in str(refused.value.hint)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        eq.match(people, treatment="treat", covariates=COVARIATES, colour="red")
+
+
+def test_without_replacement_the_largest_score_is_matched_first_as_in_matchit(
+    people: pandas.DataFrame,
+) -> None:
+    options: dict[str, Any] = {"propensity": True, "replace": False, "seed": 1}
+    usual = eq.match(people, "re78", "treat", COVARIATES, **options)
+    by_name = {
+        order: eq.match(people, "re78", "treat", COVARIATES, order=order, **options)
+        for order in ("largest", "data")
+    }
+    assert usual.estimate == by_name["largest"].estimate
+    assert usual.estimate != by_name["data"].estimate
+    methods = [str(one.document()) for one in (usual, by_name["data"])]
+    assert "from the largest score on" in methods[0]
+    assert "in the order of the rows" in methods[1]
+
+
+def test_there_is_a_standard_error_without_replacement_too(people: pandas.DataFrame) -> None:
+    result = eq.match(people, "re78", "treat", COVARIATES, propensity=True, replace=False)
+    assert result.se is not None
+    assert result.interval is not None
+    low, high = result.interval
+    assert high - low == pytest.approx(2 * 1.959963984540054 * result.se)
+    differences = (
+        people["re78"].to_numpy()[result.pairs.treated_index]
+        - (people["re78"].to_numpy()[result.pairs.control_index])
+    )
+    assert result.se == pytest.approx(differences.std() / np.sqrt(len(differences)), rel=0.02)
+
+
+def test_a_balance_prints_as_a_table(people: pandas.DataFrame) -> None:
+    matched = eq.match(people, "re78", "treat", COVARIATES)
+    balance = eq.match_balance(people, "treat", COVARIATES, match=matched, boot=0)
+    heading, *rows, sentence = str(balance).splitlines()
+    assert heading.split()[:2] == ["covariate", "matching"]
+    assert [row.split()[:2] for row in rows[:2]] == [["age", "before"], ["age", "after"]]
+    assert len(rows) == 2 * len(COVARIATES)
+    assert len({len(row) for row in (heading, *rows)}) == 1
+    assert sentence.startswith("The smallest p-value of balance was")

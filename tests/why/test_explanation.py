@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from equipoise.measure.installation import host_site
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import ImportSource, Measure, Plan
 from equipoise.model.record import Accounting, Draw, Observation, RunRecord, Trial
@@ -16,6 +17,7 @@ from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import BY_DEFAULT
+from equipoise.why.experiment.plan import OpenGap
 from equipoise.why.explanation import latest_evidence, with_causes
 from equipoise.why.gap import choose_gap, largest_gap, nothing_to_explain
 from tests.plans import plan_of
@@ -90,6 +92,15 @@ def test_the_largest_called_gap_of_several_is_chosen_with_the_reason() -> None:
     assert gap.comparison.candidate == "c"
     assert gap.chosen_because == "of 2 comparisons this is the largest gap that was called"
     assert largest_gap(record_of(1.0, 2.0, 0.1)) == gap
+
+
+def test_interventions_are_chosen_by_the_least_ratio_that_the_gap_may_have() -> None:
+    for seconds in ((1.0, 37.0), (37.0, 1.0)):
+        gap = choose_gap(record_of(*seconds))
+        low, high = gap.comparison.ratio_ci
+        assert gap.smallest_ratio == (low if seconds[0] < seconds[1] else high)
+        site = host_site()
+        assert OpenGap(record_of(*seconds), gap.contrast, ratio=37.0).case(site).ratio == 37.0
 
 
 def test_a_named_comparison_is_chosen_whatever_its_size() -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks
-from equipoise.analysis.wording import change_clause, signed_percent
+from equipoise.analysis.wording import change_clause, signed_change
 from equipoise.campaign.blocks import cost_in, resolution_of, seconds_of_segments
 from equipoise.campaign.commits import BenchmarkSearch, bisection_of, read_searches, withdrawals_of
 from equipoise.model.bisection import (
@@ -495,8 +495,8 @@ def _among(left: Sequence[BisectCommit]) -> str:
 def _excluded(gap: BisectGap, *, more_is_better: bool) -> str:
     """Return which differences are excluded: ``; a difference above +0.80 % is excluded``."""
     low, high = inverse_interval(gap.ratio_ci) if more_is_better else gap.ratio_ci
-    known = [f"below {signed_percent(low)}"] if low else []
-    known += [f"above {signed_percent(high)}"] if high else []
+    known = [f"below {signed_change(low)}"] if low else []
+    known += [f"above {signed_change(high)}"] if high else []
     if not known:
         return ""
     return f"; a difference {joined(known, 'or')} is excluded"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, pairings_of
-from equipoise.analysis.wording import signed_percent
+from equipoise.analysis.wording import signed_change
 from equipoise.campaign.blocks import read_block
 from equipoise.campaign.interim import CALLS
 from equipoise.campaign.washouts import (
@@ -108,7 +108,7 @@ def _sentence(check: CarryOverCheck, comparison: Comparison) -> str:
         f"{verb} after {baseline}"
     )
     if check.went_on:
-        looked = "" if check.called_ratio is None else f" by {signed_percent(check.called_ratio)}"
+        looked = "" if check.called_ratio is None else f" by {signed_change(check.called_ratio)}"
         return (
             f"carry-over could make the difference{looked} that {candidate} showed in "
             f"{check.blocks} blocks: {carried}; so only the {comparison.blocks} blocks with "

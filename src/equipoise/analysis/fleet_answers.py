@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from equipoise.analysis.wording import signed_percent
+from equipoise.analysis.wording import signed_change, signed_changes
 from equipoise.model.fleet import (
     FleetAnswer,
     FleetAnswers,
@@ -97,12 +97,12 @@ class _AnswerWriter:
         """Return what a ratio changes, as a reader is shown it."""
         if self.more_is_better and ratio is not None:
             ratio = 1.0 / ratio if ratio else None
-        return "unknown" if ratio is None else signed_percent(ratio)
+        return "unknown" if ratio is None else signed_change(ratio)
 
     def ends(self, ratio_ci: Interval, joint: str = "to") -> str:
         """Return the ends of an interval, as a reader is shown them."""
         shown = inverse_interval(ratio_ci) if self.more_is_better else ratio_ci
-        low, high = ("unlimited" if end is None else signed_percent(end) for end in shown)
+        low, high = signed_changes(shown)
         return f"{low} {joint} {high}"
 
     @property

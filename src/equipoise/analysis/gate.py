@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
+from equipoise.campaign.blocks import block_seconds
 from equipoise.design.command_line import joined_bisect_lines
-from equipoise.model.gate import GateOutcome, GateResult, GateRow
+from equipoise.model.gate import GateOutcome, GateResult, GateRow, GateShortage
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
 from equipoise.model.quantities import counted
+from equipoise.stats.gate_forecast import forecast_gate
 from equipoise.stats.verdict import GateDecision, judge_gate
 
 
@@ -43,6 +46,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         rows=rows,
         summary=_gate_sentence(gated, rows, outcomes, effect),
         again=gated.again,
+        shortage=_shortage(plan, blocks, pairings, decisions),
         bisect=joined_bisect_lines(
             {
                 row.benchmark: gated.bisect[row.benchmark]
@@ -50,6 +54,30 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
                 if row.outcome == "slower" and row.benchmark in gated.bisect
             }
         ),
+    )
+
+
+def _shortage(
+    plan: Plan, blocks: Blocks, pairings: Sequence[Pairing], decisions: Sequence[GateDecision]
+) -> GateShortage | None:
+    """Return what the undecided benchmarks would need; ``None`` if all are decided."""
+    undecided = [one for one in decisions if one.outcome == "undecided"]
+    if not undecided:
+        return None
+    forecasts = forecast_gate(
+        [pairing.pairs for pairing in pairings],
+        decisions,
+        min_effect=plan.judgement.min_effect,
+        alpha=plan.judgement.alpha,
+        seed=plan.seed,
+    )
+    known = [one for one in forecasts if one is not None]
+    return GateShortage(
+        undecided=len(undecided),
+        blocks=min(one.judged.blocks for one in undecided),
+        block_s=sum(map(block_seconds, blocks.values())) / len(blocks),
+        needed_blocks=(max(one.blocks for one in known) if len(known) == len(undecided) else None),
+        is_lower_bound=any(one.is_lower_bound for one in known),
     )
 
 

@@ -34,7 +34,15 @@ from equipoise.model.history import (
 )
 from equipoise.model.metrics import is_time
 from equipoise.model.plan import BENCHMARK_SUFFIX, PRIMARY_METRIC, Commit, HistoryPlan, short_name
-from equipoise.model.quantities import MOST_NAMES, counted, iso_time, joined, listed, significant
+from equipoise.model.quantities import (
+    MOST_NAMES,
+    as_factor,
+    counted,
+    iso_time,
+    joined,
+    listed,
+    reads_as_factor,
+)
 from equipoise.model.record import RunRecord
 from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
 from equipoise.stats.history import Change, HistoryState, RevisionPoint
@@ -256,8 +264,6 @@ def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> 
 
 COMMAND = "COMMAND"
 """Stands for the command in a line, where nobody named it."""
-_BIG_FACTOR = 2.0
-"""From here on a ratio reads better as "times" than as a percentage."""
 _METRICS = {"peakmemory": "max_rss_bytes"}
 """Metrics of other tools under the name that `bisect --metrics` knows."""
 
@@ -299,7 +305,7 @@ def _suspicion(
     after, until = series.points[change.first].commit, series.points[change.last].commit
     at = shown_commit(series.points[change.place].commit)
     ratio = change.ratio
-    size = f"×{significant(ratio)}" if ratio >= _BIG_FACTOR else f"{100.0 * (ratio - 1.0):+.1f} %"
+    size = as_factor(ratio) if reads_as_factor(ratio) else f"{100.0 * (ratio - 1.0):+.1f} %"
     where = f"between {shown_commit(after)} and {shown_commit(until)}"
     return Suspicion(
         after=after,

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from equipoise.analysis.comparisons import Blocks
-from equipoise.analysis.wording import constancy_sentence, signed_percent
+from equipoise.analysis.wording import constancy_sentence, signed_change
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
 from equipoise.campaign.washouts import goes_on_with_washouts
 from equipoise.model.gate import GateResult
 from equipoise.model.primitives import OS_STUDY
-from equipoise.model.quantities import excludes_one, listed, names_of
+from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult
 from equipoise.stats.carry_over import should_warn
@@ -28,7 +28,9 @@ OVERSTATED = (
     "in simulations of a true 1 % such estimates were 1.4 times the truth on average and over 2 "
     "times in one campaign of ten, more for smaller effects and heavier tails"
 )
-"""What is known of an effect that has just become certain; no bound (docs/decisions.md)."""
+"""What is known of a small effect that has just become certain; no bound (docs/decisions.md)."""
+_SMALL_EFFECT = 1.1
+"""Largest ratio to which what is known of a true 1 % applies."""
 MOST_PARTS = 3
 """Number of comparisons whose numbers one warning tells."""
 
@@ -161,21 +163,45 @@ def _of_comparisons(
             f"the minima contradict the distributions: {_parts(map(_by_the_minimum, misled))}",
             "do not rank by the minimum",
         )
-    overstated = [
-        comparison.candidate
-        for comparison in comparisons
-        if _stopped_at_its_verdict(record, comparison, blocks)
-        and _touches_no_difference(comparison)
-    ]
-    if overstated:
-        effects = "the effect of" if len(overstated) == 1 else "the effects of"
-        is_probably = "is probably" if len(overstated) == 1 else "are probably"
+    yield from _of_overstatement(
+        [
+            comparison
+            for comparison in comparisons
+            if _stopped_at_its_verdict(record, comparison, blocks)
+            and _touches_no_difference(comparison)
+        ]
+    )
+
+
+def _of_overstatement(touching: Sequence[Comparison]) -> Iterator[CampaignWarning]:
+    """Yield that effects are probably overstated, in words that fit their size.
+
+    Where the size of a factor is not known, the sentence of the verdict says the least one.
+    """
+    ratios = [(one.candidate, one.ratio) for one in touching if one.ratio is not None]
+    small = [name for name, ratio in ratios if 1.0 / _SMALL_EFFECT < ratio < _SMALL_EFFECT]
+    large = [name for name, ratio in ratios if name not in small and not reads_as_factor(ratio)]
+    if small:
         yield CampaignWarning(
             "inflated",
-            f"{effects} {names_of(overstated)} {is_probably} overstated, since the campaign "
-            f"stopped as soon as it was certain: {OVERSTATED}",
+            f"{_overstated(small)}: {OVERSTATED}",
             "--precision 1 goes on until the interval is 1 % wide",
         )
+    if large:
+        yield CampaignWarning(
+            "inflated",
+            f"{_overstated(large)}: the interval says how small an effect is possible",
+            "--precision 10 goes on until the interval is 10 % wide",
+        )
+
+
+def _overstated(candidates: Sequence[str]) -> str:
+    subject = "the effect of" if len(candidates) == 1 else "the effects of"
+    verb = "is" if len(candidates) == 1 else "are"
+    return (
+        f"{subject} {names_of(candidates)} {verb} probably overstated, since the campaign stopped "
+        "as soon as it was certain"
+    )
 
 
 def _of_carry_over(
@@ -248,7 +274,7 @@ def _by_the_minimum(comparison: Comparison) -> str:
         return f"those of {comparison.candidate} and {comparison.baseline}"
     return (
         f"by the minimum {comparison.candidate} is {answer.says} than {comparison.baseline} "
-        f"({signed_percent(answer.ratio)})"
+        f"({signed_change(answer.ratio)})"
     )
 
 
@@ -284,6 +310,8 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
     least_s = plan.stopping.min_seconds
     again = "run the gate again with" if plan.gated else f"equipoise resume {record.id}"
     times = least_s / max(measured_s, 1e-3)
+    if plan.functions is not None:
+        return f"compare again with min_seconds={least_s:g} and larger limits"
     match ended_because:
         case "block limit":
             # A fraction more, since blocks differ.

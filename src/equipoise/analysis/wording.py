@@ -11,7 +11,19 @@ from collections.abc import Mapping, Sequence
 
 from equipoise.model.metrics import WORDS, MetricWords, inverse_interval, is_time
 from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
-from equipoise.model.quantities import Interval, counted, joined, metric_formatter, names_of
+from equipoise.model.quantities import (
+    FACTOR_FROM,
+    Interval,
+    as_factor,
+    counted,
+    is_known_to_a_tenth,
+    joined,
+    leaves_out,
+    metric_formatter,
+    names_of,
+    reads_as_factor,
+    significant,
+)
 from equipoise.model.result import (
     Adjustment,
     Comparison,
@@ -28,8 +40,6 @@ _MOST_STRETCHES = 3
 """Number of changes of the ratio that a sentence tells."""
 _DESCRIPTION = "(description, without an error rate)"
 """Label of the ratio of means, for which no sequential guarantee is possible."""
-_TIMES_FROM = 2.0
-"""Ratio from which on "2.3 times" reads better than a percentage."""
 
 
 def typical_sentence(value: TypicalValue) -> str:
@@ -72,8 +82,8 @@ def adjustment_sentence(
         typical, low, high = (
             None if bound is None else _inverse(bound) for bound in (typical, high, low)
         )
-    as_times = ratio is not None and _reads_as_times(ratio)
-    show = "{:.3g}".format if as_times else signed_percent
+    as_times = ratio is not None and reads_as_factor(ratio)
+    show = _three_digits if as_times else _signed_percent
     bounds = " to ".join("unknown" if bound is None else show(bound) for bound in (low, high))
     times = " times" if as_times else ""
     without = "unknown" if typical is None else f"{show(typical)}{times} ({bounds})"
@@ -103,7 +113,7 @@ def verdict_sentence(
     verb, noun = words.verb, words.noun
     match verdict:
         case "slower" | "faster" if is_wall_time:
-            sentence = f"{candidate} is {verdict} than {baseline}: it takes {_time(ratio)}"
+            sentence = _time_sentence(baseline, candidate, verdict, ratio, (low, high))
         case "slower" | "faster":
             sentence = ratio_clause(metric, baseline, candidate, ratio, (low, high))
         case "equivalent":
@@ -118,8 +128,9 @@ def verdict_sentence(
             sentence += f"; {_slow_runs(comparison)}"
         case "mixed" if is_wall_time:
             sentence = (
-                f"{candidate} and {baseline} differ both ways: a typical run takes {_time(ratio)}, "
-                f"but many runs together take {_time(mean_ratio)} {_DESCRIPTION}"
+                f"{candidate} and {baseline} differ both ways: a typical run "
+                f"{_time('is', 'takes', ratio)}, but many runs together "
+                f"{_time('are', 'take', mean_ratio)} {_DESCRIPTION}"
             )
         case "mixed":
             sentence = (
@@ -128,7 +139,7 @@ def verdict_sentence(
                 f"{_DESCRIPTION}"
             )
         case "undecided" if comparison.means_veto:
-            known = f"their means differ by {signed_percent(mean_ratio)} {_DESCRIPTION}"
+            known = f"their means differ by {signed_change(mean_ratio)} {_DESCRIPTION}"
             sentence = (
                 f"A typical run of {candidate} {verb} the same {noun} as one of {baseline}, within "
                 f"{comparison.min_effect:g} %, but many runs together may not: "
@@ -140,8 +151,7 @@ def verdict_sentence(
         case "undecided" if _has_direction(ratio, low, high):
             is_slower = low is not None and low > 1.0
             sentence = (
-                f"{candidate} is {'slower' if is_slower else 'faster'} than {baseline}, "
-                f"{_extent(low, high)}"
+                f"{_is_faster(baseline, candidate, is_slower=is_slower)}, {_extent(low, high)}"
                 if is_wall_time
                 else ratio_clause(metric, baseline, candidate, ratio, (low, high))
             )
@@ -187,10 +197,10 @@ def constancy_sentence(comparison: Comparison) -> str:
     )
     if first is None:
         return f"{sentence}, and no single block explains it"
-    stretches = [f"before block {later[0].first_block} {signed_percent(first.ratio)}"]
+    stretches = [f"before block {later[0].first_block} {signed_change(first.ratio)}"]
     for segment in later[:_MOST_STRETCHES]:
         begin = f"from block {segment.first_block} on"
-        stretches.append(f"{begin} {signed_percent(segment.ratio)}")
+        stretches.append(f"{begin} {signed_change(segment.ratio)}")
     if len(later) > _MOST_STRETCHES:
         stretches.append(f"with {len(later) - _MOST_STRETCHES} more changes")
     return f"{sentence}: {', '.join(stretches)}{_outside_clause(comparison)}"
@@ -198,10 +208,8 @@ def constancy_sentence(comparison: Comparison) -> str:
 
 def _outside_clause(comparison: Comparison) -> str:
     """Return the clause on an estimate outside of its interval; empty if it lies inside."""
-    ratio, (low, high) = comparison.ratio, comparison.ratio_ci
-    if ratio is None:
-        return ""
-    is_outside = (low is not None and ratio < low) or (high is not None and ratio > high)
+    ratio = comparison.ratio
+    is_outside = ratio is not None and leaves_out(comparison.ratio_ci, ratio)
     return "; the typical ratio lies outside of its interval" if is_outside else ""
 
 
@@ -219,14 +227,19 @@ def ratio_clause(
     """
     words = WORDS.get(metric)
     if words is None:
-        subject, other = f"{metric} of {candidate} is", baseline
+        subject, other, verb = f"{metric} of {candidate}", baseline, "is"
     else:
         subject, other = _subjects(words, baseline, candidate)
-        subject = f"{subject} {words.verb}"
+        verb = words.verb
+    if leaves_out(ratio_ci, ratio):
+        return f"{metric} of {candidate} against {baseline} has no single ratio{_ends(ratio_ci)}"
     interval = " (no finite ratio)"
     if 0.0 < ratio < math.inf:
-        interval = _interval(ratio_ci, as_times=_reads_as_times(ratio))
-    return f"{subject} {comparative(metric, other, ratio)}{interval}"
+        interval = _interval(ratio_ci, as_times=reads_as_factor(ratio))
+    if words is not None and words.is_duration and reads_as_factor(ratio) and ratio < 1.0:
+        interval = _interval(inverse_interval(ratio_ci), as_times=True)
+        return f"{subject} is {_times_of(1.0 / ratio)} as fast as {other}{interval}"
+    return f"{subject} {verb} {comparative(metric, other, ratio)}{interval}"
 
 
 def change_clause(
@@ -243,9 +256,12 @@ def change_clause(
     """
     if more_is_better and metric not in _WALL_TIMES:
         ratio, ratio_ci = 1.0 / ratio, inverse_interval(ratio_ci)
-    interval = _interval(ratio_ci, as_times=_reads_as_times(ratio))
-    if metric in _WALL_TIMES and 1.0 < ratio < _TIMES_FROM:
+    interval = _interval(ratio_ci, as_times=reads_as_factor(ratio))
+    if metric in _WALL_TIMES and 1.0 < ratio < FACTOR_FROM:
         return f"it {_percent(ratio)} slower{interval}"
+    if metric in _WALL_TIMES and ratio < 1.0 and reads_as_factor(ratio):
+        interval = _interval(inverse_interval(ratio_ci), as_times=True)
+        return f"it {_times_of(1.0 / ratio)} as fast as {other}{interval}"
     words, change = WORDS.get(metric), f"{comparative(metric, other, ratio)}{interval}"
     if words is None:
         return f"{metric} {change}"
@@ -255,13 +271,13 @@ def change_clause(
 def comparative(metric: str, other: str, ratio: float) -> str:
     """Return a ratio in the words of its metric: ``5.04 times the memory of gzip``."""
     higher = ratio >= 1.0
-    factor = f"{ratio:.3g} times"
+    factor = _times_of(ratio)
     change = f"{_percent(ratio)} " if 0.0 < ratio < math.inf else ""
     words = WORDS.get(metric)
     if words is None:
         as_factor = f"{factor} that of {other}"
         as_change = f"{change}{'higher' if higher else 'lower'} than that of {other}"
-        return as_factor if _reads_as_times(ratio) else as_change
+        return as_factor if reads_as_factor(ratio) else as_change
     more, noun = "more" if higher else words.less, f" {words.noun}"
     as_factor = f"{factor} the{noun} of {other}"
     if words.is_duration:
@@ -269,12 +285,7 @@ def comparative(metric: str, other: str, ratio: float) -> str:
         more, noun = ("longer", "") if higher else ("less", noun)
     elif words.noun == "amount":
         as_factor, noun = f"{factor} as much as {other}", ""
-    return as_factor if _reads_as_times(ratio) else f"{change}{more}{noun} than {other}"
-
-
-def _reads_as_times(ratio: float) -> bool:
-    is_finite = 0.0 < ratio < math.inf
-    return is_finite and not 1.0 / _TIMES_FROM < ratio < _TIMES_FROM
+    return as_factor if reads_as_factor(ratio) else f"{change}{more}{noun} than {other}"
 
 
 def ranking_sentence(
@@ -340,8 +351,8 @@ def _lead(
         if baseline not in certain or not leader.ratio:
             return ""
         ratio = 1.0 / leader.ratio if more_is_better else leader.ratio
-        if metric in _WALL_TIMES and _reads_as_times(ratio):
-            return f": {1.0 / ratio:.2g} times as fast as {baseline}"
+        if metric in _WALL_TIMES and reads_as_factor(ratio) and ratio < 1.0:
+            return f": {_times_of(1.0 / ratio)} as fast as {baseline}"
         return f": {comparative(metric, baseline, ratio)}"
     for condition in conditions:
         if condition.name in certain and condition.ratio:
@@ -494,19 +505,82 @@ def _limit(comparison: Comparison, ratio: float | None) -> float:
     return 0.0 if comparison.verdict == "faster" else math.inf
 
 
-def _time(ratio: float) -> str:
-    """Return what a ratio of times means: ``3.10 % longer``."""
+def _time_sentence(
+    baseline: str, candidate: str, verdict: Verdict, ratio: float, ratio_ci: Interval
+) -> str:
+    """Return that a wall time is shorter or longer, and by how much as far as that is known."""
+    is_faster = _is_faster(baseline, candidate, is_slower=verdict == "slower")
+    if leaves_out(ratio_ci, ratio):
+        return f"{is_faster}, {_extent(*ratio_ci)}"
+    least = _least_factor(ratio, ratio_ci)
+    if least is not None and least < FACTOR_FROM:
+        nearer = least if ratio > 1.0 else 1.0 / least
+        return f"{is_faster}, by at least {_percent(nearer)}; by how much more is not known yet"
+    if reads_as_factor(ratio) and ratio < 1.0:
+        return f"{candidate} is {_times_of(1.0 / ratio, least)} as fast as {baseline}"
+    if least is not None:
+        return f"{is_faster}: it takes {_times_of(ratio, least)} as long"
+    return f"{is_faster}: it {_time('is', 'takes', ratio)}"
+
+
+def _is_faster(baseline: str, candidate: str, *, is_slower: bool) -> str:
+    return f"{candidate} is {'slower' if is_slower else 'faster'} than {baseline}"
+
+
+def _least_factor(ratio: float, ratio_ci: Interval) -> float | None:
+    """Return the least factor that an interval allows, where the size is not known to a tenth.
+
+    ``None`` where it is known, or where the ratio reads as a change in percent.
+    """
+    low, high = ratio_ci
+    if not reads_as_factor(ratio) or (low is None and high is None):
+        return None
+    if is_known_to_a_tenth(ratio_ci):
+        return None
+    nearer = low if ratio > 1.0 else inverse_interval(ratio_ci)[0]
+    return nearer if nearer is not None and nearer > 1.0 else None
+
+
+def _times_of(factor: float, least: float | None = None) -> str:
+    """Return a factor in words: ``3.3 times``, or ``at least 6 times`` where only that is known."""
+    if least is None:
+        return f"{_three_digits(factor)} times"
+    # Rounded down: the true factor may lie at the end of the interval.
+    step = 10.0 ** (math.floor(math.log10(least)) - 1)
+    return f"at least {_three_digits(math.floor(least / step + 1e-9) * step)} times"
+
+
+def _three_digits(factor: float) -> str:
+    return f"{factor:.3g}" if factor < 1000.0 else significant(factor)
+
+
+def _time(is_verb: str, takes: str, ratio: float) -> str:
+    """Return what a ratio of times means: ``takes 3.10 % longer``, ``is 3.3 times as fast``."""
     if math.isinf(ratio):
-        return "longer than the timeout"
+        return f"{takes} longer than the timeout"
     if ratio == 0.0:
-        return "less time than the timeout of the other"
-    if not 1.0 / _TIMES_FROM < ratio < _TIMES_FROM:
-        return f"{ratio:.3g} times as long"
-    return f"{_percent(ratio)} {'longer' if ratio >= 1.0 else 'less time'}"
+        return f"{takes} less time than the timeout of the other"
+    if not reads_as_factor(ratio):
+        return f"{takes} {_percent(ratio)} {'longer' if ratio >= 1.0 else 'less time'}"
+    if ratio < 1.0:
+        return f"{is_verb} {_times_of(1.0 / ratio)} as fast"
+    return f"{takes} {_times_of(ratio)} as long"
 
 
-def signed_percent(ratio: float) -> str:
-    """Return what a ratio changes: ``+3.10 %``."""
+def signed_change(ratio: float) -> str:
+    """Return what a ratio changes: ``+3.10 %``, or ``×3.3`` from a factor of 2 on."""
+    return as_factor(ratio) if reads_as_factor(ratio) else _signed_percent(ratio)
+
+
+def signed_changes(interval: Interval) -> tuple[str, str]:
+    """Return what both ends of an interval change, in one unit."""
+    largest = max((end for end in interval if end is not None), default=1.0)
+    show = as_factor if reads_as_factor(largest) else _signed_percent
+    low, high = ("unlimited" if end is None else show(end) for end in interval)
+    return low, high
+
+
+def _signed_percent(ratio: float) -> str:
     return f"{'+' if ratio >= 1.0 else '-'}{_percent(ratio)}"
 
 
@@ -516,14 +590,22 @@ def _percent(ratio: float) -> str:
     return f"{change:.{decimals}f} %"
 
 
+def _ends(ratio_ci: Interval) -> str:
+    """Return an interval whose estimate is not shown, with a space before it."""
+    low, high = ratio_ci
+    if low is None or high is None:
+        return ""
+    return f" ({' to '.join(signed_changes(ratio_ci))})"
+
+
 def _interval(ratio_ci: Interval, *, as_times: bool) -> str:
     low, high = ratio_ci
     if low is None or high is None or math.isinf(high):
         return ""
     if as_times:
-        return f" ({low:.3g} to {high:.3g})"
+        return f" ({_three_digits(low)} to {_three_digits(high)})"
     if low <= 1.0 <= high:
-        return f" ({signed_percent(low)} to {signed_percent(high)})"
+        return f" ({_signed_percent(low)} to {_signed_percent(high)})"
     nearer, farther = sorted((low, high), key=lambda bound: abs(bound - 1.0))
     return f" ({_percent(nearer)} to {_percent(farther)})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -60,6 +61,15 @@ def measurement_lock(
         return lock_host(lambda _: None, 0)
     except EquipoiseError:
         return nullcontext()
+
+
+def warn_of_wait(owner: LockOwner) -> None:
+    """Log which campaign a caller from Python waits for; Python shows it on stderr by default."""
+    logging.getLogger("equipoise").warning(
+        "another campaign runs on this host (%s): waiting for its end; allow_concurrent=True "
+        "measures all the same",
+        owner.describe(),
+    )
 
 
 RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runner]]

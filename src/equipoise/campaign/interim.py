@@ -20,6 +20,7 @@ from equipoise.campaign.washouts import (
 )
 from equipoise.design.coin import layout_of_block
 from equipoise.model.plan import Contrast, Plan, Stopping
+from equipoise.model.quantities import is_known_to_a_tenth, reads_as_factor
 from equipoise.model.record import Phase, Trial
 from equipoise.stats.describe import median_at_any_stop
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
@@ -93,6 +94,9 @@ ANALYSE_EVERY_BLOCK = 256
 whenever the blocks have grown by 1/64: an analysis takes as long as there are blocks, and would use
 up the budget of a campaign of thousands of short trials."""
 GROWTH = 64
+SECONDS_FOR_SIZE = 5.0
+"""Seconds of blocks beyond the earliest verdict that the size of a factor of 2 and more may take,
+for each second of ``--min-seconds``."""
 
 
 def latest_analysed(block: int) -> int:
@@ -346,7 +350,24 @@ class InterimAnalysis(Judge):
             return False
         if not self.has_measured_enough:
             return False
-        return stopping.precision is None or is_precise(one.judged, stopping.precision)
+        if stopping.precision is not None:
+            return is_precise(one.judged, stopping.precision)
+        return not self._measures_size(one.judged)
+
+    def _measures_size(self, judged: ComparisonVerdict) -> bool:
+        """Return whether a few seconds more may tell the size of a called factor.
+
+        The first verdict on a large effect leaves open whether it is 2 or 10 times; two blocks more
+        often know it to a tenth. The seconds count from the first block that allows a verdict, so
+        that a campaign that is read back ends after the same block.
+        """
+        ratio = judged.ratio
+        if self._plan.gated is not None or self._across_layouts or judged.verdict not in CALLS:
+            return False
+        if ratio is None or not reads_as_factor(ratio) or is_known_to_a_tenth(judged.ratio_ci):
+            return False
+        since_earliest = 1.0 - self.earliest_block() / max(1, self._blocks)
+        return self._seconds * since_earliest < SECONDS_FOR_SIZE * self._stopping.min_seconds
 
 
 class DescribingAnalysis(Judge):

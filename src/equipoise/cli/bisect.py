@@ -18,6 +18,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.commits import BisectionJudge, CommitsSegment, bisection_of, read_searches
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
+from equipoise.cli.completing import complete_revisions
 from equipoise.cli.conducting import measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import read_result
@@ -53,10 +54,17 @@ EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
 
 @click.command("bisect", epilog=f"Example: {EXAMPLE}")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
-@click.option("--good", required=True, metavar="REV", help="A revision before the change.")
+@click.option(
+    "--good",
+    required=True,
+    metavar="REV",
+    shell_complete=complete_revisions,
+    help="A revision before the change.",
+)
 @click.option(
     "--bad",
     metavar="REV",
+    shell_complete=complete_revisions,
     show_default="HEAD with what tracked files have changed since",
     help="A later revision, after the change.",
 )

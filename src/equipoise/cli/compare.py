@@ -93,6 +93,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 @options.why_option
 @options.fleet_options
 @options.host_options
+@options.verbose_option
 @options.output_options
 def command(**arguments: Any) -> int:
     """Is one command faster than another? The first is the baseline; one alone is described.

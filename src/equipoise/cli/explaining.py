@@ -105,7 +105,7 @@ def try_interventions(
     observed = evidence_of_gap(record, gap)
     causes = suggested_causes(observed.difference)
     known = KnownEvidence(observed.evidence, observed.difference.slower)
-    open_gap = OpenGap(record, gap.contrast, causes, known, gap.longest_s)
+    open_gap = OpenGap(record, gap.contrast, causes, known, gap.longest_s, gap.smallest_ratio)
     try:
         plan = plan_experiment(open_gap, request, host_site())
     except NothingToTry as error:

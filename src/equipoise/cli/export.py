@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.completing import complete_runs
 from equipoise.cli.output_options import check_folder, rendered, report_of, write_file
 from equipoise.cli.results import reported_records
 from equipoise.interop import trials
@@ -53,7 +54,7 @@ BY_ENDING = {
 
 
 @click.command("export", epilog="Example: equipoise export last -o trials.csv")
-@click.argument("run", default="last")
+@click.argument("run", default="last", shell_complete=complete_runs)
 @options.file_option(
     "-o",
     "--output",

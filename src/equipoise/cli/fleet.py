@@ -172,9 +172,11 @@ def _show_fleet(
     resume = _resume_line(outcome.run_id, access)
     if missing:
         names = ", ".join(line.host for line in missing)
-        what = f"no answer from {names}: what was measured there since is not in this result"
+        what = f"nothing more came from {names}: what is measured there is not in this result"
         if all(line.status.blocks == 0 for line in outcome.lines):
-            raise UnusableInput(f"no answer from {names}: nothing is here yet", hint=resume)
+            raise UnusableInput(
+                f"nothing came from {names}: {missing[0].problem}", hint=f"{resume} asks again"
+            )
         say(what, f"{resume} fetches it")
     return show_result(analyse(outcome.run_id, ledger, output), output)
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
+from equipoise.cli.completing import complete_revisions
 from equipoise.cli.conducting import analyse, exit_status, measuring
 from equipoise.cli.output_options import OutputOptions, check_folder, write_file
 from equipoise.cli.results import CampaignResult, write_files
@@ -23,9 +24,10 @@ from equipoise.design.command_line import shell_line
 from equipoise.design.limits import GATE_MIN_EFFECT, metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED
+from equipoise.model.gate import GateResult
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.gate import gate_document
+from equipoise.report.builders.gate import gate_document, shortage_sentences
 from equipoise.report.renderers.markdown import to_markdown
 from equipoise.revisions.benchmarks import TOOLS, words_naming
 from equipoise.revisions.build_cache import BuildCache, open_cache
@@ -46,10 +48,17 @@ MARK = "<!-- equipoise gate -->"
 
 @click.command("gate", epilog="Example: equipoise gate --baseline main --build make -- ./bench")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
-@click.option("--baseline", required=True, metavar="REV", help="The revision to compare with.")
+@click.option(
+    "--baseline",
+    required=True,
+    metavar="REV",
+    shell_complete=complete_revisions,
+    help="The revision to compare with.",
+)
 @click.option(
     "--candidate",
     metavar="REV",
+    shell_complete=complete_revisions,
     show_default="HEAD with what tracked files have changed since",
     help="The revision that is to pass.",
 )
@@ -65,7 +74,7 @@ MARK = "<!-- equipoise gate -->"
     show_default="wall_s, or the times that --kind reports",
     help="What is compared; each counts.",
 )
-@options.flag("--fail-undecided", help="Fail what is not known at the end, too.")
+@options.flag("--fail-undecided", help="Fail (status 1) what is undecided at the end, too.")
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.warmup_option(
     "Trials of each revision before the first block, never analysed.",
@@ -103,6 +112,7 @@ def command(**arguments: Any) -> int:
         result = analyse(run_id, ledger, output)
     write_files(result, output)
     _summarise(result.document, markdown, output)
+    _say_undecided(result.document.gate)
     return _gate_status(result)
 
 
@@ -115,11 +125,25 @@ def _builds(request: GateRequest, scratch: Path) -> AbstractContextManager[Build
 
 def _gate_status(result: CampaignResult) -> int:
     """Return 1 if the gate failed, 3 if a timeout left it undecided, else 0."""
-    gate = result.document.gate
+    gate, terms = result.document.gate, result.record.plan.gated
+    if gate is None and terms is not None and terms.fails_undecided:
+        # No block ended.
+        return EXIT_GATE_FAILED
     if gate is not None and not gate.passed:
         return EXIT_GATE_FAILED
-    known = gate is not None and all(row.outcome != "undecided" for row in gate.rows)
+    known = gate is not None and gate.shortage is None
     return EXIT_DONE if known else exit_status(result)
+
+
+def _say_undecided(gate: GateResult | None) -> None:
+    """Say on stderr that the gate left something open: a status of 0 alone would hide it."""
+    if gate is None:
+        say(
+            "the gate is undecided. No block ended", "raise --budget, or make the benchmark shorter"
+        )
+    elif sentences := shortage_sentences(gate):
+        problem, hint = sentences
+        say(f"the gate is undecided. {problem}", hint)
 
 
 def _summarise(document: ResultDocument, markdown: Path | None, output: OutputOptions) -> None:

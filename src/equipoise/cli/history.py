@@ -25,6 +25,7 @@ from equipoise.campaign.commits import (
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
 from equipoise.cli.command_line import Remembering, typed_arguments
+from equipoise.cli.completing import complete_revisions
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions, numbered, write_output
 from equipoise.cli.results import CampaignResult
@@ -70,11 +71,18 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
     "--from",
     "first",
     metavar="REV",
+    shell_complete=complete_revisions,
     show_default="that of the latest history; with --since, the last commit before",
     help="The baseline: every commit after it is measured, along first parents.",
 )
 @click.option(
-    "--to", "last", metavar="REV", default="HEAD", show_default=True, help="The last revision."
+    "--to",
+    "last",
+    metavar="REV",
+    shell_complete=complete_revisions,
+    default="HEAD",
+    show_default=True,
+    help="The last revision.",
 )
 @options.number_option(
     "--every",

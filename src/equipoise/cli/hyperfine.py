@@ -6,7 +6,10 @@ does.
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -46,6 +49,7 @@ PRESETS = {
     "all": tuple(METRICS),
 }
 _SHELLS = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
+_INTERPRETER = re.compile(r"(python|pypy)[\d.]*|(ba|da|k|z|fi|c|tc)?sh")
 _IGNORED_EXITS = "--ignored-exits"
 
 
@@ -55,7 +59,36 @@ class HyperfineCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, with the value of ``--ignore-failure=1,2`` in an option of ours."""
         end = args.index("--") if "--" in args else len(args)
-        return super().parse_args(ctx, [*map(_ignoring, args[:end]), *args[end:]])
+        if not ctx.resilient_parsing:
+            _refuse_split_command(args[:end])
+        try:
+            return super().parse_args(ctx, [*map(_ignoring, args[:end]), *args[end:]])
+        except click.NoSuchOption as error:
+            if error.option_name.startswith("--"):
+                raise
+            raise UnusableInput(
+                f"compare has no option {error.option_name}",
+                hint="if it belongs to a command, put that whole command in quotes: "
+                "equipoise compare 'ls -l' 'ls -lR'",
+            ) from None
+
+
+def _refuse_split_command(arguments: list[str]) -> None:
+    """Refuse ``python3 -c CODE`` without quotes: ``-c`` is ``--cleanup`` here.
+
+    Raises
+    ------
+    UnusableInput
+        ``-c`` stands right behind the bare name of an interpreter.
+    """
+    for place, (program, option) in enumerate(itertools.pairwise(arguments)):
+        is_value = place > 0 and arguments[place - 1].startswith("-")
+        if option == "-c" and not is_value and _INTERPRETER.fullmatch(os.path.basename(program)):
+            whole = shlex.join(arguments[place : place + 3])
+            raise UnusableInput(
+                f"-c behind {program} is --cleanup here, and no part of the command",
+                hint=f"put the whole command in quotes: {shlex.quote(whole)}",
+            )
 
 
 def _ignoring(argument: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.completing import complete_files
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import read_result, show
 from equipoise.interop.assembly import SourceReading, assemble
@@ -23,7 +24,7 @@ from equipoise.model.plan import Judgement
 
 
 @click.command("import", epilog="Example: equipoise import -n old -n new old.json new.json")
-@click.argument("files", nargs=-1, required=True, metavar="FILE …")
+@click.argument("files", nargs=-1, required=True, metavar="FILE …", shell_complete=complete_files)
 @click.option(
     "--format",
     "form",

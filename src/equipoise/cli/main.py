@@ -77,6 +77,21 @@ class LazyCommands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first argument names.
+
+        Raises
+        ------
+        UnusableInput
+            There is none of that name; it says which one is like it.
+        """
+        name = args[0]
+        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        raise UnusableInput(f"there is no command {name!r}", hint=_hint_for_unknown(name))
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         widest = max(map(len, COMMANDS))
@@ -86,6 +101,16 @@ class LazyCommands(click.Group):
                 formatter.write_dl(
                     [(f"{name:{widest}}", summary) for name, summary in commands.items()]
                 )
+
+
+def _hint_for_unknown(name: str) -> str:
+    import difflib
+    import shlex
+
+    if " " in name.strip():
+        return f"to measure it: equipoise compare {shlex.quote(name)}"
+    alike = difflib.get_close_matches(name.lower(), COMMANDS, cutoff=0.7)
+    return f"did you mean {' or '.join(alike)}?" if alike else "see equipoise --help"
 
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -150,6 +150,12 @@ match_options = options.options_of(
         default="inverse_variance",
         show_default=True,
     ),
+    click.option(
+        "--order",
+        type=click.Choice(["data", "largest", "smallest"]),
+        show_default="largest with --propensity, else data",
+        help="With --no-replace: who finds a match first, by the propensity score or by the rows.",
+    ),
     options.names_option("--by", help="Match only among rows that agree in these columns."),
 )
 """The options of a match by fixed weights."""

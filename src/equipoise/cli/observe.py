@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli.completing import complete_runs_and_files
 from equipoise.cli.output_options import OutputOptions, write_output
 from equipoise.cluster.address import FORMS
 from equipoise.model.errors import UnusableInput
@@ -68,7 +69,7 @@ def _clusters(
     epilog="Example: equipoise observe ci.csv --treatment version=2.0:1.0 --outcome wall_s "
     "--covariates load,cache --exact host_type --cluster day",
 )
-@click.argument("file", metavar="FILE | RUN")
+@click.argument("file", metavar="FILE | RUN", shell_complete=complete_runs_and_files)
 @click.option(
     "--treatment",
     required=True,

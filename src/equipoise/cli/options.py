@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,7 +118,12 @@ ledger_option = file_option(
     help="Where campaigns are kept.",
 )
 color_option = flag(
-    "--no-color", "color", flag_value=False, default=True, help="Print without colour."
+    "--no-color",
+    "color",
+    flag_value=False,
+    default=True,
+    callback=lambda _context, _option, value: value and not os.environ.get("NO_COLOR"),
+    help="Print without colour; so does NO_COLOR in the environment.",
 )
 
 
@@ -135,6 +141,9 @@ output_options = options_of(
     json_option(),
     flag("--quiet", help="Print no progress and no screen."),
     color_option,
+)
+verbose_option = flag(
+    "--verbose", help="Print every warning, how sure each answer is, and the shape of the times."
 )
 report_option = file_option(
     "--report",

@@ -33,7 +33,7 @@ from equipoise.report.json_document import read_document
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
     from equipoise.report.builders.result import CampaignReport
-    from equipoise.report.document import Document, Figures
+    from equipoise.report.document import Document, Figures, Form
 
 FORMS = (".html", ".htm", ".md", ".tex", ".csv")
 """Endings of a report's name."""
@@ -53,6 +53,8 @@ class OutputOptions(Struct, frozen=True):
     show_env: bool = False
     """Whether the values of all environment variables are shown."""
     quiet: bool = False
+    verbose: bool = False
+    """Whether the screen has more than the answer and the most important warning."""
     color: bool = True
     durable: bool = False
     allow_concurrent: bool = False
@@ -117,6 +119,11 @@ class OutputOptions(Struct, frozen=True):
     def has_screen(self) -> bool:
         """Whether anything but the document may go to stdout."""
         return self.json_file != "-" and not self.quiet
+
+    @property
+    def screen_form(self) -> Form:
+        """Form in which a terminal shows the result."""
+        return "verbose" if self.verbose else "screen"
 
     def files(self) -> list[Path]:
         """Return the files that will be written."""

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.completing import complete_runs_and_files
 from equipoise.cli.output_options import (
     FORMS,
     OutputOptions,
@@ -30,7 +31,9 @@ DOCUMENT = ".json"
 
 
 @click.command("report", epilog="Example: equipoise report last -o result.html")
-@click.argument("runs", nargs=-1, metavar="[RUN | FILE.json …]")
+@click.argument(
+    "runs", nargs=-1, metavar="[RUN | FILE.json …]", shell_complete=complete_runs_and_files
+)
 @options.file_option(
     "-o",
     "--output",

@@ -194,7 +194,7 @@ def show(result: CampaignResult, output: OutputOptions) -> None:
         from equipoise.report.renderers.terminal import print_document
 
         report = CampaignReport(result.document, ledger=output.ledger, earlier=result.earlier)
-        print_document(campaign_document(report), color=output.color)
+        print_document(campaign_document(report), color=output.color, form=output.screen_form)
 
 
 def write_files(result: CampaignResult, output: OutputOptions) -> None:

@@ -8,6 +8,7 @@ import click
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
+from equipoise.cli.completing import complete_runs
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.ledger import open_for_reading
@@ -17,13 +18,14 @@ from equipoise.why.campaigns import judge_of
 
 
 @click.command("resume")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @options.stopping_options(*["the campaign's"] * 4)
 @options.patient_option
 @options.campaign_files
 @options.cluster_option("Of a fleet, if its cluster moved: measure on every host")
 @options.host_timeout_option
 @options.host_options
+@options.verbose_option
 @options.output_options
 def command(**arguments: Any) -> int:
     """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.

@@ -12,6 +12,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import study_plan
 from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli.completing import complete_studies
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.streams import say
@@ -24,7 +25,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
     cls=Remembering,
     epilog="Example: equipoise run allocators --quick --factor allocator=glibc,jemalloc",
 )
-@click.argument("study", metavar="STUDY.toml | NAME")
+@click.argument("study", metavar="STUDY.toml | NAME", shell_complete=complete_studies)
 @options.flag("--quick", help="Run the study's quick form.")
 @click.option(
     "--factor",
@@ -62,6 +63,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
     help="Where a built-in study's own figures go.",
 )
 @options.host_options
+@options.verbose_option
 @options.output_options
 def command(**arguments: Any) -> int:
     """Run a study: a workload under every combination of its factors' levels.

@@ -8,6 +8,7 @@ import click
 from msgspec.structs import replace
 
 from equipoise.cli import options
+from equipoise.cli.completing import complete_runs
 from equipoise.cli.output_options import OutputOptions, write_output
 from equipoise.cli.results import (
     CampaignResult,
@@ -25,8 +26,8 @@ from equipoise.why.campaigns import result_of, with_experiment
 
 
 @click.command("show", epilog="Example: equipoise show 20260301-10 last --allow kernel")
-@click.argument("run", default="last")
-@click.argument("other", required=False)
+@click.argument("run", default="last", shell_complete=complete_runs)
+@click.argument("other", required=False, shell_complete=complete_runs)
 @options.flag(
     "--pool",
     "pooled",
@@ -43,6 +44,7 @@ from equipoise.why.campaigns import result_of, with_experiment
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
+@options.verbose_option
 @options.output_options
 def command(**arguments: Any) -> int:
     """Compute the result of RUN (an id, its beginning, or 'last') again from the ledger.

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.completing import complete_runs
 from equipoise.cli.conducting import measuring
 from equipoise.cli.explaining import (
     LEAST_BUDGET_S,
@@ -105,7 +106,7 @@ picture_options = options.options_of(
 
 
 @click.command("why", epilog="Example: equipoise why last")
-@click.argument("run")
+@click.argument("run", shell_complete=complete_runs)
 @click.option("--baseline", metavar="NAME", help="The baseline of the comparison to explain.")
 @click.option("--candidate", metavar="NAME", help="The candidate of the comparison to explain.")
 @evidence_options

@@ -8,8 +8,10 @@ copy: a slice that comes twice adds nothing. Only this process writes to the coo
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
@@ -17,12 +19,15 @@ from msgspec.structs import replace
 
 from equipoise.cluster import tasks
 from equipoise.cluster.messages import Follow, Followed, Halt, Order, Status
+from equipoise.cluster.places import has_terms_of
 from equipoise.cluster.roster import NotConnected, Roster
 from equipoise.cluster.transport import NoAnswer
 from equipoise.ledger import Ledger
-from equipoise.model.errors import EquipoiseError
+from equipoise.ledger.parts import Head
+from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.record import INTERRUPTED
+from equipoise.model.safe_text import short_line
 
 HOST_TIMEOUT_S = 300.0
 """Seconds that a host may give no answer before the fleet's campaign ends without it."""
@@ -35,8 +40,17 @@ PART_OF_TIME = 0.02
 """Part of its campaign's time after which a host is asked again: it answers beside its trials."""
 LONGEST_DELAY_S = 15.0
 """Seconds until a host that gave no answer is asked again, at most."""
+IDLE_TIMEOUT_S = 3600.0
+"""Seconds that a host may wait, or measure, and record nothing, before the fleet's campaign ends
+without it; `host_timeout_s` if that is longer. A host that always says the same stops no fleet."""
+MOST_ABSENCES = 5
+"""Times in a row that a host may not know the campaign that it was ordered to measure."""
+MOST_RESTARTS = 100
+"""Times that a host's process may die in all before it is not ordered again."""
 MOST_DEATHS = 3
 """Times that a host's process may die without a new block before it is not ordered again."""
+
+_LONGEST_TIME_S = 1e9
 
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
 """``waiting`` for the host's lock; ``missing``: it gave no answer for too long."""
@@ -100,8 +114,12 @@ class HostCampaign:
     """Whether it may have ended earlier: it is then ordered only if it has not reached its own end,
     or the order has new limits."""
     answered_at: float = 0.0
+    recorded_at: float = 0.0
+    """When something new of it came."""
     _silences: int = 0
+    _absences: int = 0
     _deaths: int = 0
+    _restarts: int = 0
     _blocks_at_death: int = 0
 
     def __post_init__(self) -> None:
@@ -116,13 +134,18 @@ class HostCampaign:
     def answered(self, status: Status, now: float) -> None:
         """Note an answer: what it says decides whether the campaign is ordered, again or anew."""
         self.answered_at, self._silences = now, 0
+        status = _bounded(status)
         problem, hint = status.failure, status.hint
+        self._absences = self._absences + 1 if status.state == "absent" else 0
         state: HostState = "ended" if status.state == "ended" else "failed"
         match status.state:
             case "waiting":
                 state, problem, hint = "waiting", status.hint, None
             case "running":
                 state = "measuring"
+            case "absent" if self._absences > MOST_ABSENCES:
+                problem = f"it was ordered {self._absences} times and did not begin the campaign"
+                hint = "look into the log of its worker, then resume"
             case "absent":
                 state, self.must_order = "starting", True
             case "died":
@@ -147,10 +170,21 @@ class HostCampaign:
         problem = f"no answer for {after_s:.0f} s{why}"
         self.line = replace(self.line, state="missing", problem=problem)
 
+    def is_idle(self) -> bool:
+        """Return whether it answers, and waits or measures."""
+        return self.line.state in ("starting", "waiting", "measuring")
+
+    def stood_still(self, for_s: float) -> None:
+        """Note that it is not asked any more, since nothing new of it came for so long."""
+        why = "" if self.line.problem is None else f": {self.line.problem}"
+        problem = f"{self.line.state}, and recorded nothing for {for_s:.0f} s{why}"
+        self.line = replace(self.line, state="missing", problem=problem)
+
     def pause_s(self) -> float:
         """Return the seconds until it is asked again."""
         if self.must_order:
-            return min(2.0 ** (self._deaths - 1), LONGEST_DELAY_S) if self._deaths else 0.0
+            repeats = max(self._deaths, self._absences)
+            return min(2.0 ** (repeats - 1), LONGEST_DELAY_S) if repeats else 0.0
         part = PART_OF_TIME * self.line.status.running_s
         # In this order the bounds also hold for NaN.
         return max(SHORTEST_PAUSE_S, min(LONGEST_PAUSE_S, part))
@@ -167,8 +201,11 @@ class HostCampaign:
         if blocks > self._blocks_at_death:
             self._deaths, self._blocks_at_death = 0, blocks
         self._deaths += 1
-        if self._deaths > MOST_DEATHS:
+        self._restarts += 1
+        if self._deaths > MOST_DEATHS or self._restarts > MOST_RESTARTS:
             problem = f"its process died {self._deaths} times without a new block"
+            if self._deaths <= MOST_DEATHS:
+                problem = f"its process died {self._restarts} times"
             return (
                 "failed",
                 problem,
@@ -223,12 +260,15 @@ class Coordinator:
 
     async def _follow(self, campaign: HostCampaign) -> None:
         """Follow one host to the end of its campaign."""
-        campaign.answered_at = self._now()
+        campaign.answered_at = campaign.recorded_at = self._now()
         while not campaign.is_over:
             pause_s = await self._step(campaign)
             silent_s = self._now() - campaign.answered_at
+            idle_s = self._now() - campaign.recorded_at
             if not campaign.is_over and silent_s > self.host_timeout_s:
                 campaign.gave_up(silent_s)
+            elif campaign.is_idle() and idle_s > max(self.host_timeout_s, IDLE_TIMEOUT_S):
+                campaign.stood_still(idle_s)
             self.listener.changed(self.progress())
             if not campaign.is_over:
                 await asyncio.sleep(pause_s)
@@ -258,10 +298,13 @@ class Coordinator:
         question = Follow(order.fleet, order.place, order.identity, after)
         followed = await self.roster.ask(host, tasks.follow, question, Followed, TASK_S)
         if followed.slice:
-            self.ledger.absorb(followed.slice, of=order.identity)
+            self.ledger.absorb(followed.slice, check=partial(_check_head, campaign))
+        has_news = self.ledger.cursor(order.identity) != after
+        if has_news:
+            campaign.recorded_at = self._now()
         if followed.more:
             # It is not over before all of it is here.
-            if self.ledger.cursor(order.identity) == after:
+            if not has_news:
                 return campaign.kept_silent("it says that it has more, and sends nothing new")
             campaign.answered_at = self._now()
             return 0.0
@@ -284,3 +327,38 @@ class Coordinator:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def _bounded(status: Status) -> Status:
+    """Return what a host says of itself with short lines, and a time that is one."""
+    is_time = math.isfinite(status.running_s) and status.running_s >= 0.0
+    return replace(
+        status,
+        running_s=min(status.running_s, _LONGEST_TIME_S) if is_time else 0.0,
+        stopped_because=status.stopped_because and short_line(status.stopped_because),
+        failure=status.failure and short_line(status.failure),
+        hint=status.hint and short_line(status.hint),
+    )
+
+
+def _check_head(campaign: HostCampaign, head: Head) -> None:
+    """Refuse a run that is not the ordered one, of this host and with its plan.
+
+    Raises
+    ------
+    UnusableInput
+        It says what is different.
+    """
+    order, host = campaign.order, campaign.host
+    measured_by = None if head.host is None else head.host[0].hex()
+    if head.identity.hex() != order.identity:
+        what = f"a slice of the run {short_line(head.id)} came, which nobody asked for"
+    elif measured_by != host.identity:
+        what = f"a run of another host than {host.name} came"
+    elif not has_terms_of(order.plan, head.plan):
+        what = "a run with another plan than the ordered one came"
+    else:
+        return
+    raise UnusableInput(
+        what, hint="install the same version of Equipoise on every host, and begin a new campaign"
+    )

@@ -19,7 +19,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from equipoise.cluster import tasks
-from equipoise.cluster.files import MOST_SHIPPED_BYTES, digest_of, file_here, too_large
+from equipoise.cluster.files import (
+    MOST_KEPT_BYTES,
+    MOST_SHIPPED_BYTES,
+    digest_of,
+    file_here,
+    too_large,
+)
 from equipoise.cluster.messages import File, Introduction, Inventory, Received, Shipment
 from equipoise.cluster.places import FOLDER, Places, inside
 from equipoise.cluster.roster import Roster
@@ -27,7 +33,7 @@ from equipoise.cluster.transport import NoAnswer
 from equipoise.files.reading import read_whole
 from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.trials import own_environment
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Condition, Plan, Server
 from equipoise.model.quantities import listed
@@ -36,6 +42,8 @@ EXAMINE_S = 60.0
 """Seconds that a host has to say which files it has."""
 SHIP_S = 300.0
 """Seconds that one file may take to a host."""
+_MAX_SHIPMENTS = 2
+"""Files on their way at a time: each is in memory whole."""
 _OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
 _FOR_A_SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
 _WORD_ENDS = re.compile(r"[\s;&|<>()='\"`]+")
@@ -49,6 +57,11 @@ class HostComparison(Struct, frozen=True):
     """Each with the files to ship to it before its campaign: the ``shipped`` of its order."""
     refused: tuple[UnusableInput, ...]
     """For each other host, its name with what differs."""
+
+    def without(self, host: HostReference, refusal: UnusableInput) -> HostComparison:
+        """Return the comparison with one host left out."""
+        others = {other: files for other, files in self.comparable.items() if other != host}
+        return HostComparison(others, (*self.refused, refusal))
 
 
 async def prepared_hosts(
@@ -70,11 +83,19 @@ async def prepared_hosts(
     """
     inventories = await asyncio.gather(*(_inventory(files, one, roster) for one in introductions))
     comparison = compare_hosts(files, introductions, inventories, ship=ship)
+    _check_room(folder, next(filter(None, comparison.comparable.values()), ()))
+    at_once = asyncio.Semaphore(_MAX_SHIPMENTS)
+    receivers = tuple(comparison.comparable.items())
+    for (host, _), refusal in zip(
+        receivers,
+        await asyncio.gather(*(_ship(folder, *each, roster, at_once) for each in receivers)),
+        strict=True,
+    ):
+        if refusal is not None:
+            comparison = comparison.without(host, refusal)
     if not comparison.comparable:
         first = comparison.refused[0]
         raise UnusableInput(f"no host can be compared: {first.what}", hint=first.hint)
-    receivers = comparison.comparable.items()
-    await asyncio.gather(*(_ship(folder, *receiver, roster) for receiver in receivers))
     return comparison
 
 
@@ -86,21 +107,43 @@ async def _inventory(
     host, request = introduction.host.identity, Inventory(files)
     try:
         return await roster.ask(host, tasks.examine, request, Inventory, EXAMINE_S)
-    except NoAnswer:
+    except (NoAnswer, EquipoiseError):
         return None
 
 
-async def _ship(folder: str, host: HostReference, files: Sequence[File], roster: Roster) -> None:
+def _check_room(folder: str, files: Sequence[File]) -> None:
+    """Refuse files that are together larger than what a host keeps: the first would be removed."""
+    sizes = [Path(folder, file.path).stat().st_size for file in files]
+    if sum(sizes) > MOST_KEPT_BYTES:
+        raise UnusableInput(
+            f"the {len(files)} files to ship have {sum(sizes) >> 20} MiB together, at most "
+            f"{MOST_KEPT_BYTES >> 20}",
+            hint="copy the large ones to every host yourself, into the folder of its worker",
+        )
+
+
+async def _ship(
+    folder: str,
+    host: HostReference,
+    files: Sequence[File],
+    roster: Roster,
+    at_once: asyncio.Semaphore,
+) -> UnusableInput | None:
+    """Ship files to a host; return why it did not get them, which stops no other host."""
     for file in files:
-        shipment = shipment_of(file, folder)
-        try:
-            # A host that cannot keep it says why.
-            await roster.ask(host.identity, tasks.receive, shipment, Received, SHIP_S)
-        except NoAnswer as error:
-            raise UnusableInput(
-                f"{file.path} could not be shipped to {host.name}: {error}",
-                hint=f"look into the log of its worker, or copy the file to {host.name} yourself",
-            ) from error
+        async with at_once:
+            shipment = shipment_of(file, folder)
+            try:
+                # A host that cannot keep it says why.
+                await roster.ask(host.identity, tasks.receive, shipment, Received, SHIP_S)
+            except (NoAnswer, EquipoiseError) as error:
+                why = error.what if isinstance(error, EquipoiseError) else str(error)
+                return UnusableInput(
+                    f"{file.path} could not be shipped to {host.name}: {why}",
+                    hint=f"look into the log of its worker, or copy the file to {host.name} "
+                    "yourself",
+                )
+    return None
 
 
 def compare_hosts(

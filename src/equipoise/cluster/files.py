@@ -8,11 +8,13 @@ folder of its own, into which they are copied.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
 import shutil
 import stat
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from msgspec.structs import replace
 
 from equipoise.cluster.messages import File, Shipment, other_version
 from equipoise.cluster.places import Places, inside
-from equipoise.files.reading import OPEN_UNTRUSTED
+from equipoise.files.reading import OPEN_UNTRUSTED, opened
 from equipoise.files.state import private_folder
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
@@ -105,10 +107,11 @@ def keep(shipment: Shipment) -> str:
         )
     kept = private_folder(SHIPPED) / digest
     try:
-        if not (kept.is_file() and digest_of_file(kept) == digest):
-            _make_room(kept.parent, len(content))
-            write_whole(kept, content)
-        os.utime(kept)
+        with _alone_in(kept.parent):
+            if not (kept.is_file() and digest_of_file(kept) == digest):
+                _make_room(kept.parent, len(content))
+                write_whole(kept, content)
+            os.utime(kept)
     except OSError as error:
         raise UnusableInput(
             f"{os.uname().nodename} cannot keep {file.path}: {error.strerror or error}",
@@ -117,9 +120,17 @@ def keep(shipment: Shipment) -> str:
     return digest
 
 
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Lock a folder: two files that come at once would each find the same room."""
+    with opened(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
 def _make_room(folder: Path, size: int) -> None:
     """Remove the files that were shipped longest ago, until there is room for one more."""
-    entries = [(entry.stat(), entry) for entry in folder.iterdir()]
+    entries = [(entry.lstat(), entry) for entry in folder.iterdir()]
     room = MOST_KEPT_BYTES - size - sum(status.st_size for status, _ in entries)
     for status, entry in sorted(entries, key=lambda each: each[0].st_mtime_ns):
         if room >= 0:

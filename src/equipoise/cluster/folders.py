@@ -35,7 +35,7 @@ from equipoise.files.state import is_identity, private_folder
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import INTERRUPTED
-from equipoise.model.safe_text import visible
+from equipoise.model.safe_text import short_line
 
 FLEETS = "fleets"
 """Folder of the campaigns, in the state folder."""
@@ -43,7 +43,6 @@ MOST_ENDED = 100
 """Number of ended campaigns whose folders are kept: more than ``local:N`` has at most."""
 _STATE_BYTES = 4096
 """Size of the file: one page, which is written whole."""
-_MOST_LETTERS = 400
 _ENDED: frozenset[State] = frozenset({"ended", "failed"})
 _DIGEST_BYTES = 8
 _DIGEST_ROOM = 2 * _DIGEST_BYTES + 1
@@ -146,7 +145,7 @@ class CampaignFolder:
     def write_progress(self, progress: Progress) -> None:
         """Write how it goes, over what was written before: this needs no further room."""
         texts = {"failure": progress.failure, "hint": progress.hint}
-        lines = {name: text and _one_line(text) for name, text in texts.items()}
+        lines = {name: text and short_line(text) for name, text in texts.items()}
         content = msgspec.json.encode(replace(progress, **lines))
         content = content.ljust(_STATE_BYTES - _DIGEST_ROOM)
         with opened(self.path / "state", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC) as file:
@@ -272,8 +271,3 @@ def check_identity(identity: str) -> None:
 
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest().encode("ascii")
-
-
-def _one_line(text: str) -> str:
-    line = visible(" ".join(text.split()))
-    return line if len(line) <= _MOST_LETTERS else f"{line[: _MOST_LETTERS - 1]}…"

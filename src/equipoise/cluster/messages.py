@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import EquipoiseError, UnusableInput
@@ -23,6 +23,7 @@ from equipoise.model.fleet import HostReference
 Message = TypeVar("Message", bound=Struct)
 Task = Callable[[bytes], bytes]
 """A function that workers have, too: it takes the bytes of a request and returns its answer's."""
+_MAX_BLOCKS = 2**53
 _UNREADABLE = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
 
 
@@ -100,7 +101,7 @@ class Status(Struct, frozen=True):
     """How a host's campaign goes."""
 
     state: State
-    blocks: int = 0
+    blocks: Annotated[int, Meta(ge=0, le=_MAX_BLOCKS)] = 0
     """Complete blocks, as of the latest one."""
     running_s: float = 0.0
     """Seconds that the process has run, by the host's own clock that never jumps."""

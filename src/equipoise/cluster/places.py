@@ -109,6 +109,26 @@ def local_plan(text: str, places: Places) -> Plan:
         raise other_version(f"the plan of the order cannot be read: {error}") from error
 
 
+def has_terms_of(ordered: str, recorded: str) -> bool:
+    """Return whether a recorded plan is that of an order, up to what may name a path."""
+    try:
+        return _without_paths(from_text(ordered)) == _without_paths(from_text(recorded))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return False
+
+
+def _without_paths(document: dict[str, Any]) -> dict[str, Any]:
+    no_paths = {
+        "conditions": [_without(each, _CONDITION_FIELDS) for each in document["conditions"]]
+    }
+    no_paths["measure"] = _without(document["measure"], (*_MEASURE_FIELDS, "working_folder"))
+    return {**document, **no_paths}
+
+
+def _without(table: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}
+
+
 def _with_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:
     """Return the document of a plan with each text changed that may hold a path."""
     conditions = [_changed_at(one, _CONDITION_FIELDS, change) for one in document["conditions"]]

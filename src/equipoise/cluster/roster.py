@@ -15,7 +15,10 @@ from msgspec import Struct
 from equipoise.cluster import tasks
 from equipoise.cluster.messages import Introduction, Message, Task, from_bytes, to_bytes
 from equipoise.cluster.transport import NoAnswer, Transport, Unreachable
-from equipoise.model.errors import EquipoiseError
+from equipoise.files.state import MAX_NAME_LETTERS, is_identity
+from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.fleet import HostReference
+from equipoise.model.safe_text import short_line
 
 ROUND_S = 2.0
 """Seconds between two questions to the scheduler for its workers."""
@@ -117,7 +120,9 @@ class Roster:
     async def _introduce(self, worker: str) -> None:
         try:
             answer = await self._transport.call(worker, tasks.introduce, b"", INTRODUCE_S)
-            self.introductions[worker] = from_bytes(answer, Introduction)
+            introduction = from_bytes(answer, Introduction)
+            self._check(worker, introduction.host)
+            self.introductions[worker] = introduction
             self.silent.pop(worker, None)
         except NoAnswer as error:
             self.silent[worker] = str(error)
@@ -128,6 +133,37 @@ class Roster:
             self.is_complete = not self._introducing
             self._tell()
 
+    def _check(self, worker: str, host: HostReference) -> None:
+        """Refuse an identity that is none, or that a worker at another address has already.
+
+        A copy of a virtual machine has the identity of its original, and anybody may claim it:
+        trials of two machines would come into one run.
+
+        Raises
+        ------
+        UnusableInput
+            It says which.
+        """
+        name = short_line(host.name)
+        if not is_identity(host.identity) or not 0 < len(host.name) <= MAX_NAME_LETTERS:
+            raise UnusableInput(
+                f"what calls itself {name!r} has no identity of a host, or too long a name",
+                hint="install the same version of Equipoise on every host",
+            )
+        for other, introduction in self.introductions.items():
+            same = introduction.host.identity == host.identity
+            if same and _machine_of(other) != _machine_of(worker):
+                raise UnusableInput(
+                    f"{name} says that it is {introduction.host.name}, which answers at {other}",
+                    hint="if it is a copy of that machine, remove equipoise/hosts in its state "
+                    "folder and start its worker again",
+                )
+
     def _tell(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
+
+
+def _machine_of(worker: str) -> str:
+    """Return the address of a worker without its port."""
+    return worker.rpartition(":")[0]

@@ -16,6 +16,7 @@ from equipoise.cluster.connection import CONNECT_S, TlsFiles, security_for
 from equipoise.cluster.messages import Task
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.extras import require
+from equipoise.model.safe_text import short_line
 
 SCHEDULER_S = 10.0
 """Seconds in which the scheduler has to answer."""
@@ -94,7 +95,7 @@ class DaskTransport:
             task, request, workers=[worker], allow_other_workers=False, pure=False, retries=0
         )
         try:
-            answer: bytes = await _answer_of(future.result(), timeout_s)
+            answer = await _answer_of(future.result(), timeout_s)
         except EquipoiseError:
             raise
         except TimeoutError:
@@ -109,9 +110,11 @@ class DaskTransport:
         except Exception as error:
             # Whatever a dying worker or scheduler does, and every defect of a task: it is named
             # in the host's line, and the host is asked again.
-            raise NoAnswer(f"{type(error).__name__}: {error}") from error
+            raise NoAnswer(short_line(f"{type(error).__name__}: {error}")) from error
         finally:
             future.release()
+        if not isinstance(answer, bytes):
+            raise NoAnswer(f"the answer is of the type {type(answer).__name__}, not bytes")
         return answer
 
     async def _connect(self) -> None:

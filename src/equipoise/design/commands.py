@@ -6,6 +6,7 @@ one. Parameters stand in braces, as in hyperfine.
 
 from __future__ import annotations
 
+import glob
 import itertools
 import os
 import re
@@ -491,17 +492,40 @@ _FOR_A_SHELL = re.compile(r"\|\|?|&&?|\d*(>>?|<<?<?)&?\S*|&>>?\S*|\S*;")
 """Words of a pipeline, a list or a redirection."""
 
 
+_WORD = re.compile(rf"(?:{_QUOTED.pattern}|[^\s\"'\\])+", re.DOTALL)
+_EXPANDED = re.compile(r"\$[A-Za-z_{(]|`|^~(/|$)")
+"""A variable, the output of a command, or the home folder."""
+
+
 def _refuse_shell_syntax(text: str) -> None:
     """Refuse a command with a word that only a shell understands, unless it is quoted.
 
     A program would get it as an argument, and mostly complain of a file that is not there.
     """
-    for word in _QUOTED.sub("x", text).split():
-        if _FOR_A_SHELL.fullmatch(word):
-            raise UnusableInput(
-                f"`{word}` in {text!r} needs a shell",
-                hint="add --shell default (in Python: ['sh', '-c', '…']), or quote it",
-            )
+    for word in _WORD.findall(text):
+        unquoted = _QUOTED.sub("x", word)
+        if _FOR_A_SHELL.fullmatch(unquoted) or _EXPANDED.search(unquoted):
+            reason = "needs a shell"
+        elif _names_files(word, unquoted):
+            reason = "names files here, which only a shell lists"
+        else:
+            continue
+        raise UnusableInput(
+            f"`{word}` in {text!r} {reason}",
+            hint="add -S to run commands through /bin/sh (in Python: ['sh', '-c', '…']), or quote "
+            "the word",
+        )
+
+
+def _names_files(word: str, unquoted: str) -> bool:
+    """Return whether a shell would put names of files in the place of a word.
+
+    A pattern that fits no file is left as it is by a shell, too.
+    """
+    if not glob.has_magic(unquoted):
+        return False
+    pattern = _QUOTED.sub(lambda part: glob.escape("".join(shlex.split(part[0]))), word)
+    return next(glob.iglob(pattern), None) is not None
 
 
 def split_command(text: str, problem: str = "cannot split the command") -> list[str]:
@@ -519,7 +543,7 @@ def split_command(text: str, problem: str = "cannot split the command") -> list[
         ) from error
 
 
-SHELL_OPTION = "check its spelling; a shell built-in or a pipeline needs --shell default"
+SHELL_OPTION = "check its spelling; a shell built-in or a pipeline needs -S"
 
 
 def find_program(

@@ -14,6 +14,7 @@ import altair as alt
 from msgspec import Struct
 
 from equipoise.figures.quantity import Quantity, log_ticks, rounded
+from equipoise.figures.save import notebook_pictures
 from equipoise.figures.theme import PALETTE, WIDTH, color_of, configuration, shape_of
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument
@@ -27,8 +28,24 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 (§2.2) cannot hold; vl-convert aborts the process over one in a name."""
 _PERCENT_BELOW = 2.0
 """Ratio below which the axis shows percent."""
+_ROOM_AT_ONE = 0.11
+"""Part of an axis of ratios around 1 that has no other label."""
 _MARGIN = 0.08
 _SMALLEST_SPAN = 0.002
+
+
+class Picture(alt.LayerChart):
+    """A chart that a notebook shows as a picture, without a network.
+
+    Altair's own form for notebooks loads Vega from a network. It is used where somebody chose
+    another of altair's renderers.
+    """
+
+    def _repr_mimebundle_(self, *_: Any, **options: Any) -> Any:
+        """Return the pictures that a notebook shows."""
+        if alt.renderers.active != "default":
+            return super()._repr_mimebundle_(**options)
+        return notebook_pictures(self.to_dict(validate=False))
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
@@ -95,7 +112,7 @@ def frame(
 
     ``notes`` say what a reader must know about the data, ``description`` is for a screen reader.
     """
-    chart = alt.LayerChart(
+    chart = Picture(
         layer=list(layers),
         title=alt.TitleParams(text=title, subtitle=list(notes)),
         description=description,
@@ -107,7 +124,7 @@ def frame(
     specification = chart.to_dict(validate=False)
     drawable = _drawable(specification)
     # Building the chart anew takes a second for 5,000 trials.
-    return chart if drawable == specification else alt.LayerChart.from_dict(drawable)
+    return chart if drawable == specification else Picture.from_dict(drawable)
 
 
 def _drawable(value: Any) -> Any:
@@ -299,15 +316,25 @@ class RatioAxis(Struct, frozen=True):
     def position(self, channel: type[Position], subject: str) -> Position:
         """Return the position of the field ``low``; ``subject`` names the ratio."""
         kind: Literal["linear", "log"] = "linear" if self.in_percent else "log"
+        equal = self.place(1.0)
+        # Below each other where labels stand side by side, on a phone without any room to spare.
+        label = f"['{equal:g}', 'equal']" if channel is alt.X else f"'equal  {equal:g}'"
         axis = alt.Axis(
             format="+~r" if self.in_percent else "~r",
             tickCount=6,
-            values=alt.Undefined if self.in_percent else log_ticks(self.low, self.high),
-            labelExpr="datum.value == 0 ? '0' : datum.label",
+            values=alt.Undefined if self.in_percent else list(self._ticks()),
+            labelExpr=f"datum.value == {equal:g} ? {label} : datum.label",
         )
         unit = "change, in %" if self.in_percent else "times it (logarithmic)"
         scale = plain_scale(self.place(self.low), self.place(self.high), kind=kind)
         return channel("low:Q", title=f"{subject}: {unit}", scale=scale, axis=axis)
+
+    def _ticks(self) -> Iterator[float]:
+        """Yield round ratios; none so near to 1 that its label has no room beside that of 1."""
+        room = _ROOM_AT_ONE * math.log(self.high / self.low)
+        for tick in log_ticks(self.low, self.high):
+            if tick == 1.0 or abs(math.log(tick)) >= room:
+                yield tick
 
     def landmarks(self, min_effect: float, along: alt.X | alt.Y) -> list[alt.Chart]:
         """Draw no difference as a line, and what is too small to matter (percent) as a strip."""

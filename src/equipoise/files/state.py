@@ -37,7 +37,8 @@ HOST_VARIABLE = "EQUIPOISE_HOST"
 HOSTS = "hosts"
 """Folder of the identities of hosts, in the state folder."""
 _MACHINE_ID = Path("/etc/machine-id")
-_MOST_LETTERS = 200
+MAX_NAME_LETTERS = 200
+"""Letters of the name of a host, at most."""
 _IDENTITY_BYTES = 16
 _IDENTITY = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
 
@@ -144,7 +145,7 @@ def this_host(name: str | None = None) -> HostReference | None:
         identity = _identity()
     except (OSError, StateFolderUnusable):
         return None
-    return HostReference(identity, as_unicode(name or host_name())[:_MOST_LETTERS])
+    return HostReference(identity, as_unicode(name or host_name())[:MAX_NAME_LETTERS])
 
 
 def host_name() -> str:

@@ -17,6 +17,7 @@ from equipoise.campaign.plans import ranking_warnings
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.limits import ONE_COMMAND, CampaignLimits
 from equipoise.functions.functions import Side, code_sides, function_sides
+from equipoise.functions.own_process import Original, refuse_copies_that_differ
 from equipoise.functions.runner import function_runner
 from equipoise.functions.trial_runs import Examined, calls_and_rounds, examine, warnings_of
 from equipoise.ledger import open_for_writing
@@ -85,7 +86,8 @@ def compare_functions(
         )
     sides = function_sides(functions, setup, request.names)
     setup_name = None if setup is None else getattr(setup, "__name__", type(setup).__name__)
-    return _compare(sides, setup_name, request)
+    originals = [Original(function) for function in functions]
+    return _compare(sides, originals, setup_name, request)
 
 
 def compare_pieces(
@@ -98,17 +100,25 @@ def compare_pieces(
     `KeyboardInterrupt` if the user interrupted it: every finished trial is then in the ledger.
     """
     sides = code_sides(codes, setup, available, request.names)
-    return _compare(sides, setup or None, request)
+    originals = [Original(names=available)] * len(sides)
+    return _compare(sides, originals, setup or None, request)
 
 
-def _compare(sides: Sequence[Side], setup: str | None, request: FunctionsRequest) -> RunRecord:
+def _compare(
+    sides: Sequence[Side],
+    originals: Sequence[Original],
+    setup: str | None,
+    request: FunctionsRequest,
+) -> RunRecord:
     if not sides:
         raise UnusableInput(
             "there is no code to compare", hint='as in eq.compare_code("sorted(x)", "x.sort()")'
         )
     no_ranking = ranking_warnings(len(sides), request.ranking)
-    with conduct.measurement_lock(lambda _: None, allow_concurrent=request.allow_concurrent):
+    with conduct.measurement_lock(conduct.warn_of_wait, allow_concurrent=request.allow_concurrent):
         examined = examine(sides, timeout_s=request.limits.timeout_s)
+        if setup is None:
+            refuse_copies_that_differ(sides, originals, examined, request.limits.timeout_s)
         plan = functions_plan(sides, examined, setup, request)
         assert plan.functions is not None, "it is a plan of functions"
         with open_for_writing(Path(request.ledger or default_ledger()), durable=False) as store:

@@ -46,6 +46,8 @@ class Examined(Struct, frozen=True):
     """Seconds of one call with the setup that it needs."""
     changes: bool
     """Whether a call changes what the next call works on."""
+    is_watched: bool = True
+    """Whether every change of what a call works on would have been seen."""
 
 
 def examine(sides: Sequence[Side], *, timeout_s: float) -> tuple[Examined, ...]:
@@ -84,7 +86,12 @@ def _examined(side: Side, sides: Sequence[Side], answer: Answer, timeout_s: floa
             "works on",
             hint="give setup=, which makes what a call works on anew",
         )
-    return Examined(content["call_ns"] / 1e9, content["whole_ns"] / 1e9, content["changes"])
+    return Examined(
+        content["call_ns"] / 1e9,
+        content["whole_ns"] / 1e9,
+        content["changes"],
+        content["is_watched"],
+    )
 
 
 def _failure_in(sides: Sequence[Side], content: dict[str, Any]) -> UnusableInput | ConditionFailed:

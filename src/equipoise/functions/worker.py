@@ -208,7 +208,7 @@ def examined(sides: list[dict[str, Any]], number: int) -> dict[str, Any]:
     """Return what a call of one function takes, and what it does to what it works on."""
     side = sides[number]
     timer = Timer(number, side, fresh_calls=False)
-    changes, returns = _one_call(timer, side)
+    changes, is_watched, returns = _one_call(timer, side)
     fresh_calls = changes and bool(side["can_renew"])
     timer = Timer(number, side, fresh_calls=fresh_calls)
     timer.start()
@@ -232,6 +232,7 @@ def examined(sides: list[dict[str, Any]], number: int) -> dict[str, Any]:
         "call_ns": call_ns,
         "whole_ns": max(call_ns, int(1e9 * batch_s / calls)),
         "changes": changes,
+        "is_watched": is_watched,
         "returns": returns,
         "grows": is_short and not fresh_calls and grows(number, side, calls),
     }
@@ -260,8 +261,11 @@ def _rises(number: int, side: dict[str, Any], calls: int) -> bool:
     return last[1] > GROWTH * first[_QUARTER // 2] and rising > _RISING * len(pairs)
 
 
-def _one_call(timer: Timer, side: dict[str, Any]) -> tuple[bool, str]:
-    """Call a function once; return whether it changed what it works on, and what it returned."""
+def _one_call(timer: Timer, side: dict[str, Any]) -> tuple[bool, bool, str]:
+    """Call a function once; return whether it changed what it works on, and what it returned.
+
+    The second value is whether every change would have been seen.
+    """
     names = dict(timer.names)
     during = "setup"
     try:
@@ -271,7 +275,9 @@ def _one_call(timer: Timer, side: dict[str, Any]) -> tuple[bool, str]:
             digests = [_digest(names[name]) for name in before]
             during = "call"
             _run(side["code"], names, timer)
-            return _differ(digests, [_digest(names.get(name)) for name in before]), ""
+            after = [_digest(names.get(name)) for name in before]
+            values = [names.get(name) for name in before]
+            return _differ(digests, after), _are_watched(values, digests), ""
         argument = [] if timer.setup is None else [timer.setup()]
         works_on = argument or _surroundings(timer.function)
         digests = [*map(_digest, works_on)]
@@ -282,7 +288,8 @@ def _one_call(timer: Timer, side: dict[str, Any]) -> tuple[bool, str]:
         works_on = argument or _surroundings(timer.function)
         if isinstance(returned, types.CoroutineType):
             returned.close()
-        return _differ(digests, [*map(_digest, works_on)]), type(returned).__name__
+        changes = _differ(digests, [*map(_digest, works_on)])
+        return changes, _are_watched(works_on, digests), type(returned).__name__
     except BaseException as error:
         raise Failed(timer.number, during, _text(error)) from error
 
@@ -299,15 +306,40 @@ def _differ(before: list[bytes | None], after: list[bytes | None]) -> bool:
     return any(old != new for old, new in known)
 
 
+def _are_watched(values: list[Any], digests: list[bytes | None]) -> bool:
+    """Return whether all values have a digest, but for those that no call of a function changes."""
+    fixed = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
+    return all(
+        digest is not None or isinstance(value, fixed)
+        for value, digest in zip(values, digests, strict=True)
+    )
+
+
 def _surroundings(function: Any) -> list[Any]:
-    """Return what a function reaches beside its arguments: its globals and its closure."""
+    """Return what a function reaches beside its arguments, and its helpers with it.
+
+    That is globals, closures and defaults. Functions that a module has are not followed.
+    """
     import inspect
 
-    try:
-        reached = inspect.getclosurevars(inspect.unwrap(function))
-    except TypeError:
-        return []
-    return [*reached.nonlocals.values(), *reached.globals.values()]
+    found: list[Any] = []
+    functions, seen = [function], set()
+    while functions:
+        inner = inspect.unwrap(functions.pop())
+        if id(inner) in seen or not isinstance(inner, types.FunctionType):
+            continue
+        seen.add(id(inner))
+        reached = inspect.getclosurevars(inner)
+        defaults = [*(inner.__defaults__ or ()), *(inner.__kwdefaults__ or {}).values()]
+        values = [*reached.nonlocals.values(), *reached.globals.values(), *defaults]
+        found += values
+        functions += [value for value in values if not _is_of_a_module(value)]
+    return found
+
+
+def _is_of_a_module(value: Any) -> bool:
+    module = sys.modules.get(getattr(value, "__module__", None) or "")
+    return getattr(module, getattr(value, "__name__", ""), None) is value
 
 
 class _Digest:

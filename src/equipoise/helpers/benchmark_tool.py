@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from equipoise.helpers import criterion_runner
 from equipoise.helpers.equipoise_metrics import VARIABLE, report
 from equipoise.interop.formats import criterion, go_bench, google_benchmark, libtest
 from equipoise.interop.reading import TIME, Process, read_within_bounds
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     tool, command = arguments[0], arguments[2:]
     if tool == "cargo":
         _forget_earlier_runs()
+        command = _with_short_runs(command)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output")
         try:
@@ -56,6 +58,14 @@ def main(arguments: Sequence[str]) -> None:
                 report(f"{process.benchmark} {TIME}", process.values[TIME], unit="s")
         except EquipoiseError as error:
             raise SystemExit(error.what) from None
+
+
+def _with_short_runs(command: Sequence[str]) -> Sequence[str]:
+    """Return a command in which `cargo bench` runs criterion's programs briefly."""
+    if os.path.basename(command[0]) != "cargo" or "bench" not in command:
+        return command
+    place = command.index("bench") + 1
+    return (*command[:place], *criterion_runner.cargo_options(), *command[place:])
 
 
 def _run(command: Sequence[str], output: Path) -> None:

@@ -5,6 +5,8 @@
     def test_parse(equipoise_benchmark):
         assert equipoise_benchmark(parse, TEXT) == EXPECTED
 
+The fixture `benchmark` of pytest-benchmark is read as well, where that plugin is installed.
+
 Under a gate each pytest process is one trial: the function is called again and again, and the mean
 of its calls is the metric ``file.py::test_parse time_s`` of that trial. In any other run of pytest
 the function is called once, and nothing is timed.
@@ -16,12 +18,17 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import pytest
 
 FIXTURE = "equipoise_benchmark"
+PYTEST_BENCHMARK = "benchmark"
+"""Fixture of pytest-benchmark."""
+PYTEST_BENCHMARK_S = 0.1
+"""Seconds for which pytest-benchmark repeats a function under a gate, instead of its own 1 s."""
 VARIABLE = "EQUIPOISE_METRICS"
 TREE = "EQUIPOISE_GATE_TREE"
 """The working tree of the revision that is being measured."""
@@ -76,6 +83,29 @@ def equipoise_benchmark(request: pytest.FixtureRequest) -> Benchmark:
     return Benchmark(request.node.nodeid)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Under a gate let pytest-benchmark measure briefly, unless the user chose its time."""
+    option = "--benchmark-max-time"
+    chosen = any(word.startswith(option) for word in config.invocation_params.args)
+    if os.environ.get(TREE) and not chosen and hasattr(config.option, "benchmark_max_time"):
+        config.option.benchmark_max_time = Decimal(str(PYTEST_BENCHMARK_S))
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Under a gate report what pytest-benchmark measured in a test."""
+    if not os.environ.get(VARIABLE) or not os.environ.get(TREE):
+        return
+    fixture = getattr(item, "funcargs", {}).get(PYTEST_BENCHMARK)
+    # A fixture of that name that is not pytest-benchmark's has no such figures.
+    stats = getattr(getattr(fixture, "stats", None), "stats", None)
+    mean = getattr(stats, "mean", None)
+    if isinstance(mean, float):
+        from equipoise.helpers.equipoise_metrics import report
+
+        report(f"{item.nodeid} time_s", mean, unit="s")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Under a gate run the benchmarks only."""
     if not os.environ.get(TREE):
@@ -83,7 +113,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     benchmarks: list[pytest.Item] = []
     others: list[pytest.Item] = []
     for item in items:
-        uses = FIXTURE in getattr(item, "fixturenames", ())
+        uses = {FIXTURE, PYTEST_BENCHMARK}.intersection(getattr(item, "fixturenames", ()))
         (benchmarks if uses else others).append(item)
     items[:] = benchmarks
     config.hook.pytest_deselected(items=others)

@@ -26,6 +26,7 @@ from equipoise.model.plan import (
     Plan,
     Stopping,
 )
+from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import (
     Accounting,
     CampaignWarning,
@@ -48,8 +49,6 @@ LONGEST_NAME = 2**17
 """Bytes that one word of a command may have (execve(2), MAX_ARG_STRLEN)."""
 _ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
 _WHOLE = frozenset({"max_rss_bytes"})
-_LARGEST = 1e100
-"""No measurement comes near it, and squares of it can still be added up."""
 _LARGEST_WHOLE = 2.0**63
 """Bound that every whole number of the ledger stays below."""
 _NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
@@ -219,9 +218,9 @@ def _check_size(readings: Sequence[SourceReading]) -> None:
             )
         series = (process.values.values(), *process.iterations.values())
         # Written so that NaN fails, too.
-        is_measured = all(abs(value) <= _LARGEST for values in series for value in values) and all(
-            0.0 <= process.values.get(name, 0.0) < _LARGEST_WHOLE for name in _WHOLE
-        )
+        is_measured = all(
+            abs(value) <= MAX_MEASURED for values in series for value in values
+        ) and all(0.0 <= process.values.get(name, 0.0) < _LARGEST_WHOLE for name in _WHOLE)
         if not is_measured:
             raise UnusableInput(
                 f"{file}: {quoted(process.benchmark)} has a value that no measurement can have",

@@ -13,14 +13,15 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from equipoise.ledger.run_reference import name_of
 from equipoise.ledger.untrusted import WHOLE_NUMBERS, check_rows_of_run
 from equipoise.model.fleet import HostReference
-from equipoise.model.plan import FIRST_ENGINE, Condition, Plan, Process
+from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE, Condition, Plan, Process
+from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import (
     Accounting,
     CampaignWarning,
@@ -113,6 +114,10 @@ MOST_EVIDENCE_BYTES = 4 * MOST_DOCUMENT_BYTES
 _MOST_PLACES = 50_000_000
 """Blocks times conditions: the size of the arrays that an analysis makes."""
 
+_MAX_SEED = 2**64
+_MAX_MIN_EFFECT = 1000.0
+"""In percent."""
+
 TRIAL_COLUMNS = (
     "phase, block, position, condition, started_at, wall_s, user_s, sys_s, "
     f"{', '.join(WHOLE_NUMBERS)}, counters, unknown, exit, failure, timed_out, washout, "
@@ -146,7 +151,8 @@ _SELECT_SITTINGS = """
 """
 
 _ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
-_NUMBERS = msgspec.json.Decoder(dict[str, float | None])
+_Measured = Annotated[float, msgspec.Meta(ge=-MAX_MEASURED, le=MAX_MEASURED)]
+_NUMBERS = msgspec.json.Decoder(dict[str, _Measured | None])
 _REASONS = msgspec.json.Decoder(dict[str, str])
 _ORDER = msgspec.json.Decoder(tuple[int, ...])
 # mypy cannot know how many values a slice of a row has.
@@ -169,7 +175,7 @@ class _Cache(dict[str, Decoded]):
 def trial_rows(trial: Trial) -> TrialRows:
     """Return a trial and its samples as rows; what is rarely filled is NULL while it is empty.
 
-    A time that is not a number is no measurement: SQLite keeps it as NULL, unknown.
+    A value that no measurement can have is NULL, unknown.
     """
     accounting = trial.accounting
     seconds = (accounting.wall_s, accounting.user_s, accounting.sys_s)
@@ -179,16 +185,16 @@ def trial_rows(trial: Trial) -> TrialRows:
         trial.position,
         trial.condition,
         float(trial.started_at),
-        *(None if value is None else float(value) for value in seconds),
+        *map(_measured, seconds),
         *_whole_numbers_of(accounting),
-        mapping_to_text(accounting.counters),
+        mapping_to_text(_all_measured(accounting.counters)),
         mapping_to_text(accounting.unknown),
         trial.exit,
         _optional_text(trial.failure),
         trial.timed_out,
         trial.washout,
         as_unicode(trial.error_tail) if trial.error_tail else None,
-        mapping_to_text(trial.covariates),
+        mapping_to_text(_all_measured(trial.covariates)),
     )
     return row, tuple(map(_sample_row, trial.samples))
 
@@ -196,7 +202,19 @@ def trial_rows(trial: Trial) -> TrialRows:
 def _sample_row(sample: Sample) -> Row:
     metric, unit = as_unicode(sample.metric), _optional_text(sample.unit)
     step = None if sample.resolution is None else float(sample.resolution)
-    return (metric, float(sample.value), sample.iteration, unit, sample.better, step)
+    return (metric, _measured(sample.value), sample.iteration, unit, sample.better, step)
+
+
+def _measured(value: float | None) -> float | None:
+    # Written so that NaN is none, too.
+    return float(value) if value is not None and abs(value) <= MAX_MEASURED else None
+
+
+def _all_measured(values: Mapping[str, float | None]) -> dict[str, float | None]:
+    return {
+        name: value if value is not None and abs(value) <= MAX_MEASURED else None
+        for name, value in values.items()
+    }
 
 
 def draw_row(draw: Draw) -> Row:
@@ -384,7 +402,29 @@ def plan_from_text(text: str) -> Plan:
     plan = msgspec.convert(stored, Plan)
     if not plan.conditions:
         raise ValueError("a plan without conditions")
+    _refuse_impossible_terms(plan)
     return plan
+
+
+def _refuse_impossible_terms(plan: Plan) -> None:
+    """Refuse numbers that no plan has: arithmetic with them would overflow, or divide by zero."""
+    judgement, stopping = plan.judgement, plan.stopping
+    holds = {
+        "alpha": 0.0 < judgement.alpha < 1.0,
+        "smallest effect": 0.0 <= judgement.min_effect <= _MAX_MIN_EFFECT,
+        "engine": FIRST_ENGINE <= judgement.engine <= LATEST_ENGINE,
+        "seed": 0 <= plan.seed < _MAX_SEED,
+        "number of blocks": stopping.blocks is None or 0 <= stopping.blocks <= _MOST_PLACES,
+        "smallest number of blocks": 0 <= stopping.min_blocks <= _MOST_PLACES,
+        "number of blocks before the budget": 0 <= stopping.blocks_before_budget <= _MOST_PLACES,
+        "tail": stopping.tail is None or 0.0 < stopping.tail < 100.0,
+        "precision": stopping.precision is None or 0.0 < stopping.precision <= MAX_MEASURED,
+        "budget": 0.0 <= stopping.budget_s <= MAX_MEASURED,
+        "number of seconds": 0.0 <= stopping.min_seconds <= MAX_MEASURED,
+    }
+    for what, is_possible in holds.items():
+        if not is_possible:
+            raise ValueError(f"a plan whose {what} no campaign has")
 
 
 def _refuse_inconsistent(record: RunRecord) -> None:
@@ -399,5 +439,13 @@ def _refuse_inconsistent(record: RunRecord) -> None:
     for index in named:
         if not 0 <= index < count:
             raise ValueError(f"condition {index} of a plan with {count}")
+    drawn = {(draw.phase, draw.block): draw.order for draw in record.draws}
+    for trial in record.trials:
+        # A slice of a run may lack the draw: an earlier slice had it.
+        order = drawn.get((trial.phase, trial.block))
+        if order is None or trial.washout:
+            continue
+        if order[trial.position : trial.position + 1] != (trial.condition,):
+            raise ValueError(f"a trial of block {trial.block} is not the one that was drawn")
     if count * len(record.draws) > _MOST_PLACES:
         raise ValueError(f"{len(record.draws)} blocks of a plan with {count} conditions")

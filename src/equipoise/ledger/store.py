@@ -174,25 +174,23 @@ class Ledger(LedgerFile):
                 )
             return slice_of(self.connection, run, after, most_trials)
 
-    def absorb(self, slice: bytes, *, of: str | None = None) -> None:
+    def absorb(self, slice: bytes, *, check: Callable[[Head], None] | None = None) -> None:
         """Append what a slice of a run holds and this ledger lacks; the same one again is nothing.
 
-        ``of`` is the identity of the run that was asked for: nobody may answer with another one.
+        ``check`` raises if the run is not the one that was asked for: nobody may answer with
+        another one.
 
         Raises
         ------
         Fork
             It contradicts this ledger's copy of the run.
         UnusableInput
-            It is no slice, is one of another run, holds what no campaign records, or begins behind
-            the end of this ledger's copy.
+            It is no slice, holds what no campaign records, or begins behind the end of this
+            ledger's copy; or what ``check`` raises.
         """
         part = part_from(slice)
-        if of is not None and part.head.identity != bytes.fromhex(of):
-            raise UnusableInput(
-                f"a slice of the run {part.head.id} came, which nobody asked for",
-                hint="install the same version of Equipoise on every host, and fetch it again",
-            )
+        if check is not None:
+            check(part.head)
         with self.writing():
             add_part(self.connection, self.path, part)
 

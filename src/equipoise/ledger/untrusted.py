@@ -17,6 +17,7 @@ from pathlib import Path
 
 from equipoise.ledger.file import damaged
 from equipoise.ledger.schema import IDENTITY_BYTES, STEPS, bring_up_to_date
+from equipoise.model.quantities import MAX_MEASURED
 
 MOST_ROW_BYTES = 256 * 1024 * 1024
 _MOST_SQL_BYTES = 100_000
@@ -24,12 +25,11 @@ _MOST_SQL_BYTES = 100_000
 _LARGEST = 2**53
 _LATEST = 253402300799.0
 """End of the year 9999, in seconds since 1970: later moments have no date."""
-_REAL = "typeof({0}) = 'real'"
 _MOMENT = f"typeof({{0}}) = 'real' AND abs({{0}}) <= {_LATEST}"
 _FLAG = "typeof({0}) = 'integer' AND {0} IN (0, 1)"
 _TEXT = "typeof({0}) = 'text'"
 _OPTIONAL_TEXT = "typeof({0}) IN ('text', 'null')"
-_OPTIONAL_REAL = "typeof({0}) IN ('real', 'null')"
+_OPTIONAL_REAL = f"({{0}} IS NULL OR typeof({{0}}) = 'real' AND abs({{0}}) <= {MAX_MEASURED})"
 _COUNT = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {_LARGEST}"
 _OPTIONAL_COUNT = f"({{0}} IS NULL OR {_COUNT})"
 _OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
@@ -91,7 +91,7 @@ _TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
     },
     "trial": {
         "phase": _PHASE,
-        "started_at": _REAL,
+        "started_at": _MOMENT,
         "exit": _OPTIONAL_INTEGER,
         **dict.fromkeys(("block", "position", "condition"), _COUNT),
         **dict.fromkeys(("timed_out", "washout"), _FLAG),
@@ -103,7 +103,7 @@ _TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
     },
     "observation": {
         "source": _TEXT,
-        "observed_at": _REAL,
+        "observed_at": _MOMENT,
         "document": "typeof({0}) IN ('blob', 'null')",
         "failure": _OPTIONAL_TEXT,
         **dict.fromkeys(("place", "condition", "repetition", "position"), _COUNT),

@@ -247,6 +247,10 @@ class Balance:
         """Return ``rows()`` as a data frame."""
         return frame_of(self.rows(), library)
 
+    def __str__(self) -> str:
+        """Return the table as text, and the smallest p-values below it."""
+        return str(display("balance_text", self))
+
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
         return str(display("balance_html", self))

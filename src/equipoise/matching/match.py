@@ -21,6 +21,7 @@ from equipoise.matching.options import (
     Estimand,
     MatchOptions,
     MatchProblem,
+    Order,
     check_whole,
     match_problem,
     pairing_of,
@@ -59,6 +60,7 @@ def match(
     exact: Any = None,
     caliper: ArrayLike | None = None,
     replace: bool = True,
+    order: Order = "data",
     ties: bool = True,
     common_support: bool = False,
     weights: ArrayLike | None = None,
@@ -98,6 +100,9 @@ def match(
     replace, ties
         Whether a unit may serve more than once; whether all tied matches are kept (their weight is
         shared) or some drawn by lot. Without replacement ties are always drawn.
+    order
+        Without replacement, the order in which units find their matches: that of the "data", or
+        that of the one column of X, from its "largest" or its "smallest" value.
     common_support
         Whether to leave out rows outside the range that both arms share in the first column.
     weights
@@ -131,7 +136,9 @@ def match(
     units = units_of(y, treat, X, weights, covariates)
     neighbors = checked_neighbors(variance_neighbors, variance, r_compatible)
     rows = len(units.x)
-    problem = match_problem(units, metric=metric, **pairing_of(locals()))
+    # Pairs that are reused have their order.
+    turns = order if reuse is None else "data"
+    problem = match_problem(units, metric=metric, order=turns, **pairing_of(locals()))
     units, options = problem.units, problem.options
     has_error = replace and (ties or not r_compatible)
     needs_variances = neighbors > 0 and units.outcome is not None and has_error

@@ -24,6 +24,7 @@ from equipoise.matching.units import (
 from equipoise.model.errors import UnusableInput
 
 Estimand = Literal["ATT", "ATC", "ATE"]
+Order = Literal["data", "largest", "smallest"]
 Restriction = tuple[int, int, float]
 
 QUERIED_ARMS = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}
@@ -128,6 +129,7 @@ def match_problem(
     r_compatible: bool = False,
     threads: int | None = None,
     seed: int | None = None,
+    order: Order = "data",
     strata: tuple[Indices, int] | None = None,
 ) -> MatchProblem:
     """Check the options of ``match`` and return them with the units that take part.
@@ -152,6 +154,11 @@ def match_problem(
             for first, second, distance in triples
             if first in places and second in places
         ]
+    if order != "data" and not replace:
+        turns = turns_of(units, order, r_compatible=r_compatible)
+        units, place = units.subset(turns), np.argsort(turns).tolist()
+        rows = turns if rows is None else rows[turns]
+        triples = [(place[first], place[second], distance) for first, second, distance in triples]
     limit, reported = None, None
     if caliper is not None or exact is not None:
         of_row, count = strata or (np.zeros(len(units.x), dtype=np.int64), 1)
@@ -176,6 +183,26 @@ def match_problem(
         seed=int(seed or 0),
     )
     return MatchProblem(units, options, rows, reported)
+
+
+def turns_of(units: Units, order: str, *, r_compatible: bool) -> Indices:
+    """Return the rows in the order in which they find their matches, ties as in the data."""
+    if order not in ("largest", "smallest"):
+        raise UnusableInput(
+            f"there is no order {order!r}", hint="give 'data', 'largest' or 'smallest'"
+        )
+    if r_compatible:
+        raise UnusableInput(
+            f"order={order!r} and r_compatible do not go together: R has the order of the data",
+            hint="leave one of them out",
+        )
+    if units.x.shape[1] != 1:
+        raise UnusableInput(
+            f"order={order!r} is the order of one score, and there are {units.x.shape[1]} columns",
+            hint="match on a propensity score, or give order='data'",
+        )
+    score = units.x[:, 0]
+    return np.argsort(score if order == "smallest" else -score, kind="stable")
 
 
 def check_options(

@@ -26,6 +26,7 @@ from equipoise.files.writing import remove_below
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Plan
+from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import Accounting, Better, Sample
 
 METRICS_VARIABLE = "EQUIPOISE_METRICS"
@@ -194,6 +195,8 @@ def _sample(decoder: msgspec.json.Decoder[_Line], text: bytes) -> Sample:
         raise _Refused("cannot be read: it is nested too deeply") from None
     if not math.isfinite(line.value):
         raise _Refused("is not a finite number")
+    if abs(line.value) > MAX_MEASURED:
+        raise _Refused(f"has the value {line.value:g}, beyond {MAX_MEASURED:g}")
     if line.metric in _MEASURED:
         raise _Refused(f"is named {line.metric}, which Equipoise measures itself")
     step = line.resolution

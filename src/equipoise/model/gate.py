@@ -34,6 +34,28 @@ class GateRow(Struct, frozen=True):
     """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
 
 
+class GateShortage(Struct, frozen=True):
+    """What a gate that left benchmarks undecided has measured, and what it would need."""
+
+    undecided: int
+    """Number of undecided benchmarks."""
+    blocks: int
+    """Blocks of the undecided benchmark that has the fewest."""
+    block_s: float
+    """Mean seconds of a block."""
+    needed_blocks: int | None
+    """Forecast of the blocks that decide all of them, in all; null if one has no forecast: its
+    change lies close to the smallest effect that matters."""
+    is_lower_bound: bool = False
+    """Whether the blocks are too few for a forecast: ``needed_blocks`` are then the least that
+    decide anything."""
+
+    @property
+    def needed_s(self) -> float | None:
+        """Seconds that the needed blocks take; ``None`` without a forecast."""
+        return None if self.needed_blocks is None else self.needed_blocks * self.block_s
+
+
 class GateResult(Struct, frozen=True):
     """Whether the gate lets the candidate through."""
 
@@ -49,3 +71,5 @@ class GateResult(Struct, frozen=True):
     bisect: dict[str, str] = field(default_factory=dict)
     """Shell line that finds the commit that made a benchmark slower, for each that is slower; one
     line for all where one bisection can search them together."""
+    shortage: GateShortage | None = None
+    """Null if every benchmark is decided."""

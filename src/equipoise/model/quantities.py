@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 Interval = tuple[float | None, float | None]
 """Lower and upper bound; ``None`` where there is none yet."""
+MAX_MEASURED = 1e100
+"""Largest measured value: no measurement comes near it, and squares of it can be added up."""
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
@@ -15,6 +17,8 @@ _LARGE_COUNTS = ((1e9, "billion"), (1e6, "million"))
 _EXACT_BYTES = 1e6
 MOST_NAMES = 5
 """Number of conditions that a sentence names."""
+FACTOR_FROM = 2.0
+"""From here on "3.3 times" reads better than a percentage, and so does its inverse."""
 MOST_LISTED = 6
 """Number of values of a column that an error lists."""
 
@@ -23,6 +27,28 @@ def excludes_one(interval: Interval) -> bool:
     """Return whether the interval of a ratio leaves out 1: "no difference"."""
     low, high = interval
     return (low is not None and low > 1.0) or (high is not None and high < 1.0)
+
+
+def leaves_out(interval: Interval, value: float) -> bool:
+    """Return whether a value lies outside of an interval."""
+    low, high = interval
+    return (low is not None and value < low) or (high is not None and value > high)
+
+
+def reads_as_factor(ratio: float) -> bool:
+    """Return whether a ratio reads as ``3.3 times``, and not as a change in percent."""
+    return 0.0 < ratio < math.inf and not 1.0 / FACTOR_FROM < ratio < FACTOR_FROM
+
+
+def is_known_to_a_tenth(interval: Interval) -> bool:
+    """Return whether an interval of a ratio reaches at most a tenth to each side."""
+    low, high = interval
+    return bool(low) and high is not None and low is not None and high / low <= 1.1**2
+
+
+def as_factor(ratio: float) -> str:
+    """Return a ratio as a factor: ``×3.3``, and ``÷3.3`` for a ratio below 1."""
+    return f"÷{significant(1.0 / ratio)}" if 0.0 < ratio < 1.0 else f"×{significant(ratio)}"
 
 
 def duration(seconds: float) -> str:

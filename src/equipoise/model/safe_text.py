@@ -12,6 +12,9 @@ from typing import Any
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories: controls, directions, lone surrogates, private use, line separators."""
 
+MAX_LINE_LETTERS = 400
+"""Letters of a line that somebody else wrote, such as a host's failure, at most."""
+
 
 def visible(text: str) -> str:
     """Return the text with every character that could steer a terminal written as an escape."""
@@ -28,6 +31,13 @@ def visible_lines(text: str) -> str:
     return "".join(
         part if part in ("\n", "\t") else visible(part) for part in re.split(r"([\n\t])", text)
     )
+
+
+def short_line(text: str, most_letters: int = MAX_LINE_LETTERS) -> str:
+    """Return untrusted text as one line without controls, cut where it is longer than any text."""
+    # What is far too long is cut before it is looked at letter by letter.
+    line = visible(" ".join(text[: 4 * most_letters].split()))
+    return line if len(line) <= most_letters else f"{line[: most_letters - 1]}…"
 
 
 def as_unicode(text: str) -> str:

@@ -81,6 +81,8 @@ class Explanation(Struct, frozen=True):
     seconds_ci: Interval = (None, None)
     tested: tuple[InterventionOutcome, ...] = field(default=())
     """Interventions that were tried because of the cause."""
+    remedy: str | None = None
+    """What to change in the program if the cause is right, a sentence."""
 
 
 PartName = Literal["user", "system", "waiting", "queueing"]

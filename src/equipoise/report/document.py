@@ -20,10 +20,15 @@ from equipoise.model.record import CampaignWarning
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
-Form = Literal["screen", "page", "text", "notebook"]
-"""Terminal, HTML page, text for a pull request or a paper, or a piece of a notebook."""
+Form = Literal["screen", "verbose", "page", "text", "notebook"]
+"""Terminal, terminal with ``--verbose``, HTML page, text for a pull request or a paper, or a piece
+of a notebook."""
 Forms = frozenset[Form]
-SCREEN: Forms = frozenset({"screen"})
+BRIEF: Forms = frozenset({"screen"})
+"""A terminal without ``--verbose``."""
+VERBOSE: Forms = frozenset({"verbose"})
+SCREEN: Forms = BRIEF | VERBOSE
+"""A terminal in any case."""
 PAGE: Forms = frozenset({"page"})
 TEXT: Forms = frozenset({"text", "notebook"})
 WRITTEN: Forms = PAGE | TEXT

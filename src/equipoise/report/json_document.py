@@ -29,7 +29,7 @@ from equipoise.model.history import (
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
 from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
-from equipoise.model.quantities import Interval
+from equipoise.model.quantities import MAX_MEASURED, Interval
 from equipoise.model.result import (
     FIRST_SCHEMA,
     SCHEMA,
@@ -94,6 +94,8 @@ def decode(text: bytes, name: str) -> ResultDocument:
     # Decimals have fewer digits; texts of digits alone are rare.
     if _LONG_NUMBER.search(text) is not None and _has_huge_integer(read):
         raise UnusableInput(f"{name}: it holds an integer beyond 64 bits", hint=_HINT)
+    if _LARGE_EXPONENT.search(text) is not None and any(map(_is_beyond_measure, _measured(read))):
+        raise UnusableInput(f"{name}: a value is beyond {MAX_MEASURED:g}", hint=_HINT)
     # JSON cannot hold an infinity: a summary's null is one.
     infinite = {key: _infinite(read[key]) for key in ("conditions", "control") if key in read}
     try:
@@ -166,6 +168,33 @@ def _has_huge_integer(part: Any) -> bool:
             return any(map(_has_huge_integer, part.values()))
         case list():
             return any(map(_has_huge_integer, part))
+    return False
+
+
+_LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
+"""A number without any of these is not beyond `MAX_MEASURED`."""
+
+
+def _measured(document: dict[str, Any]) -> Iterator[Any]:
+    """Yield the parts of a document that hold what was measured.
+
+    Ratios and e-values elsewhere may be larger, and are computed with as logarithms.
+    """
+    yield from (document.get(key) for key in ("conditions", "trials", "why"))
+    for key, below in (("control", "condition"), ("fleet", "hosts"), ("history", "series")):
+        match document.get(key):
+            case dict() as part:
+                yield part.get(below)
+
+
+def _is_beyond_measure(part: Any) -> bool:
+    match part:
+        case float():
+            return abs(part) > MAX_MEASURED
+        case dict():
+            return any(_is_beyond_measure(part[key]) for key in part if key != "e_value")
+        case list():
+            return any(map(_is_beyond_measure, part))
     return False
 
 

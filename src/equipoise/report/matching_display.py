@@ -16,7 +16,7 @@ from equipoise.matching.distributions import quantiles
 from equipoise.matching.gen_match import GenMatchResult
 from equipoise.matching.match import MatchResult
 from equipoise.report.builders.matching import balance_table, smallest_p_sentence
-from equipoise.report.document import Paragraph
+from equipoise.report.document import Paragraph, text_of
 from equipoise.report.renderers import notebook
 
 if TYPE_CHECKING:
@@ -50,6 +50,23 @@ def balance_html(balance: Balance) -> str:
     """Write the table of a balance, and its smallest p-values."""
     sentence = Paragraph(smallest_p_sentence(balance))
     return notebook.parts_to_html((balance_table(balance), sentence))
+
+
+def balance_text(balance: Balance) -> str:
+    """Write the table of a balance as lines of text, and its smallest p-values."""
+    table = balance_table(balance)
+    lines = [tuple(column.heading for column in table.columns)]
+    lines += [tuple(map(text_of, row)) for row in table.rows]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    is_number = [column.kind == "number" for column in table.columns]
+    text = [
+        "  ".join(
+            f"{cell:>{width}}" if to_the_right else f"{cell:<{width}}"
+            for cell, width, to_the_right in zip(line, widths, is_number, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join((*text, smallest_p_sentence(balance)))
 
 
 def love_chart(balance: Balance) -> LayerChart:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 
-from equipoise.model.quantities import Interval, amount
+from equipoise.model.quantities import (
+    FACTOR_FROM,
+    Interval,
+    amount,
+    as_factor,
+    leaves_out,
+    reads_as_factor,
+)
 from equipoise.model.quantities import byte_count as byte_count
 from equipoise.model.quantities import duration as duration
 from equipoise.model.quantities import metric_formatter as metric_formatter
@@ -14,8 +22,10 @@ from equipoise.model.quantities import significant as significant
 from equipoise.model.result import MetricSummary
 from equipoise.report.document import UNKNOWN
 
-_BIG_FACTOR = 2.0
-"""From here on a ratio reads better as "times" than as a percentage."""
+NO_SINGLE_RATIO = "no single ratio"
+"""Stands for an estimate that lies outside of the interval beside it."""
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:[nµm]?s|min|h|[kKMGT]?i?B)\b)")
+"""Space between a number and its unit."""
 
 
 def waiting_time(seconds: float) -> str:
@@ -30,14 +40,18 @@ def waiting_time(seconds: float) -> str:
 
 
 def percent_change(ratio: float) -> str:
-    """Return a ratio as a signed change: ``+3.1 %``, or ``×210`` where a percentage misleads."""
-    return times(ratio) if ratio >= _BIG_FACTOR else _percent(ratio)
+    """Return a ratio as a change: ``+3.1 %``, or ``×210`` and ``÷3.3`` from a factor of 2 on."""
+    return as_factor(ratio) if reads_as_factor(ratio) else _percent(ratio)
 
 
 def in_one_unit(*ratios: float | None) -> tuple[str, ...]:
     """Return ratios that are read together: all as changes in percent, or all as factors."""
     largest = max((ratio for ratio in ratios if ratio is not None), default=1.0)
-    show = times if largest >= _BIG_FACTOR else _percent
+    return _in_unit_of(largest, ratios)
+
+
+def _in_unit_of(leading: float, ratios: Sequence[float | None]) -> tuple[str, ...]:
+    show = as_factor if reads_as_factor(leading) else _percent
     return tuple("unlimited" if ratio is None else show(ratio) for ratio in ratios)
 
 
@@ -51,11 +65,19 @@ def estimate_and_interval(
     """Return an estimate and its interval in one unit.
 
     ``unknown`` stands for an estimate that is not known, ``unlimited`` for an interval that has
-    no end.
+    no end. An estimate outside of its interval is not shown beside it: no single ratio fits.
     """
-    estimate, *ends = in_one_unit(ratio, *interval)
+    ratios = (ratio, *interval)
+    largest = max((one for one in ratios if one is not None), default=1.0)
+    # The estimate decides, as in the sentence of a verdict; "+20000 %" misleads in any case.
+    leading = largest if ratio is None or largest >= FACTOR_FROM else ratio
+    estimate, *ends = _in_unit_of(leading, ratios)
+    if ratio is None:
+        estimate = unknown
+    elif leaves_out(interval, ratio):
+        estimate = NO_SINGLE_RATIO
     known = interval != (None, None)
-    return unknown if ratio is None else estimate, " to ".join(ends) if known else unlimited
+    return estimate, " to ".join(ends) if known else unlimited
 
 
 def with_coverage(interval: str, level: float, alpha: float, kind: str = "interval") -> str:
@@ -110,11 +132,6 @@ def range_text(interval: Interval, show: Callable[[float], str], unknown: str = 
     return unknown if low is None or high is None else f"{show(low)} to {show(high)}"
 
 
-def times(ratio: float) -> str:
-    """Return a ratio as a factor: ``×2.31``."""
-    return f"×{significant(ratio)}"
-
-
 def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: int | None) -> str:
     """Return the time after which the budget or the block limit ends a campaign: ``0:48``."""
     by_budget = max(0.0, budget_s - elapsed_s)
@@ -131,6 +148,14 @@ def spread_text(summary: MetricSummary) -> str:
         return "–"
     half = 50.0 * (summary.p95 - summary.p05) / summary.median
     return f"±{significant(half, 2)} %"
+
+
+def unbroken(text: str) -> str:
+    """Return text in which no line ends between a number and its unit: ``5 %``, ``12 ms``.
+
+    For forms that break lines where they are shown; a command must keep its spaces.
+    """
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def capitalized(sentence: str) -> str:

@@ -5,6 +5,7 @@ Verdicts, in reading order:
 - ``sequence``: blocks of a candidate and the baseline, and the bets on them.
 - ``verdict``: the verdict on each comparison, how many more blocks it would take, which comparisons
   are too slow for a gate, and the smallest effect that a host can see in a given time.
+- ``gate_forecast``: how many blocks a gate needs for what it left open.
 - ``ranking``: which of several conditions is the fastest.
 - ``layouts``: the verdict on layouts in general, from a campaign over some.
 - ``bisection``: which of many commits made a difference, also in branches, and for several

@@ -16,7 +16,7 @@ from msgspec import Struct
 from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import LATEST_ENGINE
-from equipoise.model.quantities import Interval
+from equipoise.model.quantities import Interval, leaves_out
 from equipoise.model.why import Outcome
 from equipoise.stats.arrays import as_costs
 
@@ -37,12 +37,20 @@ WELL_KNOWN = 0.1
 """Width of a set that is answer enough, whatever it holds."""
 
 
+_Gaps = tuple[float, float]
+"""Gap of a block without the intervention, and with it."""
+_FIRST_REACH = 4.0
+"""Part of the gap, of either sign, between which the part that is left is looked for first."""
+_WIDENINGS = 40
+_HALVINGS = 60
+
+
 class ExplainedFraction(Struct, frozen=True):
     """Fraction of a gap that an intervention explains, on one scale."""
 
     estimate: float | None
-    """One minus the median gap with the intervention over the median gap without it; ``None``
-    if that is no number."""
+    """Fraction at which what it leaves of the gap is as often above as below the gap with the
+    intervention: what the bets of the set test, block by block. ``None`` if that is no number."""
     pieces: tuple[Interval, ...]
     """Whole confidence set: intervals that do not touch, with ``None`` for an end beyond the
     fractions tried. Empty if no fraction agrees with the blocks."""
@@ -65,9 +73,15 @@ class ExplainedFraction(Struct, frozen=True):
 
 
 def describe_fraction(fraction: float | None, interval: Interval) -> str:
-    """Return, for example, ``97 % [94, 99]``; an unknown end is ``…``."""
+    """Return, for example, ``97 % [94, 99]``; an unknown end is ``…``.
+
+    An estimate outside of its interval is not shown: no single fraction fits all blocks.
+    """
     if fraction is None:
         return "unknown"
+    if leaves_out(interval, fraction):
+        low, high = ("…" if end is None else str(round(100 * end)) for end in interval)
+        return f"{low} to {high} % (no single fraction)"
     percent, *ends = (
         "…" if part is None else str(round(100 * part)) for part in (fraction, *interval)
     )
@@ -116,6 +130,8 @@ class InterventionBlocks:
             )
         self._logs = FractionSequence(level, engine)
         self._seconds = FractionSequence(level, engine)
+        self._log_gaps: list[_Gaps] = []
+        self._second_gaps: list[_Gaps] = []
         self._gaps: list[float] = []
         self._candidate_changes: list[float] = []
         self._baseline_changes: list[float] = []
@@ -140,8 +156,10 @@ class InterventionBlocks:
             self._gaps.append(float(b - a))
             self._candidate_changes.append(float(b - b_with))
             self._baseline_changes.append(float(a_with - a))
-            self._logs.push(float(b - a), float(b_with - a_with))
-            self._seconds.push(float(costs[1] - costs[0]), float(costs[3] - costs[2]))
+            self._log_gaps.append((float(b - a), float(b_with - a_with)))
+            self._second_gaps.append((float(costs[1] - costs[0]), float(costs[3] - costs[2])))
+            self._logs.push(*self._log_gaps[-1])
+            self._seconds.push(*self._second_gaps[-1])
 
     def rounded_effect(self) -> InterventionEffect:
         """Return the effect, with the ends of the sets rounded outwards: quick."""
@@ -154,8 +172,8 @@ class InterventionBlocks:
     def _effect(
         self, log_set: Sequence[Interval], seconds_set: Sequence[Interval]
     ) -> InterventionEffect:
-        logs = ExplainedFraction(self._logs.estimate(), tuple(log_set))
-        seconds = ExplainedFraction(self._seconds.estimate(), tuple(seconds_set))
+        logs = ExplainedFraction(_estimate(self._logs, self._log_gaps), tuple(log_set))
+        seconds = ExplainedFraction(_estimate(self._seconds, self._second_gaps), tuple(seconds_set))
         gap = _median(self._gaps)
         from_candidate = _part(self._candidate_changes, gap)
         from_baseline = _part(self._baseline_changes, gap)
@@ -197,6 +215,38 @@ def _outcome(
         from_the_slower >= FROM_THE_SLOWER * logs.estimate
     )
     return "confirmed" if explains and by_the_slower else "open"
+
+
+def _estimate(fractions: FractionSequence, gaps: Sequence[_Gaps]) -> float | None:
+    """Return the fraction at which the median of what remains of a gap is 0; ``None`` if none is.
+
+    The bets of the set are on the sign of what remains, so the estimate belongs to its set. Medians
+    of both gaps apart from each other may be those of different blocks.
+    """
+    if fractions.estimate() is None:
+        return None
+    without, with_it = np.array(gaps, dtype=np.float64).T
+    known = ~(np.isnan(without) | np.isnan(with_it))
+    without, with_it = without[known], with_it[known]
+    side = 1.0 if np.median(without) > 0 else -1.0
+
+    def remains(kept: float) -> bool:
+        with np.errstate(invalid="ignore"):
+            remainders = side * (with_it - kept * without)
+        return bool(np.nanmedian(remainders) > 0.0)
+
+    low, high = -_FIRST_REACH, _FIRST_REACH
+    for _ in range(_WIDENINGS):
+        if remains(low) and not remains(high):
+            break
+        low, high = 2.0 * low, 2.0 * high
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if remains(middle):
+            low = middle
+        else:
+            high = middle
+    return 1.0 - 0.5 * (low + high)
 
 
 def _median(values: Sequence[float]) -> float | None:

@@ -176,7 +176,7 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
     """
     check_alpha(alpha)
     levels = [alpha * selected / comparisons for selected in range(1, comparisons + 1)]
-    return min(_blocks_to_win(level) for level in levels)
+    return min(blocks_to_win(level) for level in levels)
 
 
 def decisive_block(alpha: float, comparisons: int) -> int:
@@ -185,7 +185,7 @@ def decisive_block(alpha: float, comparisons: int) -> int:
     It is alone at level alpha/K; `earliest_block` assumes that all are decided at once.
     """
     check_alpha(alpha)
-    return _blocks_to_win(alpha / max(1, comparisons))
+    return blocks_to_win(alpha / max(1, comparisons))
 
 
 def blocks_to_go(
@@ -458,7 +458,8 @@ def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
 
 
 @functools.cache
-def _blocks_to_win(level: float) -> int:
+def blocks_to_win(level: float) -> int:
+    """Return the number of blocks, each won, after which the interval leaves out a ratio."""
     won = BettingSequence(
         np.ones(_MOST_WON), np.ones(_MOST_WON, dtype=np.int8), np.zeros(_MOST_WON), LATEST_ENGINE
     ).blocks_to_exclude(0.0, level)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.values import analysed_values, known_values
-from equipoise.model.quantities import Interval
+from equipoise.model.quantities import FACTOR_FROM, Interval, reads_as_factor
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
@@ -27,7 +27,6 @@ from equipoise.stats.verdict import judge
 
 UNKNOWN = "–"
 ALPHA = 0.05
-_BIG_FACTOR = 2.0
 
 
 class Ratio(Struct, frozen=True):
@@ -201,8 +200,10 @@ def findings_of(
 
 def times(ratio: float) -> str:
     """Return a ratio as people read it: ``×2.31``, or ``+3.1 %`` where it is near 1."""
-    if ratio >= _BIG_FACTOR:
+    if ratio >= FACTOR_FROM:
         return f"×{short(ratio)}"
+    if reads_as_factor(ratio):
+        return f"÷{short(1.0 / ratio)}"
     change = 100.0 * (ratio - 1.0)
     return f"{change:+.0f} %" if abs(change) >= 10 else f"{change:+.1f} %"
 

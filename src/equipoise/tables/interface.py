@@ -5,10 +5,8 @@ Errors and warnings are in the words of Python: ``missing="drop"`` where a termi
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from msgspec import Struct, structs
@@ -16,9 +14,10 @@ from msgspec import Struct, structs
 from equipoise.matching.balance import Balance
 from equipoise.matching.gen_match import Progress as SearchProgress
 from equipoise.matching.match import MatchResult
-from equipoise.matching.options import Estimand
+from equipoise.matching.options import Estimand, Order
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import Effect, ObservationResult
+from equipoise.model.python_spelling import in_python, python_errors
 from equipoise.model.quantities import Interval
 from equipoise.observation.analysis import observe as observe_log
 from equipoise.observation.question import Names, Question
@@ -29,39 +28,19 @@ from equipoise.tables.matching import (
     match_table,
     search_table,
 )
+from equipoise.tables.matchit_names import with_matchit_hints
 from equipoise.tables.missing import Policy, complete_log
 from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_table
 from equipoise.tables.reading import read_columns, source_of
 
+if TYPE_CHECKING:
+    from equipoise.report.renderers.notebook import MimeBundle
+
 Calipers = float | Sequence[float] | None
 
-_OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
-_MISSING = re.compile(r"--missing (refuse|drop|indicator)")
-_OTHERWISE = (
-    ("--cluster none", 'cluster="none"'),
-    ("--difference", "ratio=False"),
-    ("--leave-others-out", "leave_others_out=True"),
-    ("--one-unit", "one_unit=True"),
-    ("--placebo-outcome", "placebo_outcomes"),
-)
-"""Options whose argument in Python has another form."""
 
-
-@contextmanager
-def _python_hints() -> Iterator[None]:
-    """Name the arguments of a function, not options, in the errors of what runs within."""
-    try:
-        yield
-    except UnusableInput as error:
-        what, hint = error.what, error.hint
-        if "--" not in f"{what} {hint}":
-            raise
-        error.what, error.hint = _in_python(what), None if hint is None else _in_python(hint)
-        error.args = (error.what if error.hint is None else f"{error.what}\n{error.hint}",)
-        raise
-
-
-@_python_hints()
+@python_errors
+@with_matchit_hints
 def match(
     table: Any,
     outcome: str | None = None,
@@ -77,6 +56,7 @@ def match(
     by: Names = (),
     caliper: Calipers = None,
     replace: bool = True,
+    order: Order | None = None,
     ties: bool = True,
     common_support: bool = False,
     weights: str | None = None,
@@ -117,6 +97,10 @@ def match(
     estimand, m, metric, caliper, replace, ties, common_support, bias_adjust, variance_neighbors, \
 variance, r_compatible, threads, seed, progress
         As for ``equipoise.matching.match``; a caliper is one number, or one for each covariate.
+    order
+        Without replacement, which rows find their match first: those with the ``"largest"`` or
+        ``"smallest"`` propensity score, or the first of the ``"data"``. By default the largest
+        score with ``propensity`` (as MatchIt does; not ``r_compatible``), else the data.
     propensity
         Match on a propensity score of the covariates instead of themselves.
 
@@ -139,7 +123,8 @@ variance, r_compatible, threads, seed, progress
     )
 
 
-@_python_hints()
+@python_errors
+@with_matchit_hints
 def match_balance(
     table: Any,
     treatment: str | None = None,
@@ -184,7 +169,8 @@ def match_balance(
     )
 
 
-@_python_hints()
+@python_errors
+@with_matchit_hints
 def gen_match(
     table: Any,
     treatment: str | None = None,
@@ -258,7 +244,7 @@ executor, progress
     )
 
 
-@_python_hints()
+@python_errors
 def observe(
     table: Any,
     treatment: str,
@@ -344,7 +330,7 @@ def observe(
         progress=progress,
     )
     warnings = tuple(
-        structs.replace(warning, summary=_in_python(warning.summary), hint=_in_python(warning.hint))
+        structs.replace(warning, summary=in_python(warning.summary), hint=in_python(warning.hint))
         for warning in document.warnings
     )
     return Observation(structs.replace(document, warnings=warnings))
@@ -387,12 +373,19 @@ class Observation(Struct, frozen=True):
         """Return the answer in sentences."""
         return self.document.summary
 
+    def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
+        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        from equipoise.report.builders.observation import observation_document
+        from equipoise.report.document import figures_of
+        from equipoise.report.renderers.notebook import with_picture
+
+        document = observation_document(self.document, "")
+        first = (figure.chart for figure in figures_of(document))
+        return with_picture(document, lambda: next(first, None))
+
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""
-        from equipoise.report.builders.observation import observation_document
-        from equipoise.report.renderers.notebook import to_html
-
-        return to_html(observation_document(self.document, ""))
+        return str(self._repr_mimebundle_()[0]["text/html"])
 
 
 def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:
@@ -412,11 +405,3 @@ def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:
             hint='match with the same missing="drop", or balance with missing="indicator"',
         )
     return pairs
-
-
-def _in_python(text: str) -> str:
-    """Return a sentence that names arguments where it named options of the command line."""
-    text = _MISSING.sub(r'missing="\1"', text)
-    for option, argument in _OTHERWISE:
-        text = text.replace(option, argument)
-    return _OPTION.sub(lambda option: option[1].replace("-", "_"), text)

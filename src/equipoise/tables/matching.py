@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from equipoise.report.builders.matching import MatchQuestion
     from equipoise.report.document import Document
+    from equipoise.report.renderers.notebook import MimeBundle
 
 Progress = Callable[[int, int], None]
 ROW, PAIR, STRATUM, WEIGHT = "row", "pair", "stratum", "weight"
@@ -115,6 +116,8 @@ def run_match(
             "--by and --common-support do not go together",
             hint="leave one of them out; a caliper keeps strata apart from what is too far, too",
         )
+    if table.by is not None and pairing.order is not None:
+        raise UnusableInput("--by and --order do not go together", hint="leave one of them out")
     covariates, owners = table.covariates, table.owners
     matrix, names = covariates.matrix, covariates.names
     if propensity:
@@ -126,7 +129,13 @@ def run_match(
     units = (table.outcome, covariates.treated.astype(float), matrix)
     if table.by is not None:
         return match_by(*units, table.by, **settings)
-    return match(*units, bias_adjust=bias_adjust, common_support=pairing.common_support, **settings)
+    return match(
+        *units,
+        bias_adjust=bias_adjust,
+        common_support=pairing.common_support,
+        order=pairing.order_of_rows(has_score=propensity),
+        **settings,
+    )
 
 
 class TableMatch(Struct, frozen=True, eq=False, dict=True):
@@ -172,8 +181,12 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def se(self) -> float | None:
-        """Standard error of the effect (Abadie and Imbens 2006); ``None`` without replacement."""
-        return self.pairs.se
+        """Standard error of the effect, which ``interval`` rests on.
+
+        That of Abadie and Imbens (2006); without replacement, where no unit is in two pairs, that
+        which takes pairs as independent.
+        """
+        return self.pairs.se_standard if self.pairs.se is None else self.pairs.se
 
     @property
     def p_value(self) -> float | None:
@@ -289,11 +302,15 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         """Return the estimate and its interval."""
         return f"TableMatch(estimate={self.estimate!r}, interval={self.interval!r})"
 
+    def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
+        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        from equipoise.report.renderers.notebook import with_picture
+
+        return with_picture(self.document(), self.love_plot)
+
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""
-        from equipoise.report.renderers.notebook import to_html
-
-        return to_html(self.document())
+        return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _numbers(self) -> Columns:
         if self.pairing.r_compatible and self.among.n != self.among.rows:
@@ -328,7 +345,15 @@ def question_of(
     if table.other_rows:
         notes.append(f"{table.other_rows:,} rows are neither treated nor controls: left out.")
     question = table.question
-    asked = {**asdict(pairing), "by": question.by, "weights": question.weights, **options}
+    has_score = not question.by and bool(options.get("propensity"))
+    order = pairing.order_of_rows(has_score=has_score)
+    asked = {
+        **asdict(pairing),
+        "order": order,
+        "by": question.by,
+        "weights": question.weights,
+        **options,
+    }
     return MatchQuestion(
         source=table.source,
         treatment=table.treatment,

@@ -24,7 +24,7 @@ from equipoise.matching.frames import (
     take_rows,
     yes_or_no,
 )
-from equipoise.matching.options import Estimand
+from equipoise.matching.options import Estimand, Order
 from equipoise.matching.units import Floats, Indices, Truths, treatment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
@@ -184,6 +184,8 @@ class Pairing(Struct, frozen=True, kw_only=True):
     exact: tuple[str, ...] = ()
     caliper: tuple[float, ...] | None = None
     replace: bool = True
+    order: Order | None = None
+    """Order in which units find their matches; ``None`` for the usual one."""
     ties: bool = True
     common_support: bool = False
     r_compatible: bool = False
@@ -193,11 +195,18 @@ class Pairing(Struct, frozen=True, kw_only=True):
     @classmethod
     def among(cls, arguments: Mapping[str, Any]) -> Pairing:
         """Return the pairing that arguments of a function, or options of a command, describe."""
-        values = {name: arguments[name] for name in cls.__struct_fields__}
+        values = {name: arguments.get(name) for name in cls.__struct_fields__}
         if values["caliper"] is not None:
             calipers = np.atleast_1d(np.asarray(values["caliper"], float))
             values["caliper"] = tuple(calipers.tolist())
         return cls(**{**values, "exact": names_in(values["exact"])})
+
+    def order_of_rows(self, *, has_score: bool) -> Order:
+        """Return the order in which rows find their matches, without replacement.
+
+        By default rows with a propensity score begin with the largest, as in MatchIt.
+        """
+        return self.order or ("largest" if has_score and not self.r_compatible else "data")
 
     def settings(self, names: Sequence[str], owners: Sequence[str]) -> dict[str, Any]:
         """Return the arguments of ``match`` and ``gen_match`` for columns of these names.

@@ -46,6 +46,13 @@ class Gap(Struct, frozen=True):
         return self.comparison.verdict in CALLED
 
     @property
+    def smallest_ratio(self) -> float | None:
+        """Ratio that is nearest to 1 in its interval; ``None`` if no ratio is known."""
+        comparison = self.comparison
+        ratios = [one for one in (comparison.ratio, *comparison.ratio_ci) if one]
+        return min(ratios, key=lambda ratio: abs(math.log(ratio)), default=None)
+
+    @property
     def longest_s(self) -> float:
         """Seconds of the longest trial of the two."""
         return max((trial.accounting.wall_s or 0.0 for trial in self.trials.every), default=0.0)

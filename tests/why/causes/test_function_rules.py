@@ -96,11 +96,7 @@ def test_a_function_without_a_name_is_named_by_its_caller() -> None:
     copying = function("(unknown)", "libc.so.6", "unknown")
     difference = made(
         functions={copying: change(0.0, 0.9, 0.1)},
-        reached={
-            copying: change(0.0, 0.9),
-            function("join_text"): change(0.0, 0.92),
-            function("main"): change(0.5, 1.5),
-        },
+        callers={copying: (function("join_text"), function("main"))},
     )
     assert first(difference).evidence["function"] == "join_text"
 

@@ -110,11 +110,7 @@ def test_page_faults_are_charged_to_the_caller_of_what_has_no_name() -> None:
         SMALL_PAGES,
         accounts={},
         faults=replace(faults(118, 32_800), by_function={unknown: change(0, 32_000)}),
-        reached={
-            fill: change(0.1, 0.9),
-            function("main"): change(0.3, 1.1),
-            function("_start"): change(0.1, 0.9),
-        },
+        callers={unknown: (fill, function("main"), function("_start"))},
     )
     assert first(difference).evidence["function"] == "fill"
 

@@ -8,6 +8,7 @@ import pytest
 
 from equipoise.why.causes import functions, memory, processes, system_calls
 from equipoise.why.causes.ranking import RULES
+from equipoise.why.causes.remedies import REMEDIES
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "why.md"
 
@@ -17,6 +18,10 @@ def test_the_docs_list_every_cause(cause: str) -> None:
     _, _, causes = DOCS.read_text(encoding="utf-8").partition("## Causes")
     table, _, _ = causes.partition("## Interventions")
     assert f"`{cause}`" in table
+
+
+def test_every_cause_has_a_remedy() -> None:
+    assert REMEDIES.keys() == RULES.keys()
 
 
 def test_every_rule_runs_under_its_own_name() -> None:

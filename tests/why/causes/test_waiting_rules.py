@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from equipoise.why.causes.ranking import suggested_causes
+from equipoise.why.differences.changes import Locking
 from tests.why.causes.made import (
     calls,
     change,
@@ -77,6 +79,52 @@ def test_a_contended_lock_is_named_and_explains_no_more_than_the_gap() -> None:
     assert cause.evidence["module"] == "/usr/bin/program"
     assert cause.seconds == pytest.approx(1.0)
     assert cause.share_of_gap == pytest.approx(1.0)
+
+
+LOCK_FUNCTION = function("pthread_mutex_lock", "libc.so.6")
+# Eight threads on two processors: the work at the lock alone is more than the gap.
+BUSY_LOCK = made(
+    threads=change(9, 9),
+    on_processor=change(0.0, 2.0, 0.5),
+    entries={"futex": change(0.0, 0.9, 1.0)},
+    functions={LOCK_FUNCTION: change(0.0, 0.9, 0.1), function("count"): change(0.0, 0.2, 0.1)},
+    callers={function("count"): (function("worker"),)},
+    calls={"futex": calls(2, 86_268)},
+    locks={"gate in /usr/bin/program": lock(change(0, 31_000, 40_000), change(0.0, 1.5, 0.5))},
+    locking=Locking((LOCK_FUNCTION,), {function("count"): change(0.0, 3.0)}, LOCK_FUNCTION.name),
+)
+
+
+def test_a_lock_is_named_as_one_where_its_work_is_more_than_the_gap() -> None:
+    certain = replace(BUSY_LOCK.locks["gate in /usr/bin/program"], more_in_each_run=True)
+    contended = replace(BUSY_LOCK, locks={"gate in /usr/bin/program": certain})
+    cause = first(contended)
+    assert cause.cause == "lock_waits"
+    assert cause.summary.startswith(
+        "threads wait for a lock (futex): gate in program, 31,000 waits instead of 0, 86,268 futex "
+        "calls instead of 2, 1.50 s of waiting over all threads, called by count() (100 %): 0.9 s"
+    )
+    assert cause.evidence["function"] == "count"
+    # All of the work at the lock is the lock's: no second cause says it again.
+    assert "pthread_mutex_lock" not in "".join(
+        one.summary for one in suggested_causes(contended)[1:]
+    )
+
+
+def test_waits_that_some_runs_have_and_others_lack_are_no_lock() -> None:
+    assert not found_by("lock_waits", BUSY_LOCK)
+
+
+def test_waiting_for_a_condition_variable_is_not_called_a_lock() -> None:
+    meeting = replace(LOCK, locking=Locking(through="pthread_cond_wait"))
+    assert first(meeting).summary.startswith("threads wait for each other (futex): gate in program")
+
+
+def test_a_lock_on_the_heap_is_called_so() -> None:
+    heap = replace(LOCK, locks={"[heap]": lock(change(1, 90), change(0.0, 1.5, 0.5))})
+    cause = first(heap)
+    assert "a lock on the heap without a name" in cause.summary
+    assert cause.evidence["lock"] is None
 
 
 def test_waiting_for_a_thread_that_takes_longer_is_no_lock() -> None:

@@ -77,6 +77,20 @@ def test_time_on_a_processor_goes_to_entry_points_and_functions() -> None:
     assert difference.reached[WORK].extra == pytest.approx(0.6)
 
 
+def test_only_what_stands_above_a_function_in_its_stacks_is_its_caller() -> None:
+    faster = sampled({"main;work": 0.1})
+    slower = sampled({"main;count;work": 0.9, "main;count;lock@libc.so.6": 2.0})
+    difference = differs(profile=Runs((faster, faster), (slower, slower)))
+    # What takes more time and is beside it is not: the lock has more seconds than the work.
+    assert [one.name for one in difference.callers[WORK]] == ["count", "main"]
+
+
+def test_a_function_that_calls_itself_is_not_its_own_caller() -> None:
+    faster, slower = sampled({"main;work": 0.1}), sampled({"main;work;work;work": 1.0})
+    difference = differs(profile=Runs((faster, faster), (slower, slower)))
+    assert [one.name for one in difference.callers[WORK]] == ["main"]
+
+
 def test_a_function_that_calls_itself_is_reached_once_in_a_stack() -> None:
     profiles = Runs((sampled({"main;work;work;work": 1.0}),), (sampled({"main;work": 1.0}),))
     difference = differs(profile=profiles)

@@ -51,6 +51,32 @@ def test_a_policy_that_returns_each_block_to_the_kernel() -> None:
     )
 
 
+def in_several_threads(user_s: float, sys_s: float, wall_s: float = 2.0) -> Runs[Trial]:
+    """The baseline takes a second on one processor; the candidate this long."""
+    noise = [0.001 * (block % 3) for block in range(1, 8)]
+    return Runs(
+        tuple(trial(at, 0, 1.0 + one, user_s=1.0, sys_s=0.0) for at, one in enumerate(noise)),
+        tuple(
+            trial(at, 1, wall_s + one, user_s=user_s + one, sys_s=sys_s + one)
+            for at, one in enumerate(noise)
+        ),
+    )
+
+
+def test_more_processor_time_than_passed_is_explained_and_not_a_share_above_100_percent() -> None:
+    sentence = where_the_time_goes(differs(in_several_threads(1.8, 1.5)))
+    assert sentence == (
+        "system time grew by 1.50 s and user time by 801 ms, which is more than the 1.00 s that "
+        "passed, because several threads or processes worked at once"
+    )
+
+
+def test_a_part_above_the_gap_beside_one_that_shrank_is_explained() -> None:
+    sentence = where_the_time_goes(differs(in_several_threads(0.3, 1.6)))
+    assert "which is more than the 1.00 s that passed" in sentence
+    assert sentence.endswith("because another part of the time shrank")
+
+
 def test_a_slower_function() -> None:
     walls = [1.0, 1.01, 1.02, 1.0, 1.01]
     profiles = Runs(

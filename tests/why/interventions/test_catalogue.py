@@ -45,6 +45,21 @@ def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
     assert names[-1] == "no_sleep"
 
 
+@pytest.mark.parametrize(
+    ("ratio", "is_proposed"),
+    [(None, True), (1.04, True), (1 / 1.04, True), (2.0, True), (37.0, False), (1 / 37.0, False)],
+)
+def test_layouts_are_not_proposed_for_a_gap_that_no_layout_makes(
+    ratio: float | None, is_proposed: bool
+) -> None:
+    causes = (cause("more_time_in_function"), cause("lock_waits"))
+    case = Case((BASELINE, CANDIDATE), site(), causes, ratio=ratio)
+    names = {one.name for one in proposed(case)}
+    assert ({"even_environment", "fixed_addresses"} <= names) is is_proposed
+    assert "fixed_addresses" in {one.name for one in offered(case)}
+    assert "pinning" in names
+
+
 def test_without_a_cause_nothing_is_proposed() -> None:
     assert proposed(Case((BASELINE, CANDIDATE), site())) == ()
     assert proposed(Case((BASELINE, CANDIDATE), site(), (cause("no_such_cause"),))) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from equipoise.design.coin import draw_block
@@ -9,7 +10,9 @@ from equipoise.measure.environment import CovariateReader
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
-from equipoise.model.record import Draw, Trial
+from equipoise.model.record import Draw, Observation, Trial
+from equipoise.model.why import Explanation
+from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between, trials_difference
 from equipoise.why.evidence.collect import REPETITIONS, collect, draw_runs, native_starter
@@ -26,12 +29,14 @@ def observed(
     folder: Path,
     *,
     most_blocks: int = MOST_BLOCKS,
-    repetitions: int = REPETITIONS,
+    most_rounds: int = 1,
     seed: int = 1,
 ) -> Difference:
     """What differs between both commands, which were built in that folder.
 
-    As a campaign does, it runs blocks until the gap is certain, or so many at most.
+    As a campaign does, it runs blocks until the gap is certain, or so many at most. Then it makes
+    rounds of observed runs until one cause certainly has the most seconds, whichever it is, or so
+    many rounds at most: beside other work the runs of one round differ too much to tell.
     """
     conditions = planted.conditions(folder)
     plan = Plan(
@@ -44,9 +49,23 @@ def observed(
     )
     trials = _trials(plan, most_blocks)
     longest_s = max(trial.accounting.wall_s or 0.0 for trial in trials.candidate)
-    runs = draw_runs(0, 1, BY_DEFAULT, repetitions, seed)
-    observations = tuple(collect(plan, runs, longest_s=longest_s))
-    return difference_between(trials, decode_evidence(observations, 0, 1), conditions)
+    observations: list[Observation] = []
+    for made in range(most_rounds):
+        runs = draw_runs(0, 1, BY_DEFAULT, REPETITIONS, seed + made)
+        observations += collect(plan, runs, longest_s=longest_s)
+        evidence = decode_evidence(observations, 0, 1)
+        difference = difference_between(trials, evidence, conditions)
+        if has_first_cause(suggested_causes(difference)):
+            break
+    return difference
+
+
+def has_first_cause(causes: Sequence[Explanation]) -> bool:
+    """Whether one cause certainly has more seconds than every other."""
+    if not causes:
+        return False
+    (low, _), others = causes[0].seconds_ci, [other.seconds_ci[1] for other in causes[1:]]
+    return low is not None and all(high is not None and high < low for high in others)
 
 
 def _trials(plan: Plan, most_blocks: int) -> Runs[Trial]:

@@ -205,6 +205,9 @@ def pairs() -> tuple[Planted, ...]:
         ),
         _of_program("sleeper", "sleeping", "syscall", "clock_nanosleep")("sleeping", "0", "40"),
         _of_program("gate", "lock_waits", "lock", "gate")("a contended mutex", "own", "shared"),
+        _of_program("counts", "lock_waits", "function", "count_at")(
+            "one lock of all threads", "4000 own", "4000 shared"
+        ),
         _of_program("counters", "memory_contention", "function", "count_up")(
             "false sharing", "30000000 apart", "30000000 together", at_once=True
         ),

@@ -15,9 +15,16 @@ from msgspec.structs import replace
 from equipoise.design.command_line import after_options, shell_line_with_placeholders
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.values import is_of_primitives
-from equipoise.model.metrics import is_time, verdict_word
+from equipoise.model.gate import GateResult
+from equipoise.model.metrics import inverse_interval, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
-from equipoise.model.quantities import Interval, excludes_one, listed
+from equipoise.model.quantities import (
+    Interval,
+    excludes_one,
+    leaves_out,
+    listed,
+    reads_as_factor,
+)
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
@@ -35,6 +42,7 @@ from equipoise.report.builders.conditions import (
     shown_comparison,
     shown_verdict,
 )
+from equipoise.report.builders.gate import shortage_sentences
 from equipoise.report.builders.reference import (
     largest_changes,
     reference_answer,
@@ -81,6 +89,7 @@ OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecide
 NO_VERDICT = "imported"
 OTHER = "OTHER COMMAND"
 """Stands for the command to compare with."""
+_TIME = "time"
 _NAMES_SHOWN = 4
 _MARGIN = 0.12
 _LEAST_HALF_SPAN = 0.002
@@ -206,7 +215,7 @@ def strip_of(
         interval=(begin, round(end - begin, 2)),
         open_low=not low,
         open_high=high is None,
-        estimate=None if ratio is None or ratio <= 0 else place(math.log(ratio)),
+        estimate=place(math.log(ratio)) if ratio and not leaves_out(ratio_ci, ratio) else None,
         name_low=less if place(0.0) > _ROOM_FOR_A_WORD else "",
         name_high=more if place(0.0) < 100.0 - _ROOM_FOR_A_WORD else "",
         description=(
@@ -214,6 +223,13 @@ def strip_of(
             f"{interval_text(ratio_ci, 'still unlimited')}."
         ),
     )
+
+
+def _gate_title(gate: GateResult) -> str:
+    outcome = "passes" if gate.passed else "fails"
+    if gate.passed and gate.shortage is not None:
+        outcome = "is undecided"
+    return f"The gate {outcome}: {gate.summary}"
 
 
 def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
@@ -224,8 +240,7 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
     many, primary = len(claims) > MOST_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
     if document.gate is not None:
-        outcome = "passes" if document.gate.passed else "fails"
-        return f"The gate {outcome}: {document.gate.summary}", ()
+        return _gate_title(document.gate), shortage_sentences(document.gate)
     if document.findings is not None and document.findings.answer:
         return document.findings.answer, (f"{counts}.",) if many else ()
     if alike := no_difference(document):
@@ -270,9 +285,9 @@ def _largest_difference(primary: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
-    quantity = metric_name(comparison.metric)
     shown = shown_comparison(document, comparison)
-    estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
+    quantity, ratio, ratio_ci = _as_speed(shown)
+    estimate, interval = estimate_and_interval(ratio, ratio_ci)
     return Claim(
         badge=shown_verdict(document, comparison),
         tone=comparison.verdict,
@@ -285,6 +300,15 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
         certainty=tuple(_certainty(shown, document)),
         facts=tuple(_facts(shown, document)),
     )
+
+
+def _as_speed(shown: Comparison) -> tuple[str, float | None, Interval]:
+    """Return what a claim is about with its ratio: a speed, where the sentence says "as fast"."""
+    quantity, ratio, ratio_ci = metric_name(shown.metric), shown.ratio, shown.ratio_ci
+    is_speed = quantity.startswith(_TIME) and ratio is not None and ratio < 1.0
+    if not is_speed or ratio is None or not reads_as_factor(ratio):
+        return quantity, ratio, ratio_ci
+    return quantity.replace(_TIME, "speed", 1), 1.0 / ratio, inverse_interval(ratio_ci)
 
 
 def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:

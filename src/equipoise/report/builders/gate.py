@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from equipoise.model.gate import GateOutcome, GateRow
-from equipoise.model.quantities import counted, names_of
+from equipoise.model.gate import GateOutcome, GateResult, GateRow
+from equipoise.model.quantities import counted, duration, names_of
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import (
     ALIKE_SHOWN,
@@ -28,6 +29,7 @@ from equipoise.report.units import (
     is_shared,
     metric_value,
     percentage,
+    waiting_time,
 )
 
 OUTCOMES: dict[GateOutcome, str] = {
@@ -38,6 +40,8 @@ OUTCOMES: dict[GateOutcome, str] = {
 """What a reader must act on comes first."""
 _SHOWN_PASSES = 10
 """More of them are folded away: what passes need not be read."""
+_SPARE_TIME = 1.2
+"""Budget to suggest, over the forecast: a forecast is a median, and warm-up counts."""
 _ROOM = 40_000
 """Characters of all rows in Markdown; GitHub takes 65,536 of a comment."""
 
@@ -48,11 +52,12 @@ def gate_document(document: ResultDocument) -> Document:
     if gate is None:
         title = "Equipoise: no gate was judged"
         return Document(document.run.id, title, (Paragraph(title, "heading"),))
-    title = f"Equipoise gate: {'✅ passes' if gate.passed else '❌ fails'}"
+    title = f"Equipoise gate: {_heading(gate)}"
     blocks = counted(document.run.blocks, "block")
     parts: list[Part] = [
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
+        *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
         # The rows share alpha: each by itself may have less of it.
         *_tables(gate.rows, max((one.alpha for one in document.comparisons), default=0.0)),
         Command(
@@ -71,6 +76,48 @@ def gate_document(document: ResultDocument) -> Document:
     if document.warnings:
         parts.append(Bullets(tuple(f"{one.summary}; {one.hint}" for one in document.warnings)))
     return Document(document.run.id, title, tuple(parts))
+
+
+def _heading(gate: GateResult) -> str:
+    """Return the outcome in a few words: green only if every benchmark passes."""
+    undecided = 0 if gate.shortage is None else gate.shortage.undecided
+    if not gate.passed:
+        slower = any(row.outcome == "slower" for row in gate.rows)
+        return "❌ fails" if slower or not undecided else "❌ fails: undecided"
+    if undecided == 0:
+        return "✅ passes"
+    if undecided == len(gate.rows):
+        return "❔ undecided"
+    return f"❔ {undecided} of {len(gate.rows)} undecided"
+
+
+def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
+    """Return how much an undecided gate measured and needs, and what to do; nothing if decided."""
+    shortage = gate.shortage
+    if shortage is None:
+        return ()
+    measured = counted(shortage.blocks, "block")
+    took = waiting_time(shortage.blocks * shortage.block_s)
+    if shortage.needed_blocks is None or shortage.needed_s is None:
+        what = (
+            f"Not decided after {measured} ({took}), and no forecast: the change is close to "
+            f"--min-effect {gate.min_effect:g}, or trials vary too much."
+        )
+        more = "a larger --budget"
+    else:
+        least = "at least " if shortage.is_lower_bound else "about "
+        what = (
+            f"Measured too little: {measured} ({took}); needs {least}{shortage.needed_blocks} "
+            f"blocks, {'' if shortage.is_lower_bound else 'about '}"
+            f"{waiting_time(shortage.needed_s)}."
+        )
+        more = f"--budget {math.ceil(_SPARE_TIME * shortage.needed_s)}"
+    fails = " --fail-undecided fails such a gate." if gate.passed else ""
+    return (
+        what,
+        f"Run again with {more}, make the benchmark shorter (a block takes "
+        f"{duration(shortage.block_s)}), or raise --min-effect.{fails}",
+    )
 
 
 def _commits(benchmarks: Sequence[str]) -> str:

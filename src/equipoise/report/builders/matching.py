@@ -402,9 +402,16 @@ def _distance(options: Mapping[str, Any]) -> str:
     return _METRICS[metric] if isinstance(metric, str) else "weighted as the given metric says"
 
 
+_ORDERS = {
+    "data": "in the order of the rows",
+    "largest": "from the largest score on",
+    "smallest": "from the smallest score on",
+}
+
+
 def _ties(options: Mapping[str, Any]) -> str:
     if not options["replace"]:
-        return "each match is used once, in the order of the rows"
+        return f"each match is used once, {_ORDERS[options['order']]}"
     if not options["ties"]:
         return "with replacement, ties are broken by lot"
     return "with replacement and all ties"

@@ -17,8 +17,8 @@ from equipoise.model.fleet import FleetResult
 from equipoise.model.history import HistoryResult
 from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
 from equipoise.model.primitives import PRIMITIVE_METRICS
-from equipoise.model.quantities import listed
-from equipoise.model.record import JUDGED_ANEW, RunSummary
+from equipoise.model.quantities import counted, listed
+from equipoise.model.record import JUDGED_ANEW, CampaignWarning, RunSummary
 from equipoise.model.result import (
     Comparison,
     ImportedResult,
@@ -39,12 +39,14 @@ from equipoise.report.builders import (
 )
 from equipoise.report.document import (
     ALIKE_SHOWN,
+    BRIEF,
     EVERYWHERE,
     MOST_CLAIMS,
     PAGE,
     SCREEN,
     TEXT,
     UNKNOWN,
+    VERBOSE,
     WITH_PICTURES,
     WRITTEN,
     Answer,
@@ -96,6 +98,19 @@ _FIGURES_OF_EACH = frozenset({"sequence", "shift", "hosts"})
 """Figures of one comparison each: of many comparisons they fill pages."""
 _FIRST_OF_MANY = frozenset({"ratios"})
 """Of many comparisons: all in one figure."""
+_IMPORTANT_WARNINGS = (
+    "no_constant_ratio",
+    "carry_over",
+    "minimum_misleads",
+    "slow_runs",
+    "ignored_failures",
+    "control",
+    "cut_blocks",
+    "verdict_near",
+    "short_time",
+)
+"""Codes of the warnings that a brief screen shows before all others, the most important first."""
+_LEAST_IMPORTANT_WARNING = "inflated"
 _ASKED_FIRST = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
 )
@@ -148,7 +163,8 @@ def campaign_document(report: CampaignReport) -> Document:
     tables = tuple(_screen_tables(document))
     # Why there is no verdict comes first.
     failed = claims.failures_of(document)
-    head: tuple[Part, ...] = (answer, *tables) if failed else (*tables, answer)
+    answers = _brief_and_verbose(document, answer)
+    head: tuple[Part, ...] = (*answers, *tables) if failed else (*tables, *answers)
     measured = tuple(_measured(document))
     parts: tuple[Part, ...] = (
         *head,
@@ -165,9 +181,21 @@ def campaign_document(report: CampaignReport) -> Document:
         *_control(document),
         *_how_it_ran(report),
         # How long the process of a probe takes says nothing of what it measures.
-        *(() if of_primitives else shape.shape_lines_of_screen(document)),
+        *(() if of_primitives else _shape_lines(document)),
     )
     return _document(report, answer, parts, _numbers(document))
+
+
+def _brief_and_verbose(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
+    """Return the answer, where something was compared without its details on a brief screen."""
+    if not _is_brief(document):
+        return (answer,)
+    brief = replace(
+        answer,
+        claims=tuple(replace(claim, certainty=()) for claim in answer.claims),
+        forms=BRIEF,
+    )
+    return replace(answer, forms=EVERYWHERE - BRIEF), brief
 
 
 def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Document:
@@ -232,7 +260,7 @@ def _document(
         title=answer.title or answer.claims[0].text,
         parts=(
             *parts,
-            _warnings(document),
+            *_warnings(document),
             *_engine_note(document),
             *_repetition(report),
             *_environments(document),
@@ -252,11 +280,42 @@ def _claims_below(
         yield Section("Comparisons", (Claims(tuple(all_claims)),), folded=alike, forms=PAGE)
 
 
-def _warnings(document: ResultDocument) -> Warnings:
-    """Build the warnings that the answer does not hold; only the page says that there is none."""
+def _shape_lines(document: ResultDocument) -> Iterator[Part]:
+    """Build the lines on shapes; nothing keeps a drift out of what was not compared by the coin."""
+    forms = VERBOSE if _is_brief(document) else SCREEN
+    yield from (replace(one, forms=forms) for one in shape.shape_lines_of_screen(document))
+
+
+def _warnings(document: ResultDocument) -> Iterator[Part]:
+    """Build the warnings that the answer does not hold; only the page says that there is none.
+
+    A brief screen has the most important one.
+    """
     failures = claims.failures_of(document)
     warnings = tuple(one for one in document.warnings if one not in failures)
-    return Warnings(warnings, forms=EVERYWHERE if warnings else PAGE)
+    if not warnings:
+        yield Warnings(warnings, forms=PAGE)
+    elif not _is_brief(document):
+        yield Warnings(warnings)
+    else:
+        yield Warnings(warnings, forms=EVERYWHERE - BRIEF)
+        yield Warnings((min(warnings, key=_importance),), forms=BRIEF)
+        if more := len(warnings) - 1:
+            yield Paragraph(f"  {counted(more, 'more warning')}: --verbose", "dim", forms=BRIEF)
+
+
+def _importance(warning: CampaignWarning) -> int:
+    """Return the place of a warning among others; the smallest is the most important."""
+    first = len(_IMPORTANT_WARNINGS)
+    if warning.code in _IMPORTANT_WARNINGS:
+        return _IMPORTANT_WARNINGS.index(warning.code)
+    return first + 1 if warning.code == _LEAST_IMPORTANT_WARNING else first
+
+
+def _is_brief(document: ResultDocument) -> bool:
+    """Return whether the terminal shows only the essence: of an ordinary comparison."""
+    is_ordinary = not document.searches and document.history is None and document.fleet is None
+    return is_ordinary and bool(document.comparisons)
 
 
 def _engine_note(document: ResultDocument) -> Iterator[Part]:
@@ -356,7 +415,9 @@ def _measured(document: ResultDocument) -> Iterator[Part]:
         yield from (replace(table, forms=SCREEN | TEXT) for table in tables)
     steady = tuple(map(shape.steady_sentence, document.steady_state))
     if steady:
-        yield Bullets(steady, most_items=ALIKE_SHOWN, forms=SCREEN)
+        yield Bullets(
+            steady, most_items=ALIKE_SHOWN, forms=VERBOSE if _is_brief(document) else SCREEN
+        )
     yield from shape.level_parts(tuple(shape.levels_of(document)))
     yield shape.shape_section(document, document.primary_comparisons)
 
@@ -431,14 +492,17 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
         scope = "nothing: no block is complete"
     elif is_of_primitives(document):
         scope = "across processes, in this campaign on this host"
+    ended = f"stopped by: {run.stopped_because or 'it did not end'}"
     lines = [
-        f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
-        f"scope: {scope}",
+        f"{run.blocks} blocks; {ended}; scope: {scope}",
         f"run {run.id}, seed {run.seed}{ledger}",
     ]
     if certificate := document.environment.get("certificate"):
         lines.append(f"certificate of this host: {certificate}")
-    yield Bullets(tuple(lines), "dim", forms=SCREEN)
+    brief = f"run {run.id}, {counted(run.blocks, 'block')}, {ended}{ledger} (more: --verbose)"
+    yield Bullets(tuple(lines), "dim", forms=VERBOSE if _is_brief(document) else SCREEN)
+    if _is_brief(document):
+        yield Paragraph(brief, "dim", forms=BRIEF)
 
 
 def _command(report: CampaignReport) -> str:

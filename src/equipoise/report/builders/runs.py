@@ -8,7 +8,17 @@ from datetime import datetime
 
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunSummary
-from equipoise.report.document import SCREEN, UNKNOWN, Bullets, Cell, Paragraph, Part, Table, headed
+from equipoise.report.document import (
+    SCREEN,
+    UNKNOWN,
+    VERBOSE,
+    Bullets,
+    Cell,
+    Paragraph,
+    Part,
+    Table,
+    headed,
+)
 
 _EARLIER_SHOWN = 5
 
@@ -28,7 +38,7 @@ def earlier_parts(earlier: Sequence[RunSummary]) -> Iterator[Part]:
         f"{other.stopped_because or 'not ended'}"
         for other in earlier[-_EARLIER_SHOWN:]
     )
-    yield Bullets(tuple(lines), "dim", forms=SCREEN)
+    yield Bullets(tuple(lines), "dim", forms=VERBOSE)
 
 
 def runs_table(runs: Sequence[RunSummary]) -> Part:

@@ -44,6 +44,9 @@ _STATUS = {
 }
 _PARTS = {"queueing": "waiting for a processor"}
 _SOURCE = "source"
+_ROUNDING = 0.005
+_WHOLE = 1.0 + _ROUNDING
+"""Largest fraction that is shown as 100 %."""
 
 
 def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Iterator[Part]:
@@ -52,6 +55,9 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
     sources = [one for one in document.why if one.kind == KIND]
     if sources:
         yield _sources_section(sources)
+    remedies = remedy_sentences(document)
+    if remedies:
+        yield Section("What to do", (Bullets(remedies),))
     if extra is not None:
         yield _extra_time_section(document, extra, flame_graph)
     interventions = interventions_section(document)
@@ -61,6 +67,27 @@ def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Ite
         others = tuple(one.summary for one in document.why if one.kind != KIND)
         if others:
             yield Section("Why", (Bullets(others),), forms=WRITTEN)
+
+
+def remedy_sentences(document: ResultDocument) -> tuple[str, ...]:
+    """Return what to do about a gap: the changes that close it, else the remedy of the first cause.
+
+    A remedy that no intervention has confirmed says so.
+    """
+    causes = [one for one in document.why if one.kind != KIND and one.status != "refuted"]
+    tests = (test for cause in causes for test in cause.tested)
+    closing = {one.intervention: one for one in tests if one.outcome == "confirmed"}
+    kept = tuple(
+        f"{capitalized(one.summary)} closes {describe_fraction(one.share, one.share_ci)} of the "
+        f"gap. To keep it: {one.advice}"
+        for one in closing.values()
+        if one.advice
+    )
+    first = next((one for one in causes if one.status == "confirmed"), next(iter(causes), None))
+    if first is None or first.remedy is None:
+        return kept
+    confirmed = "" if first.status == "confirmed" else " (No test has confirmed this cause.)"
+    return (*kept, f"{first.remedy}{confirmed}")
 
 
 def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
@@ -83,7 +110,7 @@ def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
     if closing:
         share = describe_fraction(closing[0].share, closing[0].share_ci)
         sentence += f" {capitalized(closing[0].summary)} closes {share} of the gap."
-    return sentence
+    return f"{sentence} What to do: {first.remedy}" if first.remedy else sentence
 
 
 def interventions_section(document: ResultDocument) -> Section | None:
@@ -111,12 +138,43 @@ def interventions_section(document: ResultDocument) -> Section | None:
             for one in interventions
             if one.unchanged
         ),
-        *(f"to keep it ({one.summary}): {one.advice}" for one in interventions if one.advice),
     ]
     if lines:
         parts.append(Bullets(tuple(lines)))
-    parts.append(Paragraph(NOTE, "dim"))
+    parts.append(Paragraph(" ".join((NOTE, *_fraction_notes(interventions))), "dim"))
     return Section(_interventions_title(document), tuple(parts))
+
+
+def _fraction_notes(interventions: Sequence[InterventionOutcome]) -> Iterator[str]:
+    """Yield what fractions beyond 0 and 100 % mean, where there are some."""
+    tried = [(one.share, *one.share_ci) for one in interventions if one.share is not None]
+    if any(low is not None and low > _WHOLE for _, low, _ in tried):
+        yield "More than 100 %: with the change the order of the two is reversed."
+    elif any(share > _WHOLE for share, _, _ in tried):
+        yield "An estimate above 100 % with 100 % in its interval: all of the gap may be gone."
+    if any(high is not None and high < -_ROUNDING for _, _, high in tried):
+        yield "Below 0 %: the change makes the gap larger."
+    elif any(share < -_ROUNDING for share, _, _ in tried):
+        yield "An estimate below 0 % with 0 % in its interval: the change may do nothing."
+    confirmed = [one.share for one in interventions if one.share and one.outcome == "confirmed"]
+    if len(confirmed) > 1 and sum(confirmed) > _WHOLE:
+        yield (
+            "The fractions add up to more than 100 %: several changes remove the same cause, or "
+            "one cause hides another."
+        )
+
+
+def _part_notes(extra: ExtraTime) -> tuple[str, ...]:
+    """Return why parts are more than the whole, where they are."""
+    shares = [part.share_of_gap for part in extra.parts if part.share_of_gap is not None]
+    if sum(shares) > _WHOLE:
+        return (
+            f"The shares add up to {round(100 * sum(shares))} %: processor time adds up over all "
+            "threads, and several threads or processes worked at once.",
+        )
+    if any(share > _WHOLE for share in shares):
+        return ("A share is above 100 % because another part became smaller.",)
+    return ()
 
 
 def _sources_section(sources: Sequence[Explanation]) -> Section:
@@ -175,12 +233,16 @@ def _extra_time_section(
             (Column(""), *(Column(one, "number") for one in headings)),
             tuple(map(_part_cells, extra.parts)),
             label="Where the extra time goes",
+            notes=_part_notes(extra),
         ),
     ]
     causes = [_cause_row(one) for one in document.why if one.kind != KIND]
     if causes:
         label = "What the extra time comes from"
-        parts.append(Table(*headed(causes), label=label, most_rows=_MOST_CAUSES))
+        shares = [one.share_of_gap or 0.0 for one in document.why if one.kind != KIND]
+        overlap = "The shares add up to more than 100 %: causes overlap, or one hides another."
+        notes = (overlap,) if len(shares) > 1 and sum(shares) > _WHOLE else ()
+        parts.append(Table(*headed(causes), label=label, most_rows=_MOST_CAUSES, notes=notes))
     else:
         parts.append(Paragraph("No rule finds a cause in what was observed (docs/why.md)."))
     if flame_graph is not None:

@@ -11,18 +11,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import Figure
-from equipoise.figures.save import content_policy, require_figures, script_json, vega_library
+from equipoise.figures.save import (
+    MAX_VECTOR_ROWS,
+    content_policy,
+    require_figures,
+    script_json,
+    vega_library,
+)
 from equipoise.figures.theme import configuration
 from equipoise.model.safe_text import visible_lines
 from equipoise.report.document import Document, Figures, FlameGraph, Part, Section, parts_in
+from equipoise.report.units import unbroken
 
 LARGEST_FLAME_GRAPH = 750_000
 """Bytes; a larger flame graph is left to a file of its own: a page should be small enough to
 send."""
 _TEMPLATES = Path(__file__).parent.parent / "templates"
 _SCRIPTS = ("tables.js", "page.js", "download.js")
-_ROWS_FOR_VECTORS = 1500
-"""A page of more vector marks becomes slow to scroll; pixels do not."""
 
 
 def page(documents: Sequence[Document]) -> str:
@@ -34,7 +39,7 @@ def page(documents: Sequence[Document]) -> str:
         altair or vl-convert is not installed.
     """
     import jinja2
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     require_figures()
     charts: list[Chart] = []
@@ -49,7 +54,7 @@ def page(documents: Sequence[Document]) -> str:
     library = vega_library()
     script = _script()
     figures = {
-        "renderer": "svg" if sum(chart.rows for chart in charts) <= _ROWS_FOR_VECTORS else "canvas",
+        "renderer": "svg" if sum(chart.rows for chart in charts) <= MAX_VECTOR_ROWS else "canvas",
         "themes": {theme: configuration(theme) for theme in ("light", "dark")},
         "charts": [
             {"anchor": chart.anchor, "specification": chart.specification} for chart in charts
@@ -60,7 +65,11 @@ def page(documents: Sequence[Document]) -> str:
     def without_steering(value: object) -> object:
         """Return what stands on the page for a value: a name must not turn the text around it."""
         is_text = isinstance(value, str) and not isinstance(value, Markup)
-        return visible_lines(str(value)) if is_text else value
+        return unbroken(visible_lines(str(value))) if is_text else value
+
+    def typed(command: str) -> Markup:
+        """Return a command: whoever copies it gets the spaces that were typed."""
+        return escape(visible_lines(command))
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
@@ -70,6 +79,7 @@ def page(documents: Sequence[Document]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["typed"] = typed
     text = environment.get_template("page.html.jinja").render(
         documents=anchored,
         # Ours or escaped by script_json; everything else goes through autoescape.

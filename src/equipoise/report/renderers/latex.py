@@ -49,6 +49,7 @@ _COMMANDS = str.maketrans(
         "*": "{*}",
         # Not every encoding of fonts has these letters.
         "×": r"\texttimes{}",
+        "÷": r"\textdiv{}",
         "±": r"\textpm{}",
         "µ": r"\textmu{}",
         "–": r"\textendash{}",

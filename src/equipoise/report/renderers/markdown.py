@@ -27,6 +27,7 @@ from equipoise.report.document import (
     parts_in,
     text_of,
 )
+from equipoise.report.units import unbroken
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
 """What CommonMark, tables, strikethrough or formulae give a meaning within a line."""
@@ -57,7 +58,7 @@ def to_markdown(document: Document, pictures: Pictures = no_pictures) -> str:
 
 def text(plain: str) -> str:
     """Return text as Markdown shows it letter by letter, whatever it holds."""
-    escaped = _SPECIAL.sub(r"\\\g<0>", visible(plain))
+    escaped = _SPECIAL.sub(r"\\\g<0>", unbroken(visible(plain)))
     escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _REFERENCE.sub(_NOTHING, escaped)
 

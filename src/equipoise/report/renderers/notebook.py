@@ -5,10 +5,14 @@ No colour is set, so that a notebook's own hold; no script and no style sheet.
 
 from __future__ import annotations
 
+import base64
 import html
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from equipoise.figures.save import MimeBundle as MimeBundle
+from equipoise.figures.save import has_figures, notebook_pictures
 from equipoise.model.safe_text import visible
 from equipoise.report.document import (
     Answer,
@@ -26,6 +30,10 @@ from equipoise.report.document import (
     text_of,
 )
 from equipoise.report.renderers.markdown import claim_note
+from equipoise.report.units import unbroken
+
+if TYPE_CHECKING:
+    import altair
 
 _LINE = "border-bottom:1px solid rgba(128,128,128,.4)"
 
@@ -35,6 +43,29 @@ def to_html(document: Document) -> str:
     return parts_to_html(document.parts)
 
 
+def with_picture(document: Document, draw: Callable[[], altair.LayerChart | None]) -> MimeBundle:
+    """Return a document for a notebook: HTML with a chart below it, and the chart by itself.
+
+    The chart is left out where altair or vl-convert is not installed, or there is nothing to draw.
+    """
+    text_alone = to_html(document)
+    chart = draw() if has_figures() else None
+    if chart is None:
+        return {"text/html": text_alone}, {}
+    specification = chart.to_dict(validate=False)
+    pictures, sizes = notebook_pictures(specification)
+    # As an address a picture shares no id and no style with the notebook around it.
+    kind = next(kind for kind in ("image/svg+xml", "image/png") if kind in pictures)
+    content = pictures[kind] if kind == "image/png" else pictures[kind].encode()
+    address = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    width = round(sizes["image/png"]["width"])
+    image = (
+        f'<img alt="{text(str(specification["description"]))}" src="{address}" '
+        f'style="width:{width}px;max-width:100%">'
+    )
+    return {"text/html": f"{text_alone}{image}", **pictures}, sizes
+
+
 def parts_to_html(parts: Iterable[Part]) -> str:
     """Write some parts of a document as a piece of HTML."""
     return f"<div>{''.join(_pieces(parts_in(parts, 'notebook')))}</div>"
@@ -42,6 +73,11 @@ def parts_to_html(parts: Iterable[Part]) -> str:
 
 def text(plain: str) -> str:
     """Return text as HTML, between tags or within an attribute, whatever it holds."""
+    return unbroken(_typed(plain))
+
+
+def _typed(plain: str) -> str:
+    """Return a command as HTML: whoever copies it gets the spaces that were typed."""
     return html.escape(visible(plain))
 
 
@@ -98,9 +134,9 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
             case Facts():
                 yield facts(part.texts("; "))
             case Command():
-                yield f"<p>{text(part.purpose)} <code>{text(part.line)}</code></p>"
+                yield f"<p>{text(part.purpose)} <code>{_typed(part.line)}</code></p>"
             case Listing():
-                lines = "\n".join(map(text, part.lines))
+                lines = "\n".join(map(_typed, part.lines))
                 yield f"<pre>{lines}</pre>"
             case Warnings():
                 yield from _warnings(part)

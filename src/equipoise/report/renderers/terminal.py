@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from equipoise.report.document import (
     Command,
     Document,
     Facts,
+    Form,
     Histogram,
     Listing,
     Paragraph,
@@ -54,8 +56,9 @@ STYLES = {
 BARS = " ▁▂▃▄▅▆▇█"
 _TOGETHER = ((Paragraph, Bullets, Facts), (Warnings,))
 """Kinds of parts that follow one another without an empty line."""
-_WIDTH_OF_A_PIPE = 160
 _UNBOUNDED = 10_000
+"""Width at which nothing is broken into lines or shortened."""
+_INTERVAL = re.compile(r"\d.* to .*\d")
 
 
 class _Layout(Struct, frozen=True):
@@ -73,11 +76,20 @@ _LAYOUTS = (
     _Layout(24, 16, ends=False),
     _Layout(14, 8, ends=False),
 )
+_MIN_NAME_WIDTH = 8
 
 
-def print_document(document: Document, *, color: bool) -> None:
-    """Print a document to stdout."""
-    print_to(console_for(color), parts_in(document.parts, "screen"))
+class _FittedTable(Struct, frozen=True):
+    """The columns of a table that a terminal has room for."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    layout: _Layout
+
+
+def print_document(document: Document, *, color: bool, form: Form = "screen") -> None:
+    """Print a document to stdout, in a form of a terminal."""
+    print_to(console_for(color), parts_in(document.parts, form))
 
 
 def print_parts(parts: Iterable[Part], *, color: bool, stderr: bool = False) -> None:
@@ -100,9 +112,9 @@ def console_for(color: bool, *, stderr: bool = False) -> Console:
     """Return a console that prints plain text to stdout, or to stderr."""
     plain: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
     console = Console(no_color=not color, stderr=stderr, **plain)
-    if not console.is_terminal:
-        # A pipe has no width: without a generous one, long names would be wrapped into the data.
-        console.width = _WIDTH_OF_A_PIPE
+    # FORCE_COLOR makes rich take a pipe for a terminal of 80 columns; a pipe has no width.
+    if not console.file.isatty():
+        console.width = _UNBOUNDED
     return console
 
 
@@ -202,32 +214,72 @@ def _print_table(console: Console, table: Table) -> None:
         console.print(Text(visible(table.title), style="bold"))
     most = table.most_rows or len(table.rows)
     rows = table.rows[:most]
-    has_histogram = any(isinstance(cell, Histogram) for row in rows for cell in row)
-    for layout in _LAYOUTS if has_histogram else _LAYOUTS[:1]:
-        drawn = _rich_table(columns, rows, layout)
+    for fitted in _narrower(columns, rows):
+        drawn = _rich_table(fitted)
         unbounded = console.options.update(max_width=_UNBOUNDED)
         if console.measure(drawn, options=unbounded).maximum <= console.width:
             break
     console.print(drawn)
+    if left_out := [column.heading for column in columns if column not in fitted.columns]:
+        note = f"not shown at this width: {', '.join(left_out)}"
+        console.print(Text(visible(note), style="dim"))
     _print_more(console, len(table.rows) - most)
     for note in table.notes:
         console.print(Text(visible(note), style="dim"))
 
 
-def _rich_table(
-    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], layout: _Layout
-) -> RichTable:
+def _narrower(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> Iterator[_FittedTable]:
+    """Yield a table in narrower and narrower forms, each with its intervals whole."""
+    has_histogram = any(isinstance(cell, Histogram) for row in rows for cell in row)
+    layouts = _LAYOUTS if has_histogram else _LAYOUTS[:1]
+    for layout in layouts:
+        yield _FittedTable(columns, rows, layout)
+    intervals = [place for place in range(len(columns)) if _is_interval(columns, rows, place)]
+    # Columns of words are broken into lines: they give way by themselves.
+    if not intervals or any(column.kind == "words" for column in columns):
+        return
+    needed = {0, *intervals, *(place - 1 for place in intervals)}
+    kept = list(range(len(columns)))
+    for place in reversed(range(len(columns))):
+        if place not in needed:
+            kept.remove(place)
+            yield _columns_of(columns, rows, kept, layouts[-1])
+    yield _columns_of(columns, rows, kept, replace(layouts[-1], name_width=_MIN_NAME_WIDTH))
+
+
+def _columns_of(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], kept: list[int], layout: _Layout
+) -> _FittedTable:
+    return _FittedTable(
+        [columns[place] for place in kept],
+        [[row[place] for place in kept if place < len(row)] for row in rows],
+        layout,
+    )
+
+
+def _is_interval(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], place: int) -> bool:
+    """Return whether a column has an interval in any row."""
+    if columns[place].kind in ("name", "words"):
+        return False
+    cells = [row[place] for row in rows if place < len(row)]
+    return any(
+        not isinstance(cell, Histogram) and _INTERVAL.search(text_of(cell)) for cell in cells
+    )
+
+
+def _rich_table(fitted: _FittedTable) -> RichTable:
     table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
+    for place, column in enumerate(fitted.columns):
         table.add_column(
             Text(visible(column.heading), no_wrap=column.kind != "words"),
             justify="right" if column.kind == "number" else "left",
             overflow="fold" if column.kind == "words" else "ellipsis",
-            max_width=layout.name_width if column.kind == "name" else None,
+            max_width=fitted.layout.name_width if column.kind == "name" else None,
+            no_wrap=_is_interval(fitted.columns, fitted.rows, place),
         )
-    for row in rows:
-        cells = [_cell(cell, layout) for cell in row]
-        for column, cell in zip(columns, cells, strict=False):
+    for row in fitted.rows:
+        cells = [_cell(cell, fitted.layout) for cell in row]
+        for column, cell in zip(fitted.columns, cells, strict=False):
             # The cell's, not its column's: so the widest column gives way, and no run id is cut.
             cell.no_wrap = column.kind != "words"
         table.add_row(*cells)

@@ -10,5 +10,6 @@ names it, and one row in docs/why.md.
 - ``memory.py``: allocations, page faults, huge pages
 - ``system_calls.py``: how files are used, messages, system calls of any kind
 - ``processes.py``: forks, many processes, fewer threads, locks, sleeps, waits of any kind
+- ``remedies.py``: what to change in a program, a sentence for each cause
 - ``functions.py``: functions of the program, of Python and of BLAS libraries
 """

@@ -40,7 +40,7 @@ def more_time_in_function(remaining: Remaining) -> Iterator[Cause]:
         if not is_more(change):
             continue
         extra = remaining.extra(functions=(function,))
-        calling = caller(difference, function, extra.sides.extra)
+        calling = caller(difference, function)
         named = function if is_named(function.name) or calling is None else calling
         called_by = None if calling in (None, named) else short_name(calling)
         where = f"{short_name(named)}()"

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from equipoise.why.causes.remaining import (
     PAGE_FAULT,
     Cause,
-    Extra,
     Remaining,
     call_evidence,
     caller,
@@ -98,7 +97,7 @@ def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
     if faults.count.extra < calls.count.extra:
         return
     extra = remaining.extra(entries=("madvise", PAGE_FAULT))
-    function = _touching_function(remaining, faults, extra)
+    function = _touching_function(remaining, faults)
     yield extra.cause(
         "page_fault",
         "memory is given back to the kernel and faulted in again: madvise "
@@ -125,7 +124,7 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
     if not (is_same_memory and is_paged_differently and is_mapped_alike):
         return
     extra = remaining.extra(entries=(PAGE_FAULT,))
-    function = _touching_function(remaining, faults, extra)
+    function = _touching_function(remaining, faults)
     yield extra.cause(
         "page_fault",
         "the same memory is faulted in page by page instead of in huge pages: page faults "
@@ -136,13 +135,13 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-def _touching_function(remaining: Remaining, faults: FaultsChange, extra: Extra) -> str | None:
+def _touching_function(remaining: Remaining, faults: FaultsChange) -> str | None:
     """Return the named function that touches the pages that fault more, if it is known."""
     function = largest(faults.by_function)
     if function is None:
         return None
     if not is_named(function.name):
-        function = caller(remaining.difference, function, extra.sides.extra) or function
+        function = caller(remaining.difference, function) or function
     return short_name(function)
 
 
@@ -152,7 +151,7 @@ def page_faults(remaining: Remaining) -> Iterator[Cause]:
     if ("entry", PAGE_FAULT) in remaining.claimed or faults is None or not is_more(faults.count):
         return
     extra = remaining.extra(entries=(PAGE_FAULT,))
-    function = _touching_function(remaining, faults, extra)
+    function = _touching_function(remaining, faults)
     yield extra.cause(
         "page_fault",
         f"more page faults: {instead(faults.count)}{in_function(function, ', most of them in ')}",

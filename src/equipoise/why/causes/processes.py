@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 
-from equipoise.model.quantities import Interval
+from equipoise.model.quantities import Interval, duration, joined
 from equipoise.why.causes.remaining import (
     NOT_ON_DISK,
     PAGE_FAULT,
     POLLS,
     Cause,
     Extra,
-    Part,
     Remaining,
+    half_width,
     in_function,
     instead,
     is_named,
     largest,
     most_more,
     number,
+    short_name,
 )
-from equipoise.why.differences.changes import Change, Difference, is_more
+from equipoise.why.differences.changes import Change, Difference, is_more, sum_of
+from equipoise.why.differences.locks import FUTEX
 
 _FORKS = ("clone", "clone3", "fork", "vfork")
 _SLEEPS = ("clock_nanosleep", "nanosleep")
@@ -137,38 +141,83 @@ def one_thread(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-_FUTEX = "futex"
-_LOCK_WITHOUT_NAME = "anonymous memory"
+_LOCK_PLACES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " on the stack"}
+"""Places of a lock that are no variables, with the end of "a lock"."""
+_MEETING = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
+"""Functions with which threads wait for each other, and not for a lock."""
+_FEWEST_WAITS = 10.0
+"""Least number of waits that tell contention, where their number differs from run to run."""
+_CALLER = 0.1
+"""Least part of the time at locks at which a caller is named."""
+_MOST_CALLERS = 3
 
 
 def lock_waits(remaining: Remaining) -> Iterator[Cause]:
-    """Find a lock for which threads wait more often, and longer.
+    """Find a lock for which threads wait more often.
 
-    A thread that waits for the end of another one may wait longer, but not more often.
+    A thread that waits for the end of another one may wait longer, but not more often. The time of
+    the lock is the waiting, the kernel's part of it, and the work to get and to give the lock.
     """
+    difference = remaining.difference
     contended = {
         place: lock.seconds
-        for place, lock in remaining.difference.locks.items()
-        if is_named(place) and is_more(lock.waits)
+        for place, lock in difference.locks.items()
+        if is_more(lock.waits) or (lock.more_in_each_run and lock.waits.extra >= _FEWEST_WAITS)
     }
-    place = largest(contended)
+    place = largest({place: contended[place] for place in contended if is_named(place)})
+    place = place or largest(contended)
     if place is None:
         return
-    lock = remaining.difference.locks[place]
+    lock, calls = difference.locks[place], difference.calls.get(FUTEX)
     name, _, module = place.partition(" in ")
-    is_unnamed = place == _LOCK_WITHOUT_NAME
-    function = _waiter(remaining, _FUTEX)
-    claims: frozenset[Part] = frozenset({("wait", _FUTEX), ("entry", _FUTEX)})
-    yield remaining.waiting(lock.seconds, claims).cause(
-        "waiting",
-        f"threads wait for {'a lock without a name' if is_unnamed else f'the lock {name}'}"
-        f"{in_function(function, ' in ')}: {instead(lock.waits)} times",
-        lock=None if is_unnamed else name,
-        module=module or None,
-        function=function,
-        syscall=_FUTEX,
-        waits=lock.waits,
+    has_name = is_named(place) and place not in _LOCK_PLACES
+    nameless = f"a lock{_LOCK_PLACES.get(place, '')} without a name"
+    through, callers = difference.locking.through, _lock_callers(difference)
+    is_meeting = through is not None and _MEETING.fullmatch(through) is not None
+    waiter = _waiter(remaining, FUTEX)
+    called_by = joined(f"{caller}() ({100 * part:.0f} %)" for caller, part in callers.items())
+    in_calls = (
+        ""
+        if calls is None
+        else f"{number(calls.count.slower)} futex calls instead of {number(calls.count.faster)}, "
     )
+    yield _time_at_lock(remaining, lock.seconds).cause(
+        "waiting",
+        f"threads wait for {'each other' if is_meeting else 'a lock'} (futex): "
+        f"{f'{name} in {PurePath(module).name}' if has_name else nameless}, "
+        f"{number(lock.waits.slower)} waits instead of {number(lock.waits.faster)}, "
+        f"{in_calls}{duration(lock.seconds.slower)} of waiting over "
+        f"all threads{f', called by {called_by}' if callers else in_function(waiter)}",
+        lock=name if has_name else None,
+        module=module or None,
+        function=next(iter(callers), waiter),
+        through=through,
+        syscall=FUTEX,
+        waits=lock.waits,
+        calls=None if calls is None else calls.count,
+    )
+
+
+def _lock_callers(difference: Difference) -> Mapping[str, float]:
+    """Return the functions that call those of the lock, each with its part of the time there."""
+    extra_s = {
+        short_name(function): change.extra
+        for function, change in difference.locking.callers.items()
+        if change.extra > 0 and is_named(function.name)
+    }
+    all_s = sum(extra_s.values())
+    large = [name for name in extra_s if extra_s[name] >= _CALLER * all_s]
+    return {name: extra_s[name] / all_s for name in large[:_MOST_CALLERS]}
+
+
+def _time_at_lock(remaining: Remaining, waited: Change) -> Extra:
+    """Return the work of threads to get and to give locks, and what they waited."""
+    work = remaining.extra(entries=(FUTEX,), functions=remaining.difference.locking.functions)
+    waiting = remaining.waiting(waited, work.claims | {("wait", FUTEX)})
+    half = math.hypot(half_width(work.seconds_ci), half_width(waiting.seconds_ci))
+    seconds = work.seconds + waiting.seconds
+    sides = sum_of((work.sides, waiting.sides))
+    return Extra(sides, seconds, (seconds - half, seconds + half), waiting.waited_s, waiting.claims)
 
 
 def sleeping(remaining: Remaining) -> Iterator[Cause]:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from equipoise.model.why import Explanation
 from equipoise.why.causes import functions, memory, processes, system_calls
 from equipoise.why.causes.remaining import Cause, Remaining
+from equipoise.why.causes.remedies import REMEDIES
 from equipoise.why.differences.changes import Difference, is_more
 
 Rule = Callable[[Remaining], Iterable[Cause]]
@@ -95,4 +96,5 @@ def _explanation(name: str, cause: Cause, gap_s: float) -> Explanation:
         ),
         seconds=cause.seconds,
         seconds_ci=cause.seconds_ci,
+        remedy=REMEDIES.get(name),
     )

@@ -166,7 +166,10 @@ class Remaining(Struct, frozen=True):
             )
         )
         waiting = self.waiting(self._waiting(waits), claims)
-        work_half, waiting_half = work.half_width / self._side_by_side(), _half(waiting.seconds_ci)
+        work_half, waiting_half = (
+            work.half_width / self._side_by_side(),
+            half_width(waiting.seconds_ci),
+        )
         half = math.hypot(work_half, waiting_half)
         seconds = work.extra / self._side_by_side() + waiting.waited_s
         interval = (seconds - half, seconds + half)
@@ -227,7 +230,8 @@ def _part(function: Function) -> Part:
     return ("function", f"{function.name} in {function.module}")
 
 
-def _half(interval: Interval) -> float:
+def half_width(interval: Interval) -> float:
+    """Return half of an interval; 0 where it is unknown."""
     low, high = interval
     return 0.0 if low is None or high is None else (high - low) / 2
 
@@ -239,9 +243,6 @@ _OF_EVERY_PROGRAM = frozenset(
     {"_start", "__libc_start_main", "__libc_start_call_main", "<module>", "clone3"}
 )
 """Functions from which every program is called."""
-
-_MOST = 0.8
-"""Least part of a function's extra time that its caller has: stacks are cut sometimes."""
 
 
 def most_more(difference: Difference, names: Iterable[str]) -> str | None:
@@ -256,21 +257,15 @@ def largest(changes: Mapping[Key, Change]) -> Key | None:
     return max(more, key=lambda key: changes[key].extra, default=None)
 
 
-def caller(difference: Difference, function: Function, seconds: float) -> Function | None:
-    """Return the nearest named caller through which a function got these extra seconds.
-
-    A caller has all seconds of the function; the nearest of several callers has the fewest other
-    seconds. Of equal callers it is the last, as stacks are read inwards.
-    """
-    callers = {
-        one: change
-        for one, change in difference.reached.items()
-        if one != function
-        and is_named(one.name)
-        and one.name.partition(":")[0] not in _OF_EVERY_PROGRAM
-        and change.extra >= _MOST * seconds > 0
-    }
-    return min(reversed(callers), key=lambda caller: callers[caller].slower, default=None)
+def caller(difference: Difference, function: Function) -> Function | None:
+    """Return the nearest named caller through which a function got most of its extra seconds."""
+    callers = difference.callers.get(function, ())
+    named = (
+        one
+        for one in callers
+        if is_named(one.name) and one.name.partition(":")[0] not in _OF_EVERY_PROGRAM
+    )
+    return next(named, None)
 
 
 def call_evidence(syscall: str, calls: CallsChange) -> dict[str, Any]:

@@ -104,6 +104,22 @@ class LockChange(Struct, frozen=True):
 
     waits: Change
     seconds: Change
+    more_in_each_run: bool = False
+    """Whether each run of the slower condition waits more often than every run of the faster one.
+    Contention differs a thousandfold from run to run: the interval of ``waits`` then says nothing.
+    """
+
+
+class Locking(Struct, frozen=True):
+    """Time at locks, by sampled stacks."""
+
+    functions: tuple[Function, ...] = ()
+    """Functions that mostly get or give a lock, among those of the profile."""
+    callers: Mapping[Function, Change] = field(default_factory=dict)
+    """Seconds that threads wait or work at locks, by the innermost function that is not of the lock
+    or the C library."""
+    through: str | None = None
+    """Function of the lock with most of these seconds, such as ``pthread_mutex_lock``."""
 
 
 class SizeClassChange(Struct, frozen=True):
@@ -171,8 +187,11 @@ class Difference(Struct, frozen=True):
     """Seconds on a processor in a function itself, without the kernel."""
     reached: Mapping[Function, Change] = field(default_factory=dict)
     """Seconds on a processor in a function and in all that it called, with the kernel."""
+    callers: Mapping[Function, tuple[Function, ...]] = field(default_factory=dict)
+    """Functions through which most of the extra seconds of a function came, the nearest first."""
     waits: Mapping[Wait, Change] = field(default_factory=dict)
     """Seconds off the processor, of all threads."""
+    locking: Locking = Locking()
     calls: Mapping[str, CallsChange] = field(default_factory=dict)
     files: Mapping[str, FileChange] = field(default_factory=dict)
     locks: Mapping[str, LockChange] = field(default_factory=dict)

@@ -30,7 +30,6 @@ from equipoise.why.differences.changes import (
     Compute,
     Difference,
     FileChange,
-    LockChange,
     Setting,
     changes,
     counted,
@@ -38,6 +37,7 @@ from equipoise.why.differences.changes import (
     paired_counted,
     paired_measured,
 )
+from equipoise.why.differences.locks import locking, locks_change
 from equipoise.why.differences.stacks import page_faults_change, waits_change, with_profile
 from equipoise.why.evidence.observer import SystemCalls
 from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
@@ -73,6 +73,7 @@ def difference_between(
     difference = replace(
         of_trials,
         waits=waits_change(evidence.waits, slower),
+        locking=locking(evidence.profile, evidence.waits, slower),
         faults=page_faults_change(evidence.page_faults, slower),
         allocations=allocations_change(evidence.allocations, slower),
         instructions=changes(evidence.instructions.map(lambda run: run.functions), slower, counted),
@@ -243,7 +244,7 @@ def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Differ
         difference,
         calls=_calls(runs, slower),
         files=_by_name(runs, slower, FileChange, "files", key="name"),
-        locks=_by_name(runs, slower, LockChange, "locks", key="place"),
+        locks=locks_change(runs, slower),
         processes=counted(runs.map(lambda run: run.processes), slower),
         threads=counted(runs.map(lambda run: run.threads), slower),
         programs=counted(runs.map(lambda run: run.programs), slower),

@@ -6,8 +6,10 @@ passed; and each thread of a pool that has nothing to do waits all the time.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from statistics import fmean
 from typing import TypeVar
 
@@ -34,6 +36,9 @@ where no frame of the kernel was seen, because threads wait nowhere else."""
 
 LEAST_AGREEMENT, MOST_AGREEMENT = 0.8, 1.25
 """Usual range of the profile's seconds over the accounted ones; beyond it there is a remark."""
+
+MOST_OF_STACKS = 0.8
+"""Least part of a function's extra time that its caller has: stacks are cut sometimes."""
 
 
 def with_profile(difference: Difference, runs: Runs[Sampled]) -> Difference:
@@ -64,8 +69,37 @@ def with_profile(difference: Difference, runs: Runs[Sampled]) -> Difference:
         entries=entries,
         functions=by(lambda place: place.functions[-1:] if place.entry is None else ()),
         reached=by(lambda place: place.functions),
+        callers=_callers(places, slower),
         unseen={**difference.unseen, "profile": unseen} if unseen else difference.unseen,
     )
+
+
+def _callers(
+    places: Runs[tuple[Place, ...]], slower: Side
+) -> Mapping[Function, tuple[Function, ...]]:
+    """Return by function those that were above it in most stacks of its extra seconds."""
+
+    def pairs(place: Place) -> Iterable[tuple[Function, Function]]:
+        return ((place.functions[-1], caller) for caller in place.functions)
+
+    frames_between: dict[tuple[Function, Function], float] = defaultdict(lambda: math.inf)
+    for place in chain.from_iterable(places.of(slower)):
+        for distance, pair in enumerate(reversed(tuple(pairs(place)))):
+            frames_between[pair] = min(frames_between[pair], distance)
+    more, less = (
+        {
+            pair: weight / max(1, len(places.of(side)))
+            for pair, weight in weights(chain.from_iterable(places.of(side)), pairs).items()
+        }
+        for side in (slower, "baseline" if slower == "candidate" else "candidate")
+    )
+    extra_s = {pair: seconds - less.get(pair, 0.0) for pair, seconds in more.items()}
+    callers: dict[Function, list[Function]] = defaultdict(list)
+    for function, caller in sorted(extra_s, key=lambda pair: frames_between[pair]):
+        all_s = extra_s[function, function]
+        if function != caller and extra_s[function, caller] >= MOST_OF_STACKS * all_s > 0.0:
+            callers[function].append(caller)
+    return {function: tuple(found) for function, found in callers.items()}
 
 
 def waits_change(runs: Runs[Sampled], slower: Side) -> Mapping[Wait, Change]:

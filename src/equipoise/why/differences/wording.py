@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from equipoise.model.quantities import count, duration, exact_bytes, joined
@@ -27,6 +27,9 @@ LEAST_FAULT_S = 1e-7
 
 MOST_OF_A_KIND = 3
 """Largest number of things of one kind in the sentence."""
+
+_WHOLE = 1.005
+"""Largest sum of parts that is shown as 100 %."""
 
 Place = TypeVar("Place")
 
@@ -72,6 +75,8 @@ def _split(difference: Difference) -> str:
     mentioned = [name for name in fractions if fractions[name] >= WORTH_SAYING]
     if mentioned:
         mentioned.sort(key=lambda name: -fractions[name])
+        if sum(map(fractions.__getitem__, mentioned)) > _WHOLE:
+            return _more_than_the_gap(difference, mentioned)
         parts = [f"{100 * fractions[name]:.0f} % {name}" for name in mentioned]
         return joined([parts[0].replace(" % ", " % of the extra time is ", 1), *parts[1:]])
     if "waiting_s" in difference.split:
@@ -79,6 +84,23 @@ def _split(difference: Difference) -> str:
     if difference.split:
         return "neither user nor system time certainly grew, and waiting is not known"
     return "the accounts of its trials are not known"
+
+
+def _more_than_the_gap(difference: Difference, mentioned: Sequence[str]) -> str:
+    """Return by how much parts grew that are together more than the gap, and how that can be."""
+    extra_s = {
+        name: difference.split[part].extra
+        for part, name in _PARTS.items()
+        if part in difference.split
+    }
+    grew = joined(f"{name} by {duration(extra_s[name])}" for name in mentioned)
+    because = "another part of the time shrank"
+    if sum(extra_s.values()) > _WHOLE * difference.gap.extra:
+        because = "several threads or processes worked at once"
+    return (
+        f"{grew.replace(' by ', ' grew by ', 1)}, which is more than the "
+        f"{duration(difference.gap.extra)} that passed, because {because}"
+    )
 
 
 def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:

@@ -52,6 +52,9 @@ class OpenGap(Struct, frozen=True):
     """The evidence, with which observed runs of interventions are compared."""
     longest_s: float = 0.0
     """Seconds of the longest trial of the two."""
+    ratio: float | None = None
+    """Ratio of the gap's times, or the end of its interval that is nearest to 1; ``None`` if it is
+    not known."""
 
     @property
     def pair(self) -> tuple[Condition, Condition]:
@@ -61,7 +64,8 @@ class OpenGap(Struct, frozen=True):
 
     def case(self, site: Site) -> Case:
         """Return what interventions are offered for."""
-        return Case(self.pair, site, self.causes, self.record.plan.measure.output)
+        output = self.record.plan.measure.output
+        return Case(self.pair, site, self.causes, output, ratio=self.ratio)
 
 
 class ExperimentRequest(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from itertools import chain
 
@@ -9,6 +10,7 @@ from equipoise.design.commands import find_program, split_command
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
+from equipoise.stats.intervention import CONFIRMED_ABOVE
 from equipoise.why.interventions import blas, files, memory, runtime
 from equipoise.why.interventions.intervention import (
     Case,
@@ -47,15 +49,29 @@ def offered(case: Case) -> tuple[Intervention, ...]:
 
 
 def proposed(case: Case) -> tuple[Intervention, ...]:
-    """Return the interventions that test an open cause, those for the most seconds first."""
+    """Return the interventions that test an open cause, those for the most seconds first.
+
+    Those that could not be confirmed are left out: they change a time by much less than the gap.
+    """
     seconds: dict[str, float] = {}
     for cause in case.causes:
         seconds[cause.cause] = max(seconds.get(cause.cause, 0.0), cause.seconds or 0.0)
-    fitting = [one for one in offered(case) if one.causes & seconds.keys()]
+    fitting = [
+        one
+        for one in offered(case)
+        if one.causes & seconds.keys() and _may_be_confirmed(one, case.ratio)
+    ]
     # The sort is stable: equals keep the order of the catalogue.
     return tuple(
         sorted(fitting, key=lambda one: -max(seconds[c] for c in one.causes & seconds.keys()))
     )
+
+
+def _may_be_confirmed(intervention: Intervention, ratio: float | None) -> bool:
+    """Return whether an intervention could close the part of a gap that confirms a cause."""
+    if not ratio:
+        return True
+    return math.log(intervention.max_ratio) >= CONFIRMED_ABOVE * abs(math.log(ratio))
 
 
 def user_variable(text: str) -> Intervention:

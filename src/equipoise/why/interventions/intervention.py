@@ -6,6 +6,7 @@ itself are changed there.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
@@ -72,6 +73,9 @@ class Intervention(Struct, frozen=True):
     """What was checked in the plan; ``None`` before it was."""
     is_reachable: bool = True
     """Whether it reaches a cause, as far as that was checked."""
+    max_ratio: float = math.inf
+    """Largest ratio of times that a change of this kind has been seen to make. A gap that is much
+    larger has another cause."""
 
 
 class Case(Struct, frozen=True):
@@ -83,6 +87,9 @@ class Case(Struct, frozen=True):
     output: Output = Output()
     """The plan's standard output, for a condition without an output of its own."""
     host: Host = field(default_factory=Host)
+    ratio: float | None = None
+    """Ratio of the gap's times, or the end of its interval that is nearest to 1; ``None`` if it is
+    not known."""
 
     def evidence(self, causes: frozenset[str], key: str) -> Iterator[str]:
         """Yield what the evidence of these causes names, such as a ``file`` or a ``lock``."""

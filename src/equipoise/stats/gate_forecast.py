@@ -1,0 +1,106 @@
+"""How many more blocks a gate would need to decide what it left open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from equipoise._native import BettingSequence
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import (
+    FEWEST_CONTINUATIONS,
+    FORECAST_CAP,
+    FORECAST_GROWTH,
+    FORECAST_LEAST_CAP,
+    GateDecision,
+    blocks_to_win,
+    equivalence_level,
+    margin_of,
+)
+
+CONTINUATIONS = 20
+MAX_CONTINUATIONS = 200
+"""Continuations of all open comparisons together, down to `FEWEST_CONTINUATIONS` for each."""
+MIN_BLOCKS_OF_SPREAD = 4
+"""From fewer blocks the spread is unknown, and the forecast is the least that any gate needs."""
+
+
+class GateForecast(Struct, frozen=True):
+    """Forecast for one open comparison of a gate."""
+
+    blocks: int
+    """Blocks that it needs in all."""
+    is_lower_bound: bool
+    """Whether no comparison is decided by fewer blocks, and this one may need many more."""
+
+
+def forecast_gate(
+    comparisons: Sequence[PairedBlocks],
+    decisions: Sequence[GateDecision],
+    *,
+    min_effect: float,
+    alpha: float,
+    seed: int,
+) -> tuple[GateForecast | None, ...]:
+    """Forecast how many blocks each undecided comparison of a gate needs in all.
+
+    The median over continuations of the campaign, each drawn from its own blocks with fresh coins.
+    The forecast takes today's estimate for the truth. ``None`` for a comparison that is decided,
+    and where half of the continuations decide nothing within 20 times the blocks so far (at least
+    200, at most 4000 more): such an estimate lies close to the smallest effect that matters.
+    Comparisons and decisions are those given to and returned by ``judge_gate``.
+    """
+    tested = len(decisions)
+    is_open = [one.outcome == "undecided" for one in decisions]
+    # The next comparison to be decided shares alpha with those that are.
+    level = alpha * min(tested - sum(is_open) + 1, tested) / max(1, tested)
+    share = MAX_CONTINUATIONS // max(1, sum(is_open))
+    continuations = max(FEWEST_CONTINUATIONS, min(CONTINUATIONS, share))
+    margin = margin_of(min_effect)
+
+    def forecast(blocks: PairedBlocks, decision: GateDecision) -> GateForecast | None:
+        judged = decision.judged
+        if len(blocks) < MIN_BLOCKS_OF_SPREAD:
+            # All of them may be decided in the same block, and then at full alpha.
+            least = blocks_to_win(equivalence_level(blocks, alpha))
+            return GateForecast(least, is_lower_bound=True)
+        if judged.equivalence_high <= margin < judged.ln_mean_ratio:
+            # Its typical run passes; slow runs keep it open, and they are not resampled.
+            return None
+        own_level = equivalence_level(blocks, level)
+        needed = _median_length(blocks, margin, own_level, continuations, seed)
+        return None if needed is None else GateForecast(needed, is_lower_bound=False)
+
+    return tuple(
+        forecast(blocks, decision) if one_is_open else None
+        for blocks, decision, one_is_open in zip(comparisons, decisions, is_open, strict=True)
+    )
+
+
+def _median_length(
+    blocks: PairedBlocks, margin: float, level: float, continuations: int, seed: int
+) -> int | None:
+    """Return the median number of blocks until the interval leaves the margin out."""
+    count = len(blocks)
+    more = min(max(FORECAST_GROWTH * count, FORECAST_LEAST_CAP), FORECAST_CAP)
+    centre = blocks.engine.centre()
+    slot = 0.0 if centre is None else centre[1]
+    differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances
+    generator = np.random.default_rng(seed)
+    lengths: list[float] = []
+    for _ in range(continuations):
+        drawn = generator.integers(count, size=more)
+        coins = generator.choice(np.array([-1, 1], dtype=np.int8), more)
+        continued = BettingSequence(
+            np.concatenate((differences, differences[drawn] + slot * (coins - orders[drawn]))),
+            np.concatenate((orders, coins)),
+            np.concatenate((tolerances, tolerances[drawn])),
+            blocks.engine.version,
+        )
+        length = continued.blocks_to_exclude(margin, level)
+        lengths.append(math.inf if length is None else max(length, count + 1))
+    median = sorted(lengths)[continuations // 2]
+    return None if math.isinf(median) else int(median)
