@@ -1,8 +1,7 @@
 """Whether somebody who types only what README.md shows gets right answers to seven questions.
 
-    python benchmarks/stranger/run.py                    # thirteen cases, ten to twenty minutes
-    python benchmarks/stranger/run.py --only log         # or compressors, functions, frames, branch,
-                                                         # criterion, pytest
+    python benchmarks/stranger/run.py                # thirteen cases, ten to twenty minutes
+    python benchmarks/stranger/run.py --only log     # one kind of question; --help lists them
     python benchmarks/stranger/run.py --only log --logs 40   # as many logs of each kind
 
 Each case is made with a known answer. Its command is README's own line, found there by this script,
@@ -461,7 +460,7 @@ def _holds(percent: float, given: Answer) -> bool:
     return found is not None and float(found[1]) <= percent <= float(found[2])
 
 
-QUESTIONS = {
+QUESTIONS: dict[str, Callable[[Path, str, int], Iterator[Case]]] = {
     "compressors": compressors,
     "functions": functions,
     "frames": frames,

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +69,12 @@ def history_options(words: list[str]) -> dict[str, Any]:
 
 def gated(tmp_path: Path, **inputs: str) -> list[str]:
     """The words that the step of the gate gives to `equipoise`."""
-    return said_by(gate_step(), tmp_path, **inputs)
+    return said_by(gate_step(), tmp_path, inputs)
 
 
-def said_by(step: Any, tmp_path: Path, folder: Path | None = None, **inputs: str) -> list[str]:
+def said_by(
+    step: Any, tmp_path: Path, inputs: Mapping[str, str], folder: Path | None = None
+) -> list[str]:
     """The words that a step of the action gives to `equipoise`, a stand-in."""
     home = tmp_path / "home"
     (home / "bin").mkdir(parents=True, exist_ok=True)
@@ -140,17 +143,17 @@ def test_no_input_of_the_action_is_run_by_a_shell(name: str, tmp_path: Path) -> 
 
 def test_the_action_gives_its_inputs_to_the_history(tmp_path: Path) -> None:
     inputs = {"FROM": "v1.0", "NEW": "true", "RUNNER": "github Linux X64", "BUILD": "make all"}
-    options = history_options(said_by(step_named("History"), tmp_path, **inputs))
+    options = history_options(said_by(step_named("History"), tmp_path, inputs))
     assert (options["first"], options["last"], options["only_new"]) == ("v1.0", "HEAD", True)
     assert (options["host"], options["build"]) == ("github Linux X64", "make all")
     assert (options["words"], options["budget"]) == (("./bench",), 120.0)
     assert str(options["report_file"]) == "equipoise-history.md"
     suite = {**inputs, "COMMAND": "", "SUITE": "some suite.toml"}
-    options = history_options(said_by(step_named("History"), tmp_path, **suite))
+    options = history_options(said_by(step_named("History"), tmp_path, suite))
     assert (str(options["suite"]), options["words"]) == ("some suite.toml", ())
     hostile = "$(touch ran) `touch ran`; touch ran"
     for name in ("FROM", "RUNNER", "BUILD", "SUITE", "METRICS"):
-        words = said_by(step_named("History"), tmp_path, **{**inputs, "NEW": "", name: hostile})
+        words = said_by(step_named("History"), tmp_path, {**inputs, "NEW": "", name: hostile})
         assert hostile in words and "--new" not in words
     assert not (tmp_path / "ran").exists()
 
@@ -327,7 +330,7 @@ def test_the_baseline_of_the_action_fits_the_event(
         made.commit()
     first = made.git("rev-list", "--max-parents=0", "HEAD").strip()
     given = {"BASELINE": "", **{key: value.format(first=first) for key, value in inputs.items()}}
-    words = said_by(gate_step(), tmp_path, made.path, **given)
+    words = said_by(gate_step(), tmp_path, given, made.path)
     assert options_of(words)["baseline"] == baseline.format(first=first)
 
 

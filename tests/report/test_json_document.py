@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+import operator
 from pathlib import Path
 from typing import Any
 
@@ -237,12 +239,10 @@ def test_an_integer_that_no_array_holds_is_refused(number: int) -> None:
 
 @pytest.mark.parametrize("value", [1e101, -1.7976931348623157e308])
 def test_a_value_beyond_every_measurement_is_refused(value: float) -> None:
-    for change in (
-        lambda read: read["conditions"][0]["metrics"]["wall_s"].update(median=value),
-        lambda read: read["trials"][0].update(wall_s=value),
-    ):
+    for path in (("conditions", 0, "metrics", "wall_s", "median"), ("trials", 0, "wall_s")):
         read = json.loads(encode(document_of()))
-        change(read)
+        *outer, last = path
+        functools.reduce(operator.getitem, outer, read)[last] = value
         with pytest.raises(UnusableInput, match=r"a value is beyond 1e\+100"):
             decode(json.dumps(read).encode(), "x.json")
 

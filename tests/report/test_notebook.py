@@ -21,6 +21,7 @@ from equipoise.model.record import CampaignWarning
 from equipoise.model.safe_text import visible
 from tests.documents import document_of, explanation_of
 from tests.payloads import PAYLOADS
+from tests.report.forms import breakable
 from tests.report.kinds import Kind, kinds
 
 Floats = NDArray[np.float64]
@@ -75,6 +76,7 @@ class Piece(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Note what is read."""
+        data = breakable(data)
         self.texts.append(data)
         if {"td", "th"} & set(self._open):
             self.cells[-1][-1] += data

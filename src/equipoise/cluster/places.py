@@ -118,7 +118,7 @@ def has_terms_of(ordered: str, recorded: str) -> bool:
 
 
 def _without_paths(document: dict[str, Any]) -> dict[str, Any]:
-    no_paths = {
+    no_paths: dict[str, Any] = {
         "conditions": [_without(each, _CONDITION_FIELDS) for each in document["conditions"]]
     }
     no_paths["measure"] = _without(document["measure"], (*_MEASURE_FIELDS, "working_folder"))

@@ -195,7 +195,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
     @classmethod
     def among(cls, arguments: Mapping[str, Any]) -> Pairing:
         """Return the pairing that arguments of a function, or options of a command, describe."""
-        values = {name: arguments.get(name) for name in cls.__struct_fields__}
+        values: dict[str, Any] = {name: arguments.get(name) for name in cls.__struct_fields__}
         if values["caliper"] is not None:
             calipers = np.atleast_1d(np.asarray(values["caliper"], float))
             values["caliper"] = tuple(calipers.tolist())
