@@ -238,6 +238,8 @@ class Stopping(Struct, frozen=True):
     blocks: int | None = None
     """Largest number of blocks; by default the budget alone is the limit."""
     min_blocks: int = 5
+    """Number of blocks before which no verdict is looked for. The bets allow none before 7 at alpha
+    0.05 (`stats.verdict.earliest_block`)."""
     min_blocks_explicit: bool = False
     """An explicit minimum beats the budget."""
     budget_s: float = 60.0
