@@ -208,7 +208,10 @@ class PairedBlocks:
             return self._differences(below, above, 0.0), np.zeros_like(below)
         quanta, tolerances = np.zeros_like(below), np.empty_like(below)
         for place, (cost, other) in enumerate(zip(below.tolist(), above.tolist(), strict=True)):
-            tolerances[place] = self._tolerances(below[[place]], above[[place]])[0]
+            if self._past.is_empty:
+                tolerances[place] = self._tolerances(below[[place]], above[[place]])[0]
+            else:
+                tolerances[place] = self._past.tolerance()
             if not (cost and other):
                 # The quantum of the costs so far, which may be slow to infer, tells a tie with 0.
                 quanta[place] = self._past.quantum
