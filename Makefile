@@ -91,7 +91,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@echo "== benchmarks/matching"; $(PYTHON_IN_VENV) -m benchmarks.matching
 	@echo "== benchmarks/ranking"; $(PYTHON_IN_VENV) -m benchmarks.ranking.run
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
-	@set -e; for part in engines intervals first_block covariates layouts slow_runs carry_over statements; do echo "== benchmarks/validity: $$part"; $(PYTHON_IN_VENV) -m benchmarks.validity.$$part; done
+	@set -e; for part in blocks intervals first_block covariates layouts slow_runs carry_over statements; do echo "== benchmarks/validity: $$part"; $(PYTHON_IN_VENV) -m benchmarks.validity.$$part; done
 	@echo "== benchmarks/bisect"; $(PYTHON_IN_VENV) -m benchmarks.bisect
 	@echo "== benchmarks/series"; $(PYTHON_IN_VENV) -m benchmarks.series
 	@echo "== benchmarks/bisect: live"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) -m benchmarks.bisect.live

@@ -8,7 +8,7 @@ import statistics
 import numpy as np
 from msgspec.structs import replace
 
-from equipoise.model.plan import LATEST_ENGINE, Layout
+from equipoise.model.plan import Layout
 from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
@@ -86,7 +86,6 @@ def document_of(
             seed=seed,
             blocks=blocks,
             stopped_because="verdict",
-            engine=LATEST_ENGINE,
         ),
         environment={
             "equipoise": "0.1.0",

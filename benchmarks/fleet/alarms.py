@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from benchmarks.fleet.fleets import ALPHA, BLOCKS, SD, Scenario, answers, blocks_of, hosts_of
 from equipoise._native import BettingSequence
-from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.sequence import PairedBlocks
 
 FIRST_LOOK, STEP = 8, 4
@@ -71,7 +70,7 @@ def _ever_rejected(blocks: list[PairedBlocks]) -> bool:
     ties = np.zeros(BLOCKS)
     for look in range(FIRST_LOOK, BLOCKS + 1, STEP):
         logs = [
-            BettingSequence(one[:look], coins[:look], ties[:look], LATEST_ENGINE).ln_e_value()
+            BettingSequence(one[:look], coins[:look], ties[:look]).ln_e_value()
             for one, coins in columns
         ]
         if np.logaddexp.reduce(logs) - math.log(len(logs)) >= LN_THRESHOLD:

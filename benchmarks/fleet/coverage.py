@@ -21,7 +21,6 @@ from benchmarks.fleet.fleets import (
     hosts_of,
 )
 from equipoise._native import BettingSequence, student_quantile
-from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.fleet import Bounds, Prediction
 from equipoise.stats.sequence import PairedBlocks
 
@@ -113,7 +112,7 @@ def _student_holds(blocks: Sequence[PairedBlocks], look: int, new: float) -> boo
     centres = []
     for one in blocks:
         parts = (one.differences[:look], one.orders[:look], one.tolerances[:look])
-        centre = BettingSequence(*parts, LATEST_ENGINE).centre()
+        centre = BettingSequence(*parts).centre()
         assert centre is not None, "no trial timed out"
         centres.append(centre[0])
     reach = student_quantile(1.0 - ALPHA / 2.0, len(centres) - 1)
@@ -136,7 +135,7 @@ def widths_alone(hosts: int, blocks: int, sd: float, seed: int) -> Widths:
     ties = np.zeros(blocks)
 
     def width(logs: np.ndarray, coins: np.ndarray, level: float) -> float:
-        low, high = BettingSequence(logs, coins, ties, LATEST_ENGINE).running_interval(level)
+        low, high = BettingSequence(logs, coins, ties).running_interval(level)
         return 100.0 * math.expm1(high - low)
 
     each = [width(*one, ALPHA / hosts) for one in zip(differences, orders, strict=True)]

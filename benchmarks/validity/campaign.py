@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.validity.machine import FloatArray, IntArray, Machine, measure
+from equipoise._native import EQUIVALENCE_BLOCKS, EQUIVALENCE_LEVELS
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Condition, Measure, Plan, Stopping
 from equipoise.model.plan import Judgement as PlannedJudgement
@@ -110,14 +111,14 @@ def first_verdict(blocks: Blocks, whole: PairedBlocks, min_effect: float) -> Sto
     min_effect
         In percent.
     """
-    engine, rules = whole.engine, whole.rules
+    engine = whole.engine
     margin = margin_of(min_effect)
     needed = [engine.blocks_to_exclude(0.0, ALPHA)]
     if margin > 0:
-        level = rules.equivalence_levels * ALPHA
+        level = EQUIVALENCE_LEVELS * ALPHA
         ends = [engine.blocks_to_exclude(end, level) for end in (-margin, margin)]
-        if None not in ends and len(whole) >= rules.equivalence_blocks:
-            needed.append(max(rules.equivalence_blocks, *filter(None, ends)))
+        if None not in ends and len(whole) >= EQUIVALENCE_BLOCKS:
+            needed.append(max(EQUIVALENCE_BLOCKS, *filter(None, ends)))
     possible = [count for count in needed if count is not None]
     if not possible:
         return Stop("undecided", len(whole))

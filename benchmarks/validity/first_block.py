@@ -21,7 +21,7 @@ from numpy.random import Generator
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.validity.engines import Noise, normal, spikes, student, walk
+from benchmarks.validity.blocks import Noise, normal, spikes, student, walk
 from benchmarks.validity.machine import FloatArray
 from equipoise.stats.sequence import PairedBlocks
 

@@ -20,9 +20,9 @@ from benchmarks.validity.campaign import ALPHA, CALLS, Blocks
 from benchmarks.validity.machine import FloatArray, IntArray
 from benchmarks.validity.pieces import in_pieces, source
 from benchmarks.validity.shares import Share
-from equipoise._native import verdict_rules
+from equipoise._native import EQUIVALENCE_BLOCKS
 from equipoise.design.coin import draw_block, draw_layouts
-from equipoise.model.plan import LATEST_ENGINE, Condition, Judgement, Measure, Plan, Stopping
+from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.stats.layouts import judge_across_layouts
 from equipoise.stats.verdict import ComparisonVerdict, judge
 
@@ -170,7 +170,7 @@ def _first_verdict(blocks: Blocks, places: IntArray, layouts: int) -> Comparison
     """Return the first verdict across layouts, or the last analysis."""
     due = {rounds * layouts for rounds in ANALYSES}
     # `equivalent` also waits for its least number of blocks.
-    due.add(verdict_rules(LATEST_ENGINE).equivalence_blocks)
+    due.add(EQUIVALENCE_BLOCKS)
     for count in sorted(due):
         (judged,) = judge_across_layouts(
             [blocks.paired(count)],

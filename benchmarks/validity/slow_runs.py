@@ -21,6 +21,7 @@ from rich.table import Table
 
 from benchmarks.validity.machine import FloatArray
 from benchmarks.validity.shares import Share
+from equipoise._native import EQUIVALENCE_LEVELS
 from equipoise.analysis.wording import slow_runs_sentence
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import SlowRuns
@@ -200,7 +201,7 @@ def campaign(cell: Cell, random: Generator) -> Outcome:
 
 def within_from(pairs: PairedBlocks, margin: float) -> int:
     """Return the block from which the interval lies within the margin; beyond all if never."""
-    level = ALPHA * pairs.rules.equivalence_levels
+    level = ALPHA * EQUIVALENCE_LEVELS
     after = [pairs.engine.blocks_to_exclude(side * margin, level) for side in (-1.0, 1.0)]
     return max(len(pairs) + 1 if one is None else one for one in after)
 

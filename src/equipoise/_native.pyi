@@ -13,6 +13,11 @@ from equipoise.matching.units import Units
 
 VERSION: Final[str]
 
+EQUIVALENCE_LEVELS: Final[float]
+"""Multiple of the level that the interval has which decides on ``equivalent``."""
+EQUIVALENCE_BLOCKS: Final[int]
+"""Blocks before ``equivalent`` can be said."""
+
 @final
 class BettingSequence:
     """Blocks of one pair of conditions, and the bets on the coin that ordered them.
@@ -26,8 +31,6 @@ class BettingSequence:
         Shape (n,): 1 where the baseline ran first, -1 where the candidate did.
     tolerances
         Shape (n,), log units: differences below it cannot be told from none.
-    engine
-        Version of the rules of the bets: 1 (first release) or 2.
     readings
         What was read before the trials of each block, of c covariates: shapes (n, c), at the
         candidate's trial minus at the baseline's; (n, c), the sum of both; (n,), the sum of the two
@@ -36,9 +39,9 @@ class BettingSequence:
     Raises
     ------
     ValueError
-        There is no such engine, the lengths differ, there are more than 8 covariates, an order is
-        neither 1 nor -1, a tolerance is negative or not finite, a level does not lie between 0 and
-        1, or a margin is not a finite number from 0 up.
+        The lengths differ, there are more than 8 covariates, an order is neither 1 nor -1, a
+        tolerance is negative or not finite, a level does not lie between 0 and 1, or a margin is
+        not a finite number from 0 up.
     BufferError
         An array is of another type.
     """
@@ -48,7 +51,6 @@ class BettingSequence:
         differences: NDArray[np.float64],
         orders: NDArray[np.int8],
         tolerances: NDArray[np.float64],
-        engine: int,
         readings: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None = ...,
     ) -> BettingSequence: ...
     def push(
@@ -196,29 +198,6 @@ class BisectionSearch:
     def scale(self) -> float:
         """Return the standard deviation of a block's difference, as it is learnt so far."""
 
-@final
-class VerdictRules:
-    """How a verdict follows from the intervals, in one version of the engine."""
-
-    equivalence_levels: float
-    """Multiple of the level that the interval within the margin has."""
-    equivalence_blocks: int
-    """Blocks before ``equivalent`` can be said."""
-    means_veto_equivalence: bool
-    """Whether a ratio of means beyond the margin forbids ``equivalent``."""
-    mixed_without_extreme_block: bool
-    """Whether ``mixed`` needs the means to contradict also without the most extreme block."""
-    resolution_from_past: bool
-    """Whether the clock's resolution is set against the costs of past blocks."""
-    checks_running_interval: bool
-    """Whether the interval at the stop is shown in place of a running one that is much narrower or
-    has lost the estimate."""
-    across_layouts: bool
-    """Whether the verdict over layouts is about layouts in general, not about those drawn."""
-
-def verdict_rules(engine: int) -> VerdictRules:
-    """Return the rules of a version; raises ``ValueError`` if there is none."""
-
 def common_interval(campaigns: Sequence[BettingSequence], level: float) -> tuple[float, float]:
     """Return {θ : max over n of E±(θ) < 2/level} over all campaigns together, in log units.
 
@@ -233,7 +212,6 @@ def smallest_effects(
     *,
     blocks: int,
     level: float,
-    engine: int,
     campaigns: int,
     seed: int,
 ) -> list[float]:
@@ -250,8 +228,6 @@ def smallest_effects(
         Number of blocks of a campaign.
     level
         1 minus the coverage of its interval.
-    engine
-        Version of the rules of the bets.
     campaigns
         Number of campaigns.
     seed
@@ -264,7 +240,7 @@ def smallest_effects(
     Raises
     ------
     ValueError
-        There is no difference, no such engine, or the level does not lie between 0 and 1.
+        There is no difference, or the level does not lie between 0 and 1.
     """
 
 @final
@@ -275,16 +251,14 @@ class FractionSequence:
     ----------
     level
         1 minus the coverage of the whole sequence of confidence sets.
-    engine
-        Version of the rules of the bets.
 
     Raises
     ------
     ValueError
-        The level does not lie between 0 and 1, or there is no such engine.
+        The level does not lie between 0 and 1.
     """
 
-    def __new__(cls, level: float, engine: int) -> FractionSequence: ...
+    def __new__(cls, level: float) -> FractionSequence: ...
     def push(self, without: float, with_it: float) -> None:
         """Add the gaps of the next block, without and with the intervention.
 

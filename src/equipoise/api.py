@@ -474,26 +474,21 @@ def show(
     *,
     ledger: Path | str | None = None,
     show_env: bool = False,
-    engine: int | None = None,
 ) -> Result:
     """Compute a campaign's result again from the ledger.
 
     Parameters
     ----------
-    engine
-        Judge anew by this version of the rules, 1 or 2; by default the campaign's own.
     show_env
         Keep the values of all environment variables; by default those of known tuning variables.
 
     Raises
     ------
     UnusableInput
-        There is no such ledger, no such run or no such engine.
+        There is no such ledger or no such run.
     """
     with open_for_reading(Path(ledger or default_ledger())) as store:
         record = store.read_run(run)
-        if engine is not None:
-            record = record.judged_by(engine)
         records = with_experiment(record, store)
     return _result_of(*records, show_env=show_env)
 

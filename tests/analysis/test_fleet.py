@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
-from equipoise.model.plan import FIRST_ENGINE, Condition, Judgement, Plan
+from equipoise.model.plan import Condition, Judgement, Plan
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.json_document import decode, encode
 from tests.fleets import THREE, ScriptedHost, fleet_record, identity_of
@@ -215,12 +215,6 @@ def test_weights_are_those_that_were_declared() -> None:
         math.exp(0.8 * logs[0] + 0.1 * (logs[1] + logs[2])), rel=1e-12
     )
     assert [one.weight for one in comparison.hosts] == [0.8, 0.1, 0.1]
-
-
-def test_another_engine_judges_the_campaigns_of_all_hosts() -> None:
-    record = fleet_record().judged_by(FIRST_ENGINE)
-    assert {one.plan.judgement.engine for one in record.members} == {FIRST_ENGINE}
-    assert analyse_campaign(record).run.engine == FIRST_ENGINE
 
 
 def test_values_of_variables_are_hidden_in_the_campaigns_of_all_hosts() -> None:

@@ -108,13 +108,6 @@ def test_over_layouts_that_differ_the_headline_is_about_layouts_in_general() -> 
     assert low is not None and high is not None and low < 1.0 < high
 
 
-def test_a_ledger_of_the_first_engine_keeps_its_verdict_on_the_layouts_drawn() -> None:
-    plan = msgspec.structs.replace(planned(96), judgement=Judgement(engine=1))
-    (comparison,) = analyse_campaign(record_of(plan, by_layout(EFFECTS, 0.003))).comparisons
-    assert (comparison.verdict, comparison.in_these_layouts) == ("slower", None)
-    assert comparison.scope == "across processes, in these 8 layouts, in this campaign on this host"
-
-
 def test_a_campaign_over_layouts_stops_by_the_verdict_that_it_reports() -> None:
     for effects in (EFFECTS, np.full(LAYOUTS, 0.05)):
         record = record_of(planned(96), by_layout(effects, 0.003))

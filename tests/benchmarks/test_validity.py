@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.validity import __main__ as command
-from benchmarks.validity import engines
+from benchmarks.validity.blocks import QUESTIONS, blocks_needed
 from benchmarks.validity.campaign import (
     ALPHA,
     BLOCKS,
@@ -320,19 +320,14 @@ def test_every_rule_runs_both_conditions_equally_often_and_calls_by_direction(
     assert asked.decide(candidate, baseline).call == "faster"
 
 
-@pytest.mark.parametrize("engine", [1, 2])
 @pytest.mark.parametrize("name", ["1 % at sd 2 %", "equivalent within 1 % at sd 2 %"])
 def test_blocks_needed_are_those_of_the_whole_campaign(
-    engine: int, name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (question,) = [one for one in engines.QUESTIONS if one.name == name]
-    needed = [
-        engines.blocks_needed(question, engine, np.random.default_rng(seed)) for seed in range(5)
-    ]
-    monkeypatch.setattr(engines, "FIRST_TRY", question.most_blocks)
-    assert needed == [
-        engines.blocks_needed(question, engine, np.random.default_rng(seed)) for seed in range(5)
-    ]
+    (question,) = [one for one in QUESTIONS if one.name == name]
+    needed = [blocks_needed(question, np.random.default_rng(seed)) for seed in range(5)]
+    monkeypatch.setattr("benchmarks.validity.blocks.FIRST_TRY", question.most_blocks)
+    assert needed == [blocks_needed(question, np.random.default_rng(seed)) for seed in range(5)]
     assert max(needed) > 2 * 32
 
 

@@ -164,7 +164,7 @@ def test_a_gate_adjusts_nothing() -> None:
 def test_an_interim_analysis_and_the_result_adjust_alike() -> None:
     plan = adjusting()
     blocks = blocks_of(plan, "load_1_minute")
-    pairs = PairedBlocks(resolution=Resolution(QUANTA["wall_s"]), engine=plan.judgement.engine)
+    pairs = PairedBlocks(resolution=Resolution(QUANTA["wall_s"]))
     for block in blocks.values():
         add_block(pairs, read_block(block, plan), plan.contrasts[0], plan)
     (comparison,) = primary_comparisons(plan, blocks)

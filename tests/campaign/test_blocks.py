@@ -21,7 +21,7 @@ from equipoise.campaign.blocks import (
 )
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import LATEST_ENGINE, Contrast, Judgement
+from equipoise.model.plan import Contrast, Judgement
 from equipoise.model.record import (
     CUT_BLOCK,
     WARMUP_RUN,
@@ -88,7 +88,7 @@ def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() ->
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0, 4.0)
     complete = complete_blocks(draws_of(trials), trials)
     pairs = block_costs(plan_of(), complete, "wall_s").paired(
-        Contrast(0, 1), resolution=Resolution(0.0), engine=LATEST_ENGINE
+        Contrast(0, 1), resolution=Resolution(0.0)
     )
     again = PairedBlocks()
     for block in complete.values():
@@ -136,7 +136,7 @@ def test_a_control_is_pooled_into_the_baseline() -> None:
     trials = [t for n in range(1, 9) for t in block_of(n, order, 1.0 + n / 64, 1.0, 2.0)]
     complete = complete_blocks(draws_of(trials, 3), trials)
     pooled = block_costs(plan, complete, "wall_s").paired(
-        Contrast(0, 1), resolution=Resolution(0.0), engine=LATEST_ENGINE, control=2
+        Contrast(0, 1), resolution=Resolution(0.0), control=2
     )
     grown = PairedBlocks()
     for block in complete.values():

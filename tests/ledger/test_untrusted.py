@@ -226,7 +226,6 @@ def test_a_value_that_no_campaign_records_is_damage(
         ("judgement", "alpha", float("nan")),
         ("judgement", "alpha", 0.0),
         ("judgement", "min_effect", 1e308),
-        ("judgement", "engine", 99),
         ("stopping", "blocks", 2**70),
         ("stopping", "min_blocks", -1),
         ("stopping", "blocks_before_budget", 2**70),

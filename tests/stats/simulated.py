@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, judge
 
@@ -111,10 +110,9 @@ def watched(
     *,
     min_effect: float = 1.0,
     alpha: float = 0.05,
-    engine: int = LATEST_ENGINE,
 ) -> ComparisonVerdict:
     """The first verdict of a campaign that is looked at after every block, or its last look."""
-    growing = PairedBlocks(engine=engine)
+    growing = PairedBlocks()
     (judged,) = judge([growing], min_effect=min_effect, alpha=alpha)
     for costs in zip(baseline.tolist(), candidate.tolist(), orders.tolist(), strict=True):
         growing.append(*costs)

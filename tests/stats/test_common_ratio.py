@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from msgspec import Struct
 
-from equipoise.stats.arrays import FloatArray, OrderArray
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.two_samples import NONE_FITS, common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
@@ -129,19 +128,6 @@ def test_campaigns_that_contradict_each_other_have_no_common_ratio() -> None:
     common = common_ratio(pair)
     assert (common.ratio, common.ratio_ci, common.blocks) == (None, (None, None), 120)
     assert common.unknown_because == NONE_FITS
-
-
-def test_campaigns_of_both_engines_are_pooled() -> None:
-    generator = np.random.default_rng(6)
-    pairs: list[PairedBlocks] = []
-    for engine in (1, 2):
-        costs: tuple[FloatArray, FloatArray, OrderArray] = costs_and_orders(
-            white(NOISE), generator, 100, 0.05
-        )
-        pairs.append(PairedBlocks(*costs, engine=engine))
-    low, high = common_ratio(pairs).ratio_ci
-    assert low is not None and high is not None
-    assert low < math.exp(0.05) < high
 
 
 def test_few_blocks_exclude_nothing() -> None:

@@ -193,18 +193,14 @@ def test_usually_faster_but_dearer_in_all_is_mixed() -> None:
     assert mixed >= at_least(200, 0.98)
 
 
-@pytest.mark.parametrize(("engine", "fewest_mixed"), [(1, 100), (2, 50)])
-def test_usually_faster_but_dearer_in_all_is_mixed_or_faster_at_the_first_verdict(
-    engine: int, fewest_mixed: int
-) -> None:
-    # A verdict may come before the first slow run does; engine 2 comes sooner and takes two of
-    # them for `mixed`, so that it says "faster" more often. It never says "slower".
+def test_usually_faster_but_dearer_in_all_is_mixed_or_faster_at_the_first_verdict() -> None:
+    # A verdict may come before the first two slow runs do, which `mixed` needs: then it is
+    # "faster". It is never "slower".
     generator = np.random.default_rng(18)
     verdicts = [
-        watched(*usually_faster_rarely_much_slower(generator, BLOCKS), engine=engine).verdict
-        for _ in range(200)
+        watched(*usually_faster_rarely_much_slower(generator, BLOCKS)).verdict for _ in range(200)
     ]
-    assert verdicts.count("mixed") > fewest_mixed
+    assert verdicts.count("mixed") > 50
     assert set(verdicts) <= {"mixed", "faster"}
 
 

@@ -13,23 +13,19 @@ from scipy import optimize, special, stats
 from equipoise._native import BettingSequence
 
 FloatArray = NDArray[np.float64]
-BETTORS = {
-    1: np.array([[0.25, stake, stake] for stake in (0.1, 0.3, 0.6, 0.9)]),
-    2: np.array(
-        [
-            [0.015, 0.0075, 0.0075],
-            [0.025, 0.03125, 0.03125],
-            [0.05, 0.15, 0.15],
-            [0.32, 0.425, 0.425],
-            [0.34, 0.925, 0.76],
-            [0.25, 2.25, 0.95],
-        ]
-    ),
-}
-"""Weight, slope and cap of each bettor, by engine."""
-ROUNDING = {1: 0.0, 2: 1e-12}
-"""Least tolerance of a block, by engine."""
-VERSIONS = st.sampled_from(sorted(BETTORS))
+BETTORS = np.array(
+    [
+        [0.015, 0.0075, 0.0075],
+        [0.025, 0.03125, 0.03125],
+        [0.05, 0.15, 0.15],
+        [0.32, 0.425, 0.425],
+        [0.34, 0.925, 0.76],
+        [0.25, 2.25, 0.95],
+    ]
+)
+"""Weight, slope and cap of each bettor."""
+ROUNDING = 1e-12
+"""Least tolerance of a block."""
 NEAR = 1e-9
 """So close to a bound the oracle is asked, but no closer, because of its rounding."""
 
@@ -37,11 +33,9 @@ GRID = np.linspace(-2.0, 2.0, 81) + 0.00137
 """On none of the steps that coarse differences have at hundredths."""
 
 
-def scale_of(values: FloatArray, centre: float, version: int) -> float:
+def scale_of(values: FloatArray, centre: float) -> float:
     deviations = np.abs(values - centre)
     spread = float(1.4826 * np.median(deviations))
-    if version == 1:
-        return spread
     second_moment = (
         special.erf(1.5 / math.sqrt(2)) - 3.0 * stats.norm.pdf(1.5) + 4.5 * stats.norm.sf(1.5)
     )
@@ -49,19 +43,18 @@ def scale_of(values: FloatArray, centre: float, version: int) -> float:
     return float(np.sqrt(np.mean(bounded**2) / second_moment) * (1.0 + 1.0 / len(values)))
 
 
-def learnt(differences: FloatArray, orders: FloatArray, version: int) -> tuple[float, float]:
+def learnt(differences: FloatArray, orders: FloatArray) -> tuple[float, float]:
     """Scale and slot effect from past blocks; scale 0 for none."""
     count = len(differences)
     if count < 3:
-        known = version == 2 and count > 0
-        return (float(np.sqrt(np.mean(differences**2))) if known else 0.0), 0.0
-    plain = scale_of(differences, float(np.median(differences)), version)
+        return (float(np.sqrt(np.mean(differences**2))) if count else 0.0), 0.0
+    plain = scale_of(differences, float(np.median(differences)))
     later, earlier = differences[orders > 0], differences[orders < 0]
     if count < 6 or len(later) == 0 or len(earlier) == 0:
         return plain, 0.0
     slot = float(np.median(later) - np.median(earlier)) / 2.0
     centre = float(np.median(later) + np.median(earlier)) / 2.0
-    corrected = scale_of(differences - orders * slot, centre, version)
+    corrected = scale_of(differences - orders * slot, centre)
     if abs(slot) > 2.5 * corrected / math.sqrt(count):
         return corrected, slot
     return plain, 0.0
@@ -72,11 +65,10 @@ def wealth(
     orders: FloatArray,
     tolerance: float,
     thetas: FloatArray,
-    version: int,
 ) -> tuple[FloatArray, FloatArray]:
     """E⁺ and E⁻ after each block, each of shape (blocks, thetas)."""
-    payoffs = payoffs_of(differences, orders, tolerance, thetas, version)
-    weights, slopes, caps = (column[:, None, None] for column in BETTORS[version].T)
+    payoffs = payoffs_of(differences, orders, tolerance, thetas)
+    weights, slopes, caps = (column[:, None, None] for column in BETTORS.T)
     stakes = np.clip(slopes * payoffs, -caps, caps)
     slower = (weights * np.cumprod(1 + stakes, axis=1)).sum(axis=0)
     faster = (weights * np.cumprod(1 - stakes, axis=1)).sum(axis=0)
@@ -88,13 +80,12 @@ def payoffs_of(
     orders: FloatArray,
     tolerance: float,
     thetas: FloatArray,
-    version: int,
 ) -> FloatArray:
     """What each block pays those who say slower, shape (blocks, thetas)."""
     payoffs = np.empty((len(differences), len(thetas)))
-    tolerance = max(tolerance, ROUNDING[version])
+    tolerance = max(tolerance, ROUNDING)
     for block in range(len(differences)):
-        scale, slot = learnt(differences[:block], orders[:block], version)
+        scale, slot = learnt(differences[:block], orders[:block])
         distance = differences[block] - orders[block] * slot - thetas
         width = max(1.25 * scale, tolerance)
         beyond = np.sign(distance) * np.maximum(np.abs(distance) - tolerance, 0.0)
@@ -102,12 +93,12 @@ def payoffs_of(
     return payoffs
 
 
-def block_that_reaches(payoffs: FloatArray, bar: float, version: int) -> int | None:
+def block_that_reaches(payoffs: FloatArray, bar: float) -> int | None:
     """Block, from 1, after which the wealth reached the bar; ``None`` if it never did.
 
-    The second engine clamps a payoff to what a win needs to land on the bar.
+    A payoff is clamped to what a win needs to land on the bar.
     """
-    weights, slopes, caps = BETTORS[version].T
+    weights, slopes, caps = BETTORS.T
     shares = weights.copy()
     for block, payoff in enumerate(payoffs.tolist(), start=1):
 
@@ -115,7 +106,7 @@ def block_that_reaches(payoffs: FloatArray, bar: float, version: int) -> int | N
             return float(bar - np.sum(shares * (1 + np.minimum(slopes * won, caps))))
 
         most = abs(payoff)
-        if version > 1 and most and missing_after(most) < 0:
+        if most and missing_after(most) < 0:
             most = float(optimize.brentq(missing_after, 0.0, most, xtol=1e-15))
         shares = shares * (1 + np.clip(slopes * np.clip(payoff, -most, most), -caps, caps))
         if shares.sum() >= bar * (1 - 1e-12):
@@ -123,14 +114,11 @@ def block_that_reaches(payoffs: FloatArray, bar: float, version: int) -> int | N
     return None
 
 
-def engine(
-    differences: FloatArray, orders: FloatArray, tolerance: float = 0.0, version: int = 2
-) -> BettingSequence:
+def engine(differences: FloatArray, orders: FloatArray, tolerance: float = 0.0) -> BettingSequence:
     return BettingSequence(
         np.ascontiguousarray(differences, dtype=np.float64),
         np.ascontiguousarray(orders, dtype=np.int8),
         np.full(len(differences), tolerance),
-        version,
     )
 
 
@@ -150,23 +138,23 @@ def blocks(draw: st.DrawFn) -> tuple[FloatArray, FloatArray]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(blocks(), st.sampled_from([0.0, 0.015]), st.sampled_from([0.05, 0.3]), VERSIONS)
+@given(blocks(), st.sampled_from([0.0, 0.015]), st.sampled_from([0.05, 0.3]))
 def test_the_running_interval_is_what_the_wealth_has_never_excluded(
-    campaign: tuple[FloatArray, FloatArray], tolerance: float, level: float, version: int
+    campaign: tuple[FloatArray, FloatArray], tolerance: float, level: float
 ) -> None:
     differences, orders = campaign
-    low, high = engine(differences, orders, tolerance, version).running_interval(level)
+    low, high = engine(differences, orders, tolerance).running_interval(level)
     finite = [bound for bound in (low, high) if math.isfinite(bound)]
     grid = GRID[::8]
     thetas = np.concatenate([grid, [bound + near for bound in finite for near in (-NEAR, NEAR)]])
-    payoffs = payoffs_of(differences, orders, tolerance, thetas, version)
+    payoffs = payoffs_of(differences, orders, tolerance, thetas)
     slower, faster = (
-        np.array([block_that_reaches(sign * one, 2.0 / level, version) for one in payoffs.T])
+        np.array([block_that_reaches(sign * one, 2.0 / level) for one in payoffs.T])
         for sign in (1.0, -1.0)
     )
     assert np.array_equal(slower != None, thetas < low)  # noqa: E711
     assert np.array_equal(faster != None, thetas > high)  # noqa: E711
-    in_full = wealth(differences, orders, tolerance, thetas, version)
+    in_full = wealth(differences, orders, tolerance, thetas)
     for reached, untruncated in zip((slower, faster), in_full, strict=True):
         for block, whole in zip(reached, untruncated.T, strict=True):
             crossings = np.flatnonzero(whole >= 2.0 / level)
@@ -185,21 +173,21 @@ def test_larger_payoffs_never_reach_the_bar_later(seed: int, level: float) -> No
         smaller + generator.exponential(0.1, count) * (generator.random(count) < 0.3), -1, 1
     )
     after_smaller, after_larger = (
-        block_that_reaches(payoffs, 2.0 / level, 2) for payoffs in (smaller, larger)
+        block_that_reaches(payoffs, 2.0 / level) for payoffs in (smaller, larger)
     )
     assert after_smaller is None or (after_larger or math.inf) <= after_smaller
 
 
 @settings(max_examples=100, deadline=None)
-@given(blocks(), st.sampled_from([0.05, 0.005]), VERSIONS)
+@given(blocks(), st.sampled_from([0.05, 0.005]))
 def test_the_interval_at_the_stop_is_what_the_wealth_excludes_in_the_end(
-    campaign: tuple[FloatArray, FloatArray], level: float, version: int
+    campaign: tuple[FloatArray, FloatArray], level: float
 ) -> None:
     differences, orders = campaign
-    betting = engine(differences, orders, version=version)
+    betting = engine(differences, orders)
     low, high = betting.interval_at_stop(level)
     thetas = np.append(GRID, 0.0)
-    slower, faster = wealth(differences, orders, 0.0, thetas, version)
+    slower, faster = wealth(differences, orders, 0.0, thetas)
     assert np.array_equal(slower[-1, :-1] >= 2.0 / level, GRID < low)
     assert np.array_equal(faster[-1, :-1] >= 2.0 / level, GRID > high)
     by_hand = math.log((slower[-1, -1] + faster[-1, -1]) / 2.0)
@@ -207,13 +195,13 @@ def test_the_interval_at_the_stop_is_what_the_wealth_excludes_in_the_end(
 
 
 @settings(max_examples=100, deadline=None)
-@given(blocks(), st.sampled_from([0.0, 0.015]), VERSIONS)
+@given(blocks(), st.sampled_from([0.0, 0.015]))
 def test_exchanging_the_two_conditions_mirrors_the_interval(
-    campaign: tuple[FloatArray, FloatArray], tolerance: float, version: int
+    campaign: tuple[FloatArray, FloatArray], tolerance: float
 ) -> None:
     differences, orders = campaign
-    low, high = engine(differences, orders, tolerance, version).running_interval(0.05)
-    mirrored = engine(-differences, -orders, tolerance, version).running_interval(0.05)
+    low, high = engine(differences, orders, tolerance).running_interval(0.05)
+    mirrored = engine(-differences, -orders, tolerance).running_interval(0.05)
     assert mirrored == (-high, -low)
 
 

@@ -11,7 +11,6 @@ from scipy.stats import binom
 
 from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import leaves_out
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.intervention import (
@@ -133,7 +132,7 @@ def gaps_of(
 
 
 def sequence_of(gaps: FloatArray, gaps_with: FloatArray) -> FractionSequence:
-    sequence = FractionSequence(LEVEL, LATEST_ENGINE)
+    sequence = FractionSequence(LEVEL)
     for gap, gap_with in zip(gaps, gaps_with, strict=True):
         sequence.push(float(gap), float(gap_with))
     return sequence
@@ -258,7 +257,7 @@ def test_a_candidate_that_always_times_out_leaves_no_share_that_fits() -> None:
 @pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
 def test_a_level_that_is_none_is_refused(level: float) -> None:
     with pytest.raises(ValueError, match="a level lies between 0 and 1"):
-        FractionSequence(level, LATEST_ENGINE)
+        FractionSequence(level)
 
 
 def test_where_the_gap_varies_with_the_block_the_estimate_is_near_the_truth_and_in_its_set() -> (

@@ -282,10 +282,10 @@ def rarely_three_times_as_slow(
     return costs[:, 0], costs[:, 1], generator.choice(np.array([-1, 1], dtype=np.int8), blocks)
 
 
-def first_verdict(seed: int, engine: int) -> Verdict:
+def first_verdict(seed: int) -> Verdict:
     """The verdict of a campaign that is analysed after every block and stops at the first."""
     baseline, candidate, orders = rarely_three_times_as_slow(seed, 200)
-    growing = PairedBlocks(engine=engine)
+    growing = PairedBlocks()
     for row in zip(baseline.tolist(), candidate.tolist(), orders.tolist(), strict=True):
         growing.append(*row)
         judged = judged_alone(growing)
@@ -295,10 +295,8 @@ def first_verdict(seed: int, engine: int) -> Verdict:
 
 
 def test_a_program_of_which_one_run_in_ten_is_slow_is_not_called_equivalent() -> None:
-    first = [first_verdict(seed, engine=1) for seed in range(40)]
-    second = [first_verdict(seed, engine=2) for seed in range(100)]
-    assert first.count("equivalent") > 36
-    assert second.count("equivalent") <= at_most(100, 0.05)
+    verdicts = [first_verdict(seed) for seed in range(100)]
+    assert verdicts.count("equivalent") <= at_most(100, 0.05)
 
 
 def test_means_that_forbid_equivalent_are_said_and_nothing_is_forecast() -> None:
@@ -307,8 +305,6 @@ def test_means_that_forbid_equivalent_are_said_and_nothing_is_forecast() -> None
     assert (judged.verdict, judged.means_veto) == ("undecided", True)
     assert max(-judged.equivalence_low, judged.equivalence_high) <= math.log(1.01)
     assert blocks_to_go([blocks], [judged], min_effect=1.0, alpha=0.05, seed=1) == (None,)
-    old = judged_alone(PairedBlocks(*rarely_three_times_as_slow(1, 200), engine=1))
-    assert (old.verdict, old.means_veto) == ("equivalent", False)
 
 
 def test_an_estimate_at_the_first_verdict_is_overstated_by_more_than_a_fifth() -> None:
@@ -345,19 +341,15 @@ def test_one_hiccup_does_not_turn_slower_into_mixed() -> None:
     hiccup = judged_alone(PairedBlocks(baseline, blocks.candidate, orders))
     assert hiccup.ln_mean_ratio < -math.log(1.01)
     assert hiccup.verdict == "slower"
-    assert (
-        judged_alone(PairedBlocks(baseline, blocks.candidate, orders, engine=1)).verdict == "mixed"
-    )
 
 
-@pytest.mark.parametrize("engine", [1, 2])
-def test_each_side_of_equivalent_stands_for_itself_in_the_second_engine(engine: int) -> None:
+def test_each_side_of_equivalent_stands_for_itself() -> None:
     generator = np.random.default_rng(3)
     costs = np.exp(generator.normal(0.0, 0.02, (80, 2)))
     orders = generator.choice([-1, 1], 80)
-    judged = judged_alone(PairedBlocks(costs[:, 0], costs[:, 1], orders, engine=engine))
-    inside = judged.low < judged.equivalence_low and judged.equivalence_high < judged.high
-    assert inside == (engine == 2)
+    judged = judged_alone(PairedBlocks(costs[:, 0], costs[:, 1], orders))
+    assert judged.low < judged.equivalence_low
+    assert judged.equivalence_high < judged.high
 
 
 def test_timeouts_of_both_conditions_forbid_equivalent() -> None:

@@ -1,4 +1,4 @@
-//! The betting engine's face.
+//! The face of the bets.
 
 use equipoise_verdict as verdict;
 use equipoise_verdict::fraction::Piece;
@@ -15,16 +15,14 @@ pub struct BettingSequence {
 #[pymethods]
 impl BettingSequence {
     #[new]
-    #[pyo3(signature = (differences, orders, tolerances, engine, readings = None))]
+    #[pyo3(signature = (differences, orders, tolerances, readings = None))]
     fn new(
         py: Python<'_>,
         differences: &Bound<'_, PyAny>,
         orders: &Bound<'_, PyAny>,
         tolerances: &Bound<'_, PyAny>,
-        engine: u32,
         readings: Option<[Bound<'_, PyAny>; 3]>,
     ) -> PyResult<Self> {
-        let engine = engine_of_version(engine)?;
         let differences = PyBuffer::<f64>::get(differences)?.to_vec(py)?;
         let orders = PyBuffer::<i8>::get(orders)?.to_vec(py)?;
         let tolerances = PyBuffer::<f64>::get(tolerances)?.to_vec(py)?;
@@ -41,7 +39,7 @@ impl BettingSequence {
             Some(readings) => readings_of_blocks(py, differences.len(), &readings)?,
         };
         let inner = py.detach(|| {
-            let mut sequence = verdict::BettingSequence::new(engine);
+            let mut sequence = verdict::BettingSequence::default();
             let blocks = differences.iter().zip(&orders).zip(&tolerances);
             for (place, ((&difference, &order), &tolerance)) in blocks.enumerate() {
                 let known = readings.get(place).copied();
@@ -87,11 +85,6 @@ impl BettingSequence {
 
     fn __len__(&self) -> usize {
         self.inner.len()
-    }
-
-    #[getter]
-    fn version(&self) -> u32 {
-        self.inner.engine().version
     }
 
     fn running_interval(&self, py: Python<'_>, level: f64) -> PyResult<(f64, f64)> {
@@ -276,37 +269,6 @@ fn block(
     })
 }
 
-/// How a verdict follows from the intervals, in one version of the engine.
-#[pyclass(module = "equipoise._native", frozen, get_all)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "rules that are independent of each other"
-)]
-pub struct VerdictRules {
-    equivalence_levels: f64,
-    equivalence_blocks: usize,
-    means_veto_equivalence: bool,
-    mixed_without_extreme_block: bool,
-    resolution_from_past: bool,
-    checks_running_interval: bool,
-    across_layouts: bool,
-}
-
-/// The rules of a version of the engine.
-#[pyfunction]
-pub fn verdict_rules(engine: u32) -> PyResult<VerdictRules> {
-    let rules = engine_of_version(engine)?.rules;
-    Ok(VerdictRules {
-        equivalence_levels: rules.equivalence_levels,
-        equivalence_blocks: rules.equivalence_blocks,
-        means_veto_equivalence: rules.means_veto_equivalence,
-        mixed_without_extreme_block: rules.mixed_without_extreme_block,
-        resolution_from_past: rules.resolution_from_past,
-        checks_running_interval: rules.checks_running_interval,
-        across_layouts: rules.across_layouts,
-    })
-}
-
 /// The ratios that several campaigns do not exclude together.
 #[pyfunction]
 #[expect(
@@ -326,7 +288,7 @@ pub fn common_interval(
 
 /// The smallest effect that each of so many simulated campaigns tells from none, increasing.
 #[pyfunction]
-#[pyo3(signature = (differences, largest, *, blocks, level, engine, campaigns, seed))]
+#[pyo3(signature = (differences, largest, *, blocks, level, campaigns, seed))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub fn smallest_effects(
     py: Python<'_>,
@@ -334,7 +296,6 @@ pub fn smallest_effects(
     largest: f64,
     blocks: usize,
     level: f64,
-    engine: u32,
     campaigns: usize,
     seed: u64,
 ) -> PyResult<Vec<f64>> {
@@ -343,18 +304,12 @@ pub fn smallest_effects(
         return Err(PyValueError::new_err("there is no difference to draw from"));
     }
     let simulated = verdict::Sensitivity {
-        engine: engine_of_version(engine)?,
         blocks,
         level: checked_level(level)?,
         campaigns,
         seed,
     };
     Ok(py.detach(|| simulated.smallest_effects(&differences, largest)))
-}
-
-fn engine_of_version(version: u32) -> PyResult<&'static verdict::Engine> {
-    verdict::Engine::of_version(version)
-        .ok_or_else(|| PyValueError::new_err(format!("there is no engine {version}")))
 }
 
 fn checked_level(level: f64) -> PyResult<f64> {
@@ -384,9 +339,8 @@ pub struct FractionSequence {
 #[pymethods]
 impl FractionSequence {
     #[new]
-    fn new(level: f64, engine: u32) -> PyResult<Self> {
-        let engine = engine_of_version(engine)?;
-        let inner = verdict::FractionSequence::new(engine, checked_level(level)?);
+    fn new(level: f64) -> PyResult<Self> {
+        let inner = verdict::FractionSequence::new(checked_level(level)?);
         Ok(Self { inner })
     }
 

@@ -15,10 +15,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::betting::{
-        BettingSequence, FractionSequence, VerdictRules, common_interval, smallest_effects,
-        verdict_rules,
-    };
+    use crate::betting::{BettingSequence, FractionSequence, common_interval, smallest_effects};
     #[pymodule_export]
     use crate::bisection::BisectionSearch;
     #[pymodule_export]
@@ -33,4 +30,12 @@ mod _native {
     /// The version of Equipoise, one for both languages.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    /// Multiple of the level that the interval has which decides on "equivalent".
+    #[pymodule_export]
+    const EQUIVALENCE_LEVELS: f64 = equipoise_verdict::EQUIVALENCE_LEVELS;
+
+    /// Blocks before "equivalent" can be said.
+    #[pymodule_export]
+    const EQUIVALENCE_BLOCKS: usize = equipoise_verdict::EQUIVALENCE_BLOCKS;
 }

@@ -102,9 +102,9 @@ pub(crate) struct Covariates {
 }
 
 impl Covariates {
-    pub(crate) fn add(&mut self, engine_adjusts: bool, readings: &Readings) {
+    pub(crate) fn add(&mut self, readings: &Readings) {
         self.rows.push(*readings);
-        self.any |= engine_adjusts && readings.differences.iter().any(|x| x.is_finite());
+        self.any |= readings.differences.iter().any(|x| x.is_finite());
     }
 
     pub(crate) fn rows(&self) -> &[Readings] {
@@ -396,7 +396,7 @@ mod tests {
             let noise = wobble * (f64::from((i * 17) % 13) - 6.0);
             let mut readings = NO_READINGS;
             readings.differences[0] = x + shift;
-            covariates.add(true, &readings);
+            covariates.add(&readings);
             differences.push(2.0 * x + noise);
             signs.push(if (i * i + i / 3) % 5 < 2 { 1.0 } else { -1.0 });
         }
@@ -423,13 +423,10 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_no_slope_and_an_engine_without_adjustment_learns_none() {
-        let (mut covariates, _, signs) = blocks(40, 0.1, 0.0);
+    fn chance_is_no_slope() {
+        let (covariates, _, signs) = blocks(40, 0.1, 0.0);
         let chance: Vec<f64> = (0..40).map(|i| f64::from((i * 29) % 31)).collect();
         assert_eq!(covariates.learn(&chance, &signs), None);
-        covariates.any = false;
-        let (_, differences, _) = blocks(40, 0.1, 0.0);
-        assert_eq!(covariates.learn(&differences, &signs), None);
     }
 
     #[test]

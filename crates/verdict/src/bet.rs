@@ -1,8 +1,8 @@
 //! One bet on the coin of one block.
 
 use crate::block::Block;
-use crate::engine::Engine;
 use crate::past::Learnt;
+use crate::rules::CLIP;
 use crate::wealth::Wealth;
 
 /// One bet: what it pays is a function of θ that never rises.
@@ -15,7 +15,7 @@ pub(crate) struct Bet {
 }
 
 impl Bet {
-    pub(crate) fn new(engine: &Engine, block: &Block, learnt: Learnt) -> Self {
+    pub(crate) fn new(block: &Block, learnt: Learnt) -> Self {
         if block.difference.is_nan() {
             return Self {
                 centre: 0.0,
@@ -25,7 +25,7 @@ impl Bet {
         }
         Self {
             centre: learnt.rest_of(block),
-            inverse_width: (engine.clip * learnt.scale).max(block.tolerance).recip(),
+            inverse_width: (CLIP * learnt.scale).max(block.tolerance).recip(),
             tolerance: block.tolerance,
         }
     }
@@ -106,7 +106,6 @@ mod tests {
     use super::*;
     use crate::adjustment::NO_READINGS;
     use crate::block::Order::BaselineFirst;
-    use crate::engine::FIRST;
 
     #[test]
     fn beyond_the_tolerance_the_payoff_rises_without_a_jump() {
@@ -121,7 +120,7 @@ mod tests {
                 scale,
                 ..Learnt::default()
             };
-            Bet::new(&FIRST, &block, learnt)
+            Bet::new(&block, learnt)
         };
         let coarse = bet(0.01);
         assert!(coarse.payoff(0.061).abs() < f64::MIN_POSITIVE);

@@ -1,9 +1,9 @@
 //! The typical difference: between median and mean (Huber 1964).
 
 use crate::block::Block;
-use crate::engine::Engine;
 use crate::order_statistics::{median, scale};
 use crate::past::Learnt;
+use crate::rules::CLIP;
 use crate::search::last_that_holds;
 
 /// Where the differences are centred.
@@ -23,7 +23,7 @@ impl Centre {
     ///
     /// The scale is 1.4826·MAD, but never less than the typical tie tolerance: differences below
     /// the resolution of the clock say nothing about spread.
-    pub(crate) fn of(engine: &Engine, blocks: &[Block], learnt: Learnt) -> Option<Self> {
+    pub(crate) fn of(blocks: &[Block], learnt: Learnt) -> Option<Self> {
         let known = || blocks.iter().filter(|block| !block.difference.is_nan());
         let values: Vec<f64> = known().map(|block| learnt.rest_of(block)).collect();
         let mut scratch = values.clone();
@@ -34,7 +34,7 @@ impl Centre {
         let tolerance = median(&mut scratch).filter(|tolerance| tolerance.is_finite())?;
         let scale = spread.max(tolerance);
         Some(Self {
-            typical: huber(&values, middle, engine.clip_of_estimate * scale),
+            typical: huber(&values, middle, CLIP * scale),
             slot: learnt.slot,
             scale,
         })
@@ -73,7 +73,6 @@ mod tests {
     use super::*;
     use crate::adjustment::NO_READINGS;
     use crate::block::Order;
-    use crate::engine::FIRST;
 
     fn typical(differences: &[f64], tolerance: f64) -> Option<f64> {
         let blocks: Vec<Block> = differences
@@ -85,21 +84,21 @@ mod tests {
                 readings: NO_READINGS,
             })
             .collect();
-        Centre::of(&FIRST, &blocks, Learnt::default()).map(|centre| centre.typical)
+        Centre::of(&blocks, Learnt::default()).map(|centre| centre.typical)
     }
 
     #[test]
     fn without_extremes_it_is_the_mean() {
-        let centre = typical(&[1.0, 2.0, 3.0, 4.5], 0.0).expect("there are differences");
-        assert!((centre - 2.625).abs() < 1e-12);
+        let centre = typical(&[1.0, 2.0, 3.0, 4.4], 0.0).expect("there are differences");
+        assert!((centre - 2.6).abs() < 1e-12);
     }
 
     #[test]
-    fn an_extreme_counts_as_if_it_lay_at_one_and_a_half_scales() {
-        // MAD 1, scale 1.4826, width 2.2239: ((1+2+3+4) − 4μ)/w + 1 = 0.
-        let centre = typical(&[1.0, 2.0, 3.0, 4.0, 1000.0], 0.0).expect("there are differences");
-        assert!((centre - (10.0 + 2.2239) / 4.0).abs() < 1e-12);
-        let infinite = typical(&[1.0, 2.0, 3.0, 4.0, f64::INFINITY], 0.0);
+    fn an_extreme_counts_as_if_it_lay_at_one_and_a_quarter_scales() {
+        // MAD 1, scale 1.4826, width 1.85325: ((2+2.5+3+4) − 4μ)/w + 1 = 0.
+        let centre = typical(&[2.0, 2.5, 3.0, 4.0, 1000.0], 0.0).expect("there are differences");
+        assert!((centre - (11.5 + 1.853_25) / 4.0).abs() < 1e-12);
+        let infinite = typical(&[2.0, 2.5, 3.0, 4.0, f64::INFINITY], 0.0);
         assert!((infinite.expect("there are differences") - centre).abs() < 1e-12);
     }
 

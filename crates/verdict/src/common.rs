@@ -1,6 +1,5 @@
 //! The ratio that several campaigns have in common.
 
-use crate::engine::Engine;
 use crate::sequence::{BettingSequence, Side, interval};
 use crate::wealth::Wealth;
 
@@ -11,8 +10,6 @@ use crate::wealth::Wealth;
 /// campaign multiplies it by is a test martingale given the campaigns before, so their product
 /// stopped anywhere is one too: the true θ is ever excluded with a chance of at most `level`,
 /// though each campaign stopped when it pleased, and whoever pools stops when that pleases.
-/// Campaigns of different engines have different bettors: each engine then has a wealth of its
-/// own, and the product of the wealths counts.
 #[must_use]
 pub fn common_interval(campaigns: &[&BettingSequence], level: f64) -> (f64, f64) {
     let spans = || campaigns.iter().map(|campaign| campaign.span());
@@ -25,27 +22,9 @@ pub fn common_interval(campaigns: &[&BettingSequence], level: f64) -> (f64, f64)
 }
 
 fn ever_reached(campaigns: &[&BettingSequence], side: Side, theta: f64, bar: f64) -> bool {
-    let mut wealths: Vec<(&'static Engine, Wealth)> = Vec::new();
-    for campaign in campaigns {
-        let engine = campaign.engine();
-        let place = wealths.iter().position(|(other, _)| *other == engine);
-        let place = place.unwrap_or_else(|| {
-            wealths.push((engine, Wealth::new(engine)));
-            wealths.len() - 1
-        });
-        let others = wealths.iter().enumerate();
-        let rest: f64 = others
-            .filter(|(other, _)| *other != place)
-            .map(|(_, (_, wealth))| wealth.ln())
-            .sum();
-        let enough = bar * (-rest).exp();
-        for round in campaign.rounds() {
-            if round.play_towards(&mut wealths[place].1, theta, side.sign(), enough) {
-                return true;
-            }
-        }
-    }
-    false
+    let mut wealth = Wealth::new();
+    let mut rounds = campaigns.iter().flat_map(|campaign| campaign.rounds());
+    rounds.any(|round| round.play_towards(&mut wealth, theta, side.sign(), bar))
 }
 
 #[cfg(test)]
@@ -53,10 +32,9 @@ mod tests {
     use super::*;
     use crate::adjustment::NO_READINGS;
     use crate::block::{Block, Order};
-    use crate::engine::{FIRST, SECOND};
 
-    fn campaign(engine: &'static Engine, blocks: u32, shift: f64) -> BettingSequence {
-        let mut sequence = BettingSequence::new(engine);
+    fn campaign(blocks: u32, shift: f64) -> BettingSequence {
+        let mut sequence = BettingSequence::default();
         for i in 0..blocks {
             let block = Block {
                 difference: shift + f64::from((i * 37) % 23) / 500.0,
@@ -75,24 +53,23 @@ mod tests {
 
     #[test]
     fn one_campaign_has_its_own_running_interval() {
-        for engine in [&FIRST, &SECOND] {
-            let one = campaign(engine, 60, 0.0);
-            assert_eq!(common_interval(&[&one], 0.05), one.running_interval(0.05));
-        }
+        let one = campaign(60, 0.0);
+        assert_eq!(common_interval(&[&one], 0.05), one.running_interval(0.05));
     }
 
     #[test]
-    fn more_campaigns_narrow_the_interval_whatever_their_engines() {
-        let (first, second) = (campaign(&FIRST, 40, 0.0), campaign(&SECOND, 40, 0.0));
+    fn more_campaigns_narrow_the_interval() {
+        let one = campaign(40, 0.0);
         let width = |(low, high): (f64, f64)| high - low;
-        let alone = width(second.running_interval(0.05));
-        assert!(width(common_interval(&[&second; 6], 0.05)) < 0.6 * alone);
-        assert!(width(common_interval(&[&first, &second], 0.05)) < alone);
+        let alone = width(one.running_interval(0.05));
+        let of_two = width(common_interval(&[&one; 2], 0.05));
+        assert!(of_two < alone);
+        assert!(width(common_interval(&[&one; 6], 0.05)) < 0.6 * alone);
     }
 
     #[test]
     fn campaigns_that_contradict_each_other_have_no_common_ratio() {
-        let (one, other) = (campaign(&SECOND, 60, 0.0), campaign(&SECOND, 60, 1.0));
+        let (one, other) = (campaign(60, 0.0), campaign(60, 1.0));
         let (low, high) = common_interval(&[&one, &other], 0.05);
         assert!(low > high);
     }

@@ -3,8 +3,8 @@
 use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
-use crate::engine::Engine;
 use crate::past::{Learnt, Past};
+use crate::rules::{EQUIVALENCE_BLOCKS, EQUIVALENCE_LEVELS};
 use crate::sequence::BettingSequence;
 use crate::wealth::Wealth;
 use equipoise_random::SplitMix64;
@@ -46,7 +46,7 @@ impl Forecast {
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;
-        let mut start = Watch::new(self, campaign.engine(), centre.typical.abs() >= self.margin);
+        let mut start = Watch::new(self, centre.typical.abs() >= self.margin);
         for round in campaign.rounds() {
             start.see(round);
         }
@@ -92,7 +92,7 @@ impl Forecast {
                 readings: NO_READINGS,
             };
             watch.see(&Round {
-                first: Bet::new(campaign.engine(), &block, past.learnt()),
+                first: Bet::new(&block, past.learnt()),
                 second: None,
             });
             past.add(&block);
@@ -109,19 +109,18 @@ impl Forecast {
 struct Watch {
     excluded: [Excluded; 4],
     worth_calling: bool,
-    equivalence_blocks: usize,
     seen: usize,
 }
 
 impl Watch {
-    fn new(forecast: &Forecast, engine: &'static Engine, worth_calling: bool) -> Self {
-        let equivalence_level = engine.rules.equivalence_levels * forecast.level;
+    fn new(forecast: &Forecast, worth_calling: bool) -> Self {
+        let equivalence_level = EQUIVALENCE_LEVELS * forecast.level;
         let bettor = |theta: f64, sign: f64, level: f64| Excluded {
             theta,
             sign,
             threshold: 2.0 / level,
             memory: forecast.memory,
-            wealth: Wealth::new(engine),
+            wealth: Wealth::new(),
             now: false,
         };
         Self {
@@ -132,7 +131,6 @@ impl Watch {
                 bettor(0.0, -1.0, forecast.level),
             ],
             worth_calling,
-            equivalence_blocks: engine.rules.equivalence_blocks,
             seen: 0,
         }
     }
@@ -148,7 +146,7 @@ impl Watch {
         let [below, above, no_slower, no_faster] = &self.excluded;
         let different = no_slower.now || no_faster.now;
         let within = above.theta > 0.0 && below.now && above.now;
-        (self.worth_calling && different) || (within && self.seen >= self.equivalence_blocks)
+        (self.worth_calling && different) || (within && self.seen >= EQUIVALENCE_BLOCKS)
     }
 }
 
@@ -182,7 +180,6 @@ impl Excluded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::FIRST;
     use crate::sequence::tests::{alternating, sequence};
 
     fn campaign(differences: &[f64]) -> BettingSequence {
@@ -201,9 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn a_clear_difference_cut_short_needs_the_rest_of_eight_blocks() {
+    fn a_clear_difference_cut_short_needs_the_rest_of_seven_blocks() {
         let short = campaign(&[0.10, 0.11, 0.12, 0.10, 0.11]);
-        assert_eq!(forecast(100).blocks_to_go(&short), Some(3));
+        assert_eq!(forecast(100).blocks_to_go(&short), Some(2));
     }
 
     #[test]
@@ -226,9 +223,6 @@ mod tests {
 
     #[test]
     fn nothing_has_no_forecast() {
-        assert_eq!(
-            forecast(50).blocks_to_go(&BettingSequence::new(&FIRST)),
-            None
-        );
+        assert_eq!(forecast(50).blocks_to_go(&BettingSequence::default()), None);
     }
 }

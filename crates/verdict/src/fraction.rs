@@ -13,7 +13,6 @@
 use crate::adjustment::NO_READINGS;
 use crate::bet::Bet;
 use crate::block::{Block, Order};
-use crate::engine::Engine;
 use crate::past::{Learnt, learnt_scale};
 use crate::wealth::Wealth;
 
@@ -61,17 +60,17 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new(engine: &'static Engine, fraction: f64) -> Self {
+    fn new(fraction: f64) -> Self {
         Self {
             fraction,
             remainders: Vec::new(),
-            above: Wealth::new(engine),
-            below: Wealth::new(engine),
+            above: Wealth::new(),
+            below: Wealth::new(),
             excluded: false,
         }
     }
 
-    fn push(&mut self, engine: &Engine, gap: Gap, threshold: f64, scratch: &mut Vec<f64>) {
+    fn push(&mut self, gap: Gap, threshold: f64, scratch: &mut Vec<f64>) {
         if self.excluded {
             return;
         }
@@ -83,11 +82,11 @@ impl Candidate {
             readings: NO_READINGS,
         };
         let learnt = Learnt {
-            scale: learnt_scale(engine.scale, &self.remainders, scratch),
+            scale: learnt_scale(&self.remainders, scratch),
             slot: 0.0,
             ..Learnt::default()
         };
-        let payoff = Bet::new(engine, &block, learnt).payoff(0.0);
+        let payoff = Bet::new(&block, learnt).payoff(0.0);
         let above = self.above.bet_towards(payoff, threshold);
         let below = self.below.bet_towards(-payoff, threshold);
         if gap.is_finite() {
@@ -103,7 +102,6 @@ impl Candidate {
 /// since z(f) rises in some blocks and falls in others where the gap is small beside its noise.
 #[derive(Clone, Debug)]
 pub struct FractionSequence {
-    engine: &'static Engine,
     threshold: f64,
     gaps: Vec<Gap>,
     candidates: Vec<Candidate>,
@@ -113,15 +111,12 @@ pub struct FractionSequence {
 impl FractionSequence {
     /// A sequence whose confidence sets all hold the true fraction but for a chance of `level`.
     #[must_use]
-    pub fn new(engine: &'static Engine, level: f64) -> Self {
+    pub fn new(level: f64) -> Self {
         let candidates = grid().into_iter();
         Self {
-            engine,
             threshold: 2.0 / level,
             gaps: Vec::new(),
-            candidates: candidates
-                .map(|fraction| Candidate::new(engine, fraction))
-                .collect(),
+            candidates: candidates.map(Candidate::new).collect(),
             scratch: Vec::new(),
         }
     }
@@ -131,7 +126,7 @@ impl FractionSequence {
         let gap = Gap { without, with };
         self.gaps.push(gap);
         for candidate in &mut self.candidates {
-            candidate.push(self.engine, gap, self.threshold, &mut self.scratch);
+            candidate.push(gap, self.threshold, &mut self.scratch);
         }
     }
 
@@ -184,9 +179,9 @@ impl FractionSequence {
     fn replayed(&self, fractions: &[f64]) -> Vec<Candidate> {
         let mut scratch = Vec::new();
         let replay = |&fraction: &f64| {
-            let mut candidate = Candidate::new(self.engine, fraction);
+            let mut candidate = Candidate::new(fraction);
             for &gap in &self.gaps {
-                candidate.push(self.engine, gap, self.threshold, &mut scratch);
+                candidate.push(gap, self.threshold, &mut scratch);
             }
             candidate
         };
@@ -285,10 +280,9 @@ fn finite_median(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::FIRST;
 
     fn sequence(gaps: &[(f64, f64)]) -> FractionSequence {
-        let mut sequence = FractionSequence::new(&FIRST, 0.05);
+        let mut sequence = FractionSequence::new(0.05);
         for &(without, with) in gaps {
             sequence.push(without, with);
         }

@@ -2,7 +2,6 @@
 
 use crate::adjustment::{Adjustment, Covariates};
 use crate::block::Block;
-use crate::engine::{Engine, ScaleRule};
 use crate::order_statistics::{median, scale};
 
 /// Up to so many blocks everything is learnt anew at every block; afterwards only when the
@@ -47,10 +46,8 @@ impl Learnt {
 }
 
 /// The blocks so far.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Past {
-    rule: ScaleRule,
-    adjusts: bool,
     differences: Vec<f64>,
     signs: Vec<f64>,
     covariates: Covariates,
@@ -62,21 +59,6 @@ pub struct Past {
 }
 
 impl Past {
-    pub fn new(engine: &Engine) -> Self {
-        Self {
-            rule: engine.scale,
-            adjusts: engine.adjusts,
-            differences: Vec::new(),
-            signs: Vec::new(),
-            covariates: Covariates::default(),
-            adjusted: Vec::new(),
-            learnt: Learnt::default(),
-            learnt_at: 0,
-            scratch: Vec::new(),
-            residuals: Vec::new(),
-        }
-    }
-
     /// What is known before the next block.
     pub fn learnt(&mut self) -> Learnt {
         let count = self.differences.len();
@@ -103,7 +85,6 @@ impl Past {
         past.learn();
         past.differences.clone_from(&past.adjusted);
         past.covariates = Covariates::default();
-        past.adjusts = false;
         past
     }
 
@@ -112,7 +93,7 @@ impl Past {
         if !block.difference.is_nan() {
             self.differences.push(block.difference);
             self.signs.push(block.order.sign());
-            self.covariates.add(self.adjusts, &block.readings);
+            self.covariates.add(&block.readings);
         }
     }
 
@@ -131,7 +112,7 @@ impl Past {
             None
         };
         let (scale, slot) = corrected.unwrap_or_else(|| {
-            let scale = learnt_scale(self.rule, &self.adjusted, &mut self.scratch);
+            let scale = learnt_scale(&self.adjusted, &mut self.scratch);
             (scale, 0.0)
         });
         Learnt {
@@ -155,7 +136,7 @@ impl Past {
         self.residuals
             .extend(paired.map(|(difference, sign)| difference - sign * slot));
         let middle = 0.5 * (second + first);
-        let scale = spread(self.rule, &self.residuals, middle, &mut self.scratch);
+        let scale = spread(&self.residuals, middle, &mut self.scratch);
         let noise = SLOT_THRESHOLD * scale / (self.differences.len() as f64).sqrt();
         (slot.abs() > noise).then_some((scale, slot))
     }
@@ -174,24 +155,23 @@ impl Past {
 }
 
 /// The scale of differences; 0 where none is known.
-pub fn learnt_scale(rule: ScaleRule, differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
-    let count = differences.len();
-    if count < BLOCKS_FOR_A_SPREAD {
-        return match rule {
-            ScaleRule::Huberised if count > 0 => root_mean_square(differences),
-            _ => 0.0,
-        };
+///
+/// The root mean square after one and two blocks; then the standard deviation of differences
+/// Huberised at 1.5 MAD scales, widened by (1 + 1/n) for what few blocks cannot know.
+pub fn learnt_scale(differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
+    if differences.len() < BLOCKS_FOR_A_SPREAD {
+        return root_mean_square(differences);
     }
     scratch.clear();
     scratch.extend_from_slice(differences);
     let middle = median(scratch).filter(|middle| middle.is_finite());
-    middle.map_or(0.0, |middle| spread(rule, differences, middle, scratch))
+    middle.map_or(0.0, |middle| spread(differences, middle, scratch))
 }
 
 /// The scale of differences around their middle.
-fn spread(rule: ScaleRule, differences: &[f64], middle: f64, scratch: &mut Vec<f64>) -> f64 {
+fn spread(differences: &[f64], middle: f64, scratch: &mut Vec<f64>) -> f64 {
     let deviation = scale(differences, middle, scratch);
-    if rule == ScaleRule::MedianDeviation || deviation == 0.0 {
+    if deviation == 0.0 {
         return deviation;
     }
     let limit = HUBERISED_AT * deviation;
@@ -203,7 +183,7 @@ fn spread(rule: ScaleRule, differences: &[f64], middle: f64, scratch: &mut Vec<f
     variance.sqrt() * (1.0 + count.recip())
 }
 
-/// 0 where a difference is infinite.
+/// 0 where there is no difference, or an infinite one.
 fn root_mean_square(differences: &[f64]) -> f64 {
     let squares: f64 = differences
         .iter()
@@ -218,14 +198,9 @@ mod tests {
     use super::*;
     use crate::adjustment::NO_READINGS;
     use crate::block::Order;
-    use crate::engine::{FIRST, SECOND};
 
     fn past(differences: &[f64], orders: &[Order]) -> Past {
-        past_of(&FIRST, differences, orders)
-    }
-
-    fn past_of(engine: &Engine, differences: &[f64], orders: &[Order]) -> Past {
-        let mut past = Past::new(engine);
+        let mut past = Past::default();
         for (&difference, &order) in differences.iter().zip(orders) {
             past.add(&Block {
                 difference,
@@ -235,14 +210,6 @@ mod tests {
             });
         }
         past
-    }
-
-    #[test]
-    fn nothing_is_known_before_three_blocks() {
-        let mut early = past(&[0.1, 0.2], &[Order::BaselineFirst; 2]);
-        assert_eq!(early.learnt(), Learnt::default());
-        let mut later = past(&[0.1, 0.2, 0.4], &[Order::BaselineFirst; 3]);
-        assert!((later.learnt().scale - 1.4826 * 0.1).abs() < 1e-12);
     }
 
     #[test]
@@ -263,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn the_second_engine_knows_a_scale_after_one_block_and_bounds_extremes() {
+    fn a_scale_is_known_after_one_block_and_bounds_extremes() {
         let scale = |differences: &[f64]| {
             let orders = vec![Order::BaselineFirst; differences.len()];
-            past_of(&SECOND, differences, &orders).learnt().scale
+            past(differences, &orders).learnt().scale
         };
         assert!(scale(&[]).abs() < f64::MIN_POSITIVE);
         assert!((scale(&[-0.1]) - 0.1).abs() < 1e-12);

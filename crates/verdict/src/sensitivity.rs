@@ -3,7 +3,6 @@
 use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
-use crate::engine::Engine;
 use crate::past::{BLOCKS_FOR_A_SPREAD, Past};
 use crate::wealth::Wealth;
 use equipoise_random::SplitMix64;
@@ -14,8 +13,6 @@ const BISECTIONS: usize = 20;
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]
 pub struct Sensitivity {
-    /// The engine that judges.
-    pub engine: &'static Engine,
     /// Blocks of a campaign.
     pub blocks: usize,
     /// 1 minus the coverage of its interval.
@@ -54,14 +51,14 @@ struct Campaign {
 
 impl Campaign {
     fn drawn(sensitivity: &Sensitivity, noise: &[f64], random: &mut SplitMix64) -> Self {
-        let mut past = Past::new(sensitivity.engine);
+        let mut past = Past::default();
         let (mut early, mut later) = (Vec::new(), Vec::new());
         for number in 0..sensitivity.blocks {
             let block = drawn_block(noise, random);
             if number < BLOCKS_FOR_A_SPREAD {
                 early.push(block);
             } else {
-                later.push(round(sensitivity.engine, &block, &mut past));
+                later.push(round(&block, &mut past));
             }
             past.add(&block);
         }
@@ -86,17 +83,15 @@ impl Campaign {
 
     /// Whether "no difference" is excluded on the side of the effect, at any block.
     fn calls(&self, sensitivity: &Sensitivity, effect: f64) -> bool {
-        let engine = sensitivity.engine;
         let threshold = 2.0 / sensitivity.level;
-        let mut wealth = Wealth::new(engine);
-        let mut past = Past::new(engine);
+        let mut wealth = Wealth::new();
+        let mut past = Past::default();
         for block in &self.early {
             let shifted = Block {
                 difference: block.difference + effect,
                 ..*block
             };
-            let reached =
-                round(engine, &shifted, &mut past).play_towards(&mut wealth, 0.0, 1.0, threshold);
+            let reached = round(&shifted, &mut past).play_towards(&mut wealth, 0.0, 1.0, threshold);
             past.add(&shifted);
             if reached {
                 return true;
@@ -121,9 +116,9 @@ fn drawn_block(noise: &[f64], random: &mut SplitMix64) -> Block {
     }
 }
 
-fn round(engine: &Engine, block: &Block, past: &mut Past) -> Round {
+fn round(block: &Block, past: &mut Past) -> Round {
     Round {
-        first: Bet::new(engine, block, past.learnt()),
+        first: Bet::new(block, past.learnt()),
         second: None,
     }
 }
@@ -131,7 +126,6 @@ fn round(engine: &Engine, block: &Block, past: &mut Past) -> Round {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{FIRST, SECOND};
     use crate::sequence::BettingSequence;
 
     fn noise() -> Vec<f64> {
@@ -140,9 +134,8 @@ mod tests {
             .collect()
     }
 
-    fn sensitivity(engine: &'static Engine, blocks: usize) -> Sensitivity {
+    fn sensitivity(blocks: usize) -> Sensitivity {
         Sensitivity {
-            engine,
             blocks,
             level: 0.05,
             campaigns: 5,
@@ -151,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_calls_what_the_engine_excludes() {
-        for (engine, seed) in [(&FIRST, 1), (&SECOND, 1), (&FIRST, 2), (&SECOND, 2)] {
-            let simulated = sensitivity(engine, 60);
+    fn a_campaign_calls_what_the_bets_exclude() {
+        for seed in 1..=4 {
+            let simulated = sensitivity(60);
             let campaign = Campaign::drawn(&simulated, &noise(), &mut SplitMix64::new(seed));
             for effect in [0.2, 0.5, 1.0] {
                 let mut random = SplitMix64::new(seed);
-                let mut sequence = BettingSequence::new(engine);
+                let mut sequence = BettingSequence::default();
                 for _ in 0..simulated.blocks {
                     let mut block = drawn_block(&noise(), &mut random);
                     block.difference += effect;
@@ -171,13 +164,13 @@ mod tests {
 
     #[test]
     fn an_effect_that_no_campaign_calls_is_infinite() {
-        let short = sensitivity(&SECOND, 3).smallest_effects(&noise(), 9.0);
+        let short = sensitivity(3).smallest_effects(&noise(), 9.0);
         assert!(short.iter().all(|effect| effect.is_infinite()));
     }
 
     #[test]
     fn more_blocks_tell_smaller_effects() {
-        let median = |blocks| sensitivity(&SECOND, blocks).smallest_effects(&noise(), 9.0)[2];
+        let median = |blocks| sensitivity(blocks).smallest_effects(&noise(), 9.0)[2];
         assert!(median(1000) < 0.5 * median(100));
     }
 }

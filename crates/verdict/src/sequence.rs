@@ -4,8 +4,8 @@ use crate::adjustment::{AdjustmentSummary, MOST_COVARIATES, NO_READINGS};
 use crate::bet::{Bet, Round};
 use crate::block::{Block, InvalidBlock};
 use crate::centre::Centre;
-use crate::engine::Engine;
 use crate::past::{Learnt, Past, learnt_scale};
+use crate::rules::ROUNDING;
 use crate::search::last_that_holds;
 use crate::wealth::{Wealth, ln_sum_exp};
 
@@ -32,9 +32,8 @@ impl Side {
 /// Every bet is fixed by the blocks before it, so wealth is a test martingale under a constant
 /// ratio without carry-over, and by Ville's inequality the true θ is ever excluded at `level`
 /// with a chance of at most `level`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BettingSequence {
-    engine: &'static Engine,
     rounds: Vec<Round>,
     blocks: Vec<Block>,
     twins: Vec<Block>,
@@ -44,29 +43,16 @@ pub struct BettingSequence {
 }
 
 impl BettingSequence {
-    /// A campaign without a block yet.
-    #[must_use]
-    pub fn new(engine: &'static Engine) -> Self {
-        Self {
-            engine,
-            rounds: Vec::new(),
-            blocks: Vec::new(),
-            twins: Vec::new(),
-            past: Past::new(engine),
-            adjusted: Adjusted::default(),
-        }
-    }
-
     /// Adds the next block.
     ///
     /// # Errors
     /// If its tolerance is negative, infinite or NaN.
     pub fn push(&mut self, block: Block) -> Result<(), InvalidBlock> {
-        let block = checked(self.engine, block)?;
+        let block = checked(block)?;
         let learnt = self.past.learnt();
         self.adjusted.add(learnt, &block);
         self.rounds.push(Round {
-            first: Bet::new(self.engine, &block, learnt),
+            first: Bet::new(&block, learnt),
             second: None,
         });
         self.past.add(&block);
@@ -81,12 +67,12 @@ impl BettingSequence {
     /// # Errors
     /// If a tolerance is negative, infinite or NaN.
     pub fn push_pooled(&mut self, block: Block, twin: Block) -> Result<(), InvalidBlock> {
-        let (block, twin) = (checked(self.engine, block)?, checked(self.engine, twin)?);
+        let (block, twin) = (checked(block)?, checked(twin)?);
         let learnt = self.past.learnt();
         self.adjusted.add(learnt, &block);
         self.rounds.push(Round {
-            first: Bet::new(self.engine, &block, learnt),
-            second: Some(Bet::new(self.engine, &twin, learnt)),
+            first: Bet::new(&block, learnt),
+            second: Some(Bet::new(&twin, learnt)),
         });
         self.past.add(&block);
         self.past.add(&twin);
@@ -113,12 +99,6 @@ impl BettingSequence {
         &self.blocks
     }
 
-    /// The rules of the bets.
-    #[must_use]
-    pub fn engine(&self) -> &'static Engine {
-        self.engine
-    }
-
     pub(crate) fn rounds(&self) -> &[Round] {
         &self.rounds
     }
@@ -130,8 +110,8 @@ impl BettingSequence {
     /// The confidence sequence {θ : E±(θ) never reached 2/level}: the intersection of all
     /// intervals so far, as (low, high).
     ///
-    /// Of the second engine, E± bets on the way to that bar no more than a win needs to reach it
-    /// (`Wealth::bet_towards`); the e-values are without this rule.
+    /// On the way to that bar E± bets no more than a win needs to reach it (`Wealth::bet_towards`);
+    /// the e-values are without this rule.
     ///
     /// A bound is infinite while nothing on its side is excluded. `low > high` says that the set
     /// is empty: no constant ratio agrees with all of the campaign.
@@ -177,7 +157,7 @@ impl BettingSequence {
     #[must_use]
     pub fn centre(&self) -> Option<Centre> {
         let differences = [self.blocks.as_slice(), &self.twins].concat();
-        Centre::of(self.engine, &differences, self.past.in_hindsight())
+        Centre::of(&differences, self.past.in_hindsight())
     }
 
     /// The same blocks, as if no covariate had been read.
@@ -187,7 +167,7 @@ impl BettingSequence {
             readings: NO_READINGS,
             ..*block
         };
-        let mut sequence = Self::new(self.engine);
+        let mut sequence = Self::default();
         let mut twins = self.twins.iter();
         for block in &self.blocks {
             let pushed = match twins.next() {
@@ -207,8 +187,7 @@ impl BettingSequence {
             let paired = self.blocks.iter().zip(&self.adjusted.explained);
             paired.filter(|(block, _)| block.difference.is_finite())
         };
-        let spread =
-            |differences: Vec<f64>| learnt_scale(self.engine.scale, &differences, &mut Vec::new());
+        let spread = |differences: Vec<f64>| learnt_scale(&differences, &mut Vec::new());
         let before = spread(finite().map(|(block, _)| block.difference).collect());
         let after = spread(
             finite()
@@ -224,7 +203,7 @@ impl BettingSequence {
 
     fn first_exclusion(&self, side: Side, theta: f64, level: f64) -> Option<usize> {
         let threshold = 2.0 / level;
-        let mut wealth = Wealth::new(self.engine);
+        let mut wealth = Wealth::new();
         for (index, round) in self.rounds.iter().enumerate() {
             if round.play_towards(&mut wealth, theta, side.sign(), threshold) {
                 return Some(index + 1);
@@ -234,7 +213,7 @@ impl BettingSequence {
     }
 
     fn ln_wealth(&self, side: Side, theta: f64) -> f64 {
-        let mut wealth = Wealth::new(self.engine);
+        let mut wealth = Wealth::new();
         for round in &self.rounds {
             round.play(&mut wealth, theta, side.sign());
         }
@@ -301,10 +280,10 @@ impl Adjusted {
 }
 
 /// The block, with the least tolerance that floats allow.
-fn checked(engine: &Engine, block: Block) -> Result<Block, InvalidBlock> {
+fn checked(block: Block) -> Result<Block, InvalidBlock> {
     if block.tolerance.is_finite() && block.tolerance >= 0.0 {
         Ok(Block {
-            tolerance: block.tolerance.max(engine.rounding),
+            tolerance: block.tolerance.max(ROUNDING),
             ..block
         })
     } else {
@@ -318,19 +297,10 @@ fn checked(engine: &Engine, block: Block) -> Result<Block, InvalidBlock> {
 pub(crate) mod tests {
     use super::*;
     use crate::block::Order::{self, BaselineFirst, CandidateFirst};
-    use crate::engine::{FIRST, SECOND};
+    use crate::rules::{BETTORS, Bettor};
 
-    /// As the first engine bets.
     pub(crate) fn sequence(blocks: &[(f64, Order)], tolerance: f64) -> BettingSequence {
-        sequence_of(&FIRST, blocks, tolerance)
-    }
-
-    fn sequence_of(
-        engine: &'static Engine,
-        blocks: &[(f64, Order)],
-        tolerance: f64,
-    ) -> BettingSequence {
-        let mut sequence = BettingSequence::new(engine);
+        let mut sequence = BettingSequence::default();
         for &(difference, order) in blocks {
             let block = Block {
                 difference,
@@ -349,48 +319,49 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nothing_is_excluded_before_the_eighth_block() {
-        let seven = sequence(&alternating(&[0.1; 7]), 0.0);
+    fn nothing_is_excluded_before_the_seventh_block() {
+        let six = sequence(&alternating(&[0.1; 6]), 0.0);
         assert_eq!(
-            seven.running_interval(0.05),
+            six.running_interval(0.05),
             (f64::NEG_INFINITY, f64::INFINITY)
         );
-        let eight = sequence(&alternating(&[0.1; 8]), 0.0);
-        let (low, high) = eight.running_interval(0.05);
-        // Without any spread a bet is on the sign: everything but the value itself is excluded.
-        assert!((low - 0.1).abs() < 1e-14 && (high - 0.1).abs() < 1e-14);
-        assert_eq!(eight.blocks_to_exclude(0.0, 0.05), Some(8));
-    }
-
-    #[test]
-    fn the_second_engine_excludes_from_the_seventh_block_on() {
-        let six = sequence_of(&SECOND, &alternating(&[0.1; 6]), 0.0);
         assert_eq!(six.blocks_to_exclude(0.0, 0.05), None);
-        let seven = sequence_of(&SECOND, &alternating(&[0.1; 7]), 0.0);
+        let seven = sequence(&alternating(&[0.1; 7]), 0.0);
+        let (low, high) = seven.running_interval(0.05);
+        assert!(0.0 < low && low < 0.1 && 0.1 < high && high.is_finite());
         assert_eq!(seven.blocks_to_exclude(0.0, 0.05), Some(7));
     }
 
     #[test]
-    fn the_first_bets_are_on_the_sign_and_the_next_on_the_clipped_size() {
+    fn the_first_bet_is_on_the_sign_and_the_next_are_on_the_clipped_size() {
         let four = sequence(&alternating(&[0.10, 0.20, 0.30, 0.26]), 0.0);
-        // Before block 4 the median is 0.2 and the scale 1.4826 · 0.1.
-        let payoff = (0.26 - 0.25) / (1.25 * 0.148_26);
-        let product =
-            |stake: f64| (1.0 - stake) * (1.0 - stake) * (1.0 + stake) * (1.0 + stake * payoff);
-        let by_hand = (product(0.1) + product(0.3) + product(0.6) + product(0.9)) / 4.0;
+        // After one and two blocks the scale is the root mean square. Before block 4 the median is
+        // 0.2 and no difference lies beyond 1.5 · 1.4826 · 0.1 of it.
+        let scale = (0.02_f64 / (3.0 * 0.778_465_216)).sqrt() * 4.0 / 3.0;
+        let payoffs = [
+            -1.0,
+            -0.05 / (1.25 * 0.1),
+            0.05 / (1.25 * 0.025_f64.sqrt()),
+            0.01 / (1.25 * scale),
+        ];
+        let won = |bettor: Bettor| {
+            payoffs.iter().fold(bettor.weight, |money, payoff| {
+                money * (1.0 + (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap))
+            })
+        };
+        let by_hand: f64 = BETTORS.map(won).iter().sum();
         let computed = four.ln_wealth(Side::Slower, 0.25);
-        assert!((computed - by_hand.ln()).abs() < 1e-12);
+        assert!((computed - by_hand.ln()).abs() < 1e-9);
     }
 
     #[test]
     fn the_e_value_is_the_mean_of_both_sides() {
-        let won = sequence(&alternating(&[0.1; 8]), 0.0);
+        let won = sequence(&alternating(&[0.1, 0.2]), 0.0);
         let mean = |sign: f64| -> f64 {
-            [0.1, 0.3, 0.6, 0.9]
+            BETTORS
+                .map(|bettor| bettor.weight * (1.0 + sign * bettor.cap).powi(2))
                 .iter()
-                .map(|stake: &f64| (1.0 + sign * stake).powi(8))
-                .sum::<f64>()
-                / 4.0
+                .sum()
         };
         let by_hand = 0.5 * (mean(1.0) + mean(-1.0));
         assert!((won.ln_e_value() - by_hand.ln()).abs() < 1e-12);
@@ -401,7 +372,7 @@ pub(crate) mod tests {
         let ties = sequence(&alternating(&[0.1; 100]), 0.11);
         assert!(ties.ln_e_value().abs() < 1e-12);
         assert_eq!(ties.blocks_to_exclude(0.0, 0.05), None);
-        assert_eq!(ties.blocks_to_exclude(-0.13, 0.05), Some(8));
+        assert_eq!(ties.blocks_to_exclude(-0.2, 0.05), Some(7));
     }
 
     #[test]
@@ -418,7 +389,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_candidate_that_always_times_out_is_slower_than_any_ratio() {
-        let timeouts = sequence(&alternating(&[f64::INFINITY; 8]), 0.0);
+        let timeouts = sequence(&alternating(&[f64::INFINITY; 7]), 0.0);
         let (low, high) = timeouts.running_interval(0.05);
         assert!(low == f64::INFINITY && high == f64::INFINITY);
     }
@@ -482,7 +453,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_twin_of_the_baseline_halves_both_stakes() {
-        let mut pooled = BettingSequence::new(&FIRST);
+        let mut pooled = BettingSequence::default();
         for _ in 0..8 {
             let block = |difference| Block {
                 difference,
@@ -506,7 +477,7 @@ pub(crate) mod tests {
     fn a_twin_that_agrees_with_the_baseline_changes_nothing() {
         let differences: Vec<f64> = (0..60).map(|i| f64::from((i * 37) % 23) / 500.0).collect();
         let single = sequence(&alternating(&differences), 0.0);
-        let mut pooled = BettingSequence::new(&FIRST);
+        let mut pooled = BettingSequence::default();
         for block in single.blocks() {
             pooled
                 .push_pooled(*block, *block)
@@ -521,10 +492,10 @@ pub(crate) mod tests {
 
     #[test]
     fn the_rounding_of_floats_wins_nothing() {
-        let rounded = sequence_of(&SECOND, &alternating(&[0.03 + 4e-17; 100]), 0.0);
+        let rounded = sequence(&alternating(&[0.03 + 4e-17; 100]), 0.0);
         let (low, high) = rounded.running_interval(0.05);
         assert!(low < 0.03 && 0.03 < high && high - low < 1e-11);
-        let exact = sequence_of(&SECOND, &alternating(&[1e-14; 100]), 0.0);
+        let exact = sequence(&alternating(&[1e-14; 100]), 0.0);
         assert_eq!(exact.blocks_to_exclude(0.0, 0.05), None);
     }
 
@@ -536,6 +507,6 @@ pub(crate) mod tests {
             tolerance: f64::INFINITY,
             readings: NO_READINGS,
         };
-        assert!(BettingSequence::new(&FIRST).push(block).is_err());
+        assert!(BettingSequence::default().push(block).is_err());
     }
 }

@@ -1,16 +1,15 @@
-//! What the bettors of an engine own, who share one unit of money.
+//! What the bettors own, who share one unit of money.
 
-use crate::engine::{Engine, MOST_BETTORS};
+use crate::rules::BETTORS;
 
 /// Number of bets whose product neither overflows nor underflows.
 const BETS_PER_CHUNK: u32 = 64;
 
-type PerBettor = [f64; MOST_BETTORS];
+type PerBettor = [f64; BETTORS.len()];
 
 /// The wealth, kept as logarithms of settled bets times a short product of open ones.
 #[derive(Clone, Debug)]
 pub struct Wealth {
-    engine: &'static Engine,
     settled: PerBettor,
     /// Each bettor's share of the wealth when the last chunk was settled.
     base: PerBettor,
@@ -19,25 +18,18 @@ pub struct Wealth {
 }
 
 impl Wealth {
-    pub fn new(engine: &'static Engine) -> Self {
-        let mut settled = [f64::NEG_INFINITY; MOST_BETTORS];
-        let mut base = [0.0; MOST_BETTORS];
-        for (index, bettor) in engine.bettors.iter().enumerate() {
-            settled[index] = bettor.weight.ln();
-            base[index] = bettor.weight;
-        }
+    pub fn new() -> Self {
         Self {
-            engine,
-            settled,
-            base,
-            open: [1.0; MOST_BETTORS],
+            settled: BETTORS.map(|bettor| bettor.weight.ln()),
+            base: BETTORS.map(|bettor| bettor.weight),
+            open: [1.0; BETTORS.len()],
             bets: 0,
         }
     }
 
     /// One more bet; `payoff` from −1 to 1 is what the block says, before slopes and caps.
     pub fn bet(&mut self, payoff: f64) {
-        for (open, bettor) in self.open.iter_mut().zip(self.engine.bettors) {
+        for (open, bettor) in self.open.iter_mut().zip(BETTORS) {
             *open *= 1.0 + (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
         }
         self.settle_if_due();
@@ -56,7 +48,7 @@ impl Wealth {
     /// reaches the bar or is not clamped.
     pub fn bet_towards(&mut self, payoff: f64, bar: f64) -> bool {
         // A win needs no clamp: beyond p it reaches the bar in any case.
-        if payoff < 0.0 && self.engine.stops_at_bar {
+        if payoff < 0.0 {
             self.bet(-self.payoff_that_reaches(bar, -payoff));
         } else {
             self.bet(payoff);
@@ -66,12 +58,12 @@ impl Wealth {
 
     /// The payoff with which a win lands on the bar, if that is less than `most`; else `most`.
     fn payoff_that_reaches(&self, bar: f64, most: f64) -> f64 {
-        let mut shares = [0.0; MOST_BETTORS];
+        let mut shares = [0.0; BETTORS.len()];
         for (share, (base, open)) in shares.iter_mut().zip(self.base.iter().zip(&self.open)) {
             *share = base * open;
         }
         let missing = bar - shares.iter().sum::<f64>();
-        let owners = || shares.iter().zip(self.engine.bettors);
+        let owners = || shares.iter().zip(BETTORS);
         let won = owners().map(|(share, bettor)| share * (bettor.slope * most).min(bettor.cap));
         if won.sum::<f64>() <= missing {
             return most;
@@ -79,7 +71,7 @@ impl Wealth {
         // What is won is concave in the payoff: each tangent reaches the bar too early, and the
         // bettors whose stake has reached its cap by then are known to be capped.
         let mut payoff = 0.0;
-        for _ in 0..=MOST_BETTORS {
+        for _ in 0..=BETTORS.len() {
             let (mut slope, mut capped) = (0.0, 0.0);
             for (share, bettor) in owners() {
                 if bettor.slope * payoff < bettor.cap {
@@ -99,7 +91,7 @@ impl Wealth {
 
     /// One more bet on the mean of two stakes, from the payoffs of two pairs of one block.
     pub fn bet_on_both(&mut self, first: f64, second: f64) {
-        for (open, bettor) in self.open.iter_mut().zip(self.engine.bettors) {
+        for (open, bettor) in self.open.iter_mut().zip(BETTORS) {
             let stake = |payoff: f64| (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
             *open *= 1.0 + 0.5 * (stake(first) + stake(second));
         }
@@ -127,11 +119,11 @@ impl Wealth {
         if self.bets < BETS_PER_CHUNK {
             return;
         }
-        for index in 0..MOST_BETTORS {
+        for index in 0..BETTORS.len() {
             self.settled[index] += self.open[index].ln();
             self.base[index] = self.settled[index].exp();
         }
-        self.open = [1.0; MOST_BETTORS];
+        self.open = [1.0; BETTORS.len()];
         self.bets = 0;
     }
 }
@@ -149,50 +141,48 @@ pub fn ln_sum_exp(logs: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{ENGINES, FIRST, SECOND};
 
     #[test]
-    fn eight_won_bets_make_fiftyfold_wealth() {
-        let mut wealth = Wealth::new(&FIRST);
-        for _ in 0..8 {
+    fn seven_won_bets_make_almost_fiftyfold_wealth() {
+        let mut wealth = Wealth::new();
+        for _ in 0..7 {
             wealth.bet(1.0);
         }
-        let by_hand = (1.1_f64.powi(8) + 1.3_f64.powi(8) + 1.6_f64.powi(8) + 1.9_f64.powi(8)) / 4.0;
+        let by_hand = 0.015 * 1.0075_f64.powi(7)
+            + 0.025 * 1.031_25_f64.powi(7)
+            + 0.05 * 1.15_f64.powi(7)
+            + 0.32 * 1.425_f64.powi(7)
+            + 0.34 * 1.76_f64.powi(7)
+            + 0.25 * 1.95_f64.powi(7);
         assert!((wealth.total() - by_hand).abs() < 1e-12);
         assert!((wealth.ln() - by_hand.ln()).abs() < 1e-12);
-        assert!((by_hand - 55.8).abs() < 0.1);
+        assert!((by_hand - 48.6).abs() < 0.1);
     }
 
     #[test]
     fn wealth_comes_back_from_far_below_the_smallest_float() {
-        for engine in ENGINES {
-            let mut wealth = Wealth::new(engine);
-            for _ in 0..100_000 {
-                wealth.bet(-0.5);
-            }
-            for _ in 0..100_000 {
-                wealth.bet(0.5);
-            }
-            let logs: Vec<f64> = engine
-                .bettors
-                .iter()
-                .map(|bettor| {
-                    let stake = (0.5 * bettor.slope).min(bettor.cap);
-                    bettor.weight.ln() + 100_000.0 * ((1.0 - stake) * (1.0 + stake)).ln()
-                })
-                .collect();
-            assert!((wealth.ln() / ln_sum_exp(&logs) - 1.0).abs() < 1e-9);
-            assert!(wealth.total() >= 0.0);
+        let mut wealth = Wealth::new();
+        for _ in 0..100_000 {
+            wealth.bet(-0.5);
         }
+        for _ in 0..100_000 {
+            wealth.bet(0.5);
+        }
+        let logs = BETTORS.map(|bettor| {
+            let stake = (0.5 * bettor.slope).min(bettor.cap);
+            bettor.weight.ln() + 100_000.0 * ((1.0 - stake) * (1.0 + stake)).ln()
+        });
+        assert!((wealth.ln() / ln_sum_exp(&logs) - 1.0).abs() < 1e-9);
+        assert!(wealth.total() >= 0.0);
     }
 
     #[test]
     fn immense_wealth_keeps_its_logarithm() {
-        let mut wealth = Wealth::new(&FIRST);
+        let mut wealth = Wealth::new();
         for _ in 0..10_000 {
             wealth.bet(1.0);
         }
-        let by_hand = 10_000.0 * 1.9_f64.ln() - 4.0_f64.ln();
+        let by_hand = 10_000.0 * 1.95_f64.ln() + 0.25_f64.ln();
         assert!((wealth.ln() - by_hand).abs() < 1e-6);
         assert!(wealth.total() > 1e300);
     }
@@ -200,7 +190,7 @@ mod tests {
     #[test]
     fn a_loss_before_the_bar_costs_only_what_a_win_would_have_needed() {
         let bar = 40.0;
-        let mut wealth = Wealth::new(&SECOND);
+        let mut wealth = Wealth::new();
         for _ in 0..6 {
             assert!(!wealth.bet_towards(1.0, bar));
         }
@@ -216,24 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_engine_stakes_beyond_the_bar() {
-        let (mut towards, mut in_full) = (Wealth::new(&FIRST), Wealth::new(&FIRST));
-        for payoff in [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, -1.0] {
-            towards.bet_towards(payoff, 40.0);
-            in_full.bet(payoff);
-        }
-        assert!((towards.total() - in_full.total()).abs() < 1e-12);
-    }
-
-    #[test]
     fn a_bet_on_two_pairs_that_agree_is_a_bet_on_one() {
-        for engine in ENGINES {
-            let (mut single, mut both) = (Wealth::new(engine), Wealth::new(engine));
-            for payoff in [0.3, -0.8, 1.0] {
-                single.bet(payoff);
-                both.bet_on_both(payoff, payoff);
-            }
-            assert!((single.total() - both.total()).abs() < 1e-12);
+        let (mut single, mut both) = (Wealth::new(), Wealth::new());
+        for payoff in [0.3, -0.8, 1.0] {
+            single.bet(payoff);
+            both.bet_on_both(payoff, payoff);
         }
+        assert!((single.total() - both.total()).abs() < 1e-12);
     }
 }

@@ -118,7 +118,6 @@ def _certificate(
             blocks,
             alpha=certifying.alpha,
             seed=plan.seed,
-            engine=plan.judgement.engine,
         )
         return None if effect is None else float(100.0 * np.expm1(effect))
 

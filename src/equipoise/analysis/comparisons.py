@@ -28,7 +28,7 @@ from equipoise.model.result import Adjustment, CarryOver, Comparison, SlowRuns, 
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
 from equipoise.stats.constancy import one_ratio_describes
-from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
+from equipoise.stats.layouts import judge_across_layouts
 from equipoise.stats.means import ratio_of_means
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks, probability_slower
@@ -147,7 +147,6 @@ def pairing_of(
     pairs = costs.paired(
         contrast,
         resolution=resolution,
-        engine=plan.judgement.engine,
         control=plan.control if contrast.baseline == CONTROLLED else None,
     )
     return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
@@ -166,7 +165,7 @@ def judge_pairings(
     nothing = (PairedBlocks() for _ in range(withheld))
     pairs = [*(pairing.pairs for pairing in pairings), *nothing]
     drawn = _in_these_layouts(plan, pairings, pairs)
-    return _across_layouts(plan, pairings, pairs, drawn) if judges_across_layouts(plan) else drawn
+    return _across_layouts(plan, pairings, pairs, drawn) if plan.layouts else drawn
 
 
 def _in_these_layouts(
@@ -234,7 +233,7 @@ def _comparison(
     baseline_costs = pairing.costs.costs[both, contrast.baseline]
     _, is_constant = running_interval(pairs.engine, share_of_alpha)
     is_constant = is_constant and judged.ratio_is_constant
-    if is_constant and pairs.rules.checks_running_interval:
+    if is_constant:
         is_constant = one_ratio_describes(pairs, judged.low, judged.high, share_of_alpha)
     statistics = answers(
         baseline_costs,

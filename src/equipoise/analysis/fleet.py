@@ -187,7 +187,6 @@ def _comparison(
         min_effect=judgement.min_effect,
         alpha=level,
         planned=len(fleet.hosts),
-        engine=judgement.engine,
         seed=plan.seed,
     )
     asked = over.asked

@@ -24,7 +24,7 @@ from equipoise.model.pooled import (
 )
 from equipoise.model.quantities import iso_time
 from equipoise.model.record import RunRecord
-from equipoise.stats.layouts import FIRST_ANALYSIS, judges_across_layouts
+from equipoise.stats.layouts import FIRST_ANALYSIS
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.two_samples import common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
@@ -157,7 +157,7 @@ def _certain_blocks(plan: Plan) -> int:
     # A gate may decide by one side of its interval, which has alpha for itself.
     sides = 1 if plan.gated is None else 2
     first = earliest_block(min(sides * alpha, 0.5 * (1.0 + alpha)), count)
-    if judges_across_layouts(plan):
+    if plan.layouts:
         first = FIRST_ANALYSIS * len(plan.layouts)
     return max(first, least_blocks(plan, plan.stopping))
 

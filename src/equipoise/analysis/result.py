@@ -250,7 +250,6 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
         blocks=blocks,
         stopped_because=record.stopped_because,
         layouts=record.plan.layouts,
-        engine=record.plan.judgement.engine,
     )
 
 

@@ -107,7 +107,6 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
             primary[0].alpha,
             primary[0].min_effect,
             primary[0].metric,
-            engine=document.run.engine,
         ),
         seed=document.run.seed,
         layouts=document.run.layouts,

@@ -315,7 +315,6 @@ class BlockCosts(Struct, frozen=True):
         contrast: Contrast,
         *,
         resolution: Resolution,
-        engine: int,
         control: int | None = None,
     ) -> PairedBlocks:
         """Return a candidate paired with its baseline, in the blocks in which both ran.
@@ -331,7 +330,6 @@ class BlockCosts(Struct, frozen=True):
                 above,
                 orders,
                 resolution=resolution,
-                engine=engine,
                 covariates=self._covariates(both, baseline, candidate),
             )
         twin_orders = self._orders(both, control, candidate)
@@ -343,7 +341,6 @@ class BlockCosts(Struct, frozen=True):
             orders,
             twin_orders,
             resolution=resolution,
-            engine=engine,
             covariates=self._covariates(both, baseline, control, candidate),
         )
 

@@ -387,7 +387,6 @@ class BisectionJudge(CommitsJudge):
                         alpha=judgement.alpha,
                         min_effect=judgement.min_effect,
                         prior=terms.prior or None,
-                        engine=judgement.engine,
                         own_pairs=own_pairs,
                         prose=[one for one in terms.prose if 0 < one <= terms.last],
                         layout_spread=spread,
@@ -583,4 +582,4 @@ class HistoryJudge(CommitsJudge):
 
 def _history_of(plan: Plan) -> History:
     judgement = plan.judgement
-    return History(alpha=judgement.alpha, min_effect=judgement.min_effect, engine=judgement.engine)
+    return History(alpha=judgement.alpha, min_effect=judgement.min_effect)

@@ -23,7 +23,7 @@ from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.quantities import is_known_to_a_tenth, reads_as_factor
 from equipoise.model.record import Phase, Trial
 from equipoise.stats.describe import median_at_any_stop
-from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
+from equipoise.stats.layouts import judge_across_layouts
 from equipoise.stats.ranking import (
     Pair,
     candidate_pairs,
@@ -78,7 +78,7 @@ class _RunningComparison(Struct, frozen=True):
 
 def _running_comparison(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
     resolution = Resolution(QUANTA.get(metric))
-    pairs = PairedBlocks(resolution=resolution, engine=plan.judgement.engine)
+    pairs = PairedBlocks(resolution=resolution)
     return _RunningComparison(contrast, metric, plan, pairs)
 
 
@@ -124,7 +124,7 @@ class InterimAnalysis(Judge):
             for contrast in plan.contrasts
             for metric in self._metrics
         )
-        self._across_layouts = judges_across_layouts(plan)
+        self._across_layouts = bool(plan.layouts)
         self._resolutions: dict[str, Resolution] = {}
         self._blocks = 0
         self._seconds = 0.0

@@ -21,8 +21,6 @@ from equipoise.model.record import RunRecord, Trial
 from equipoise.stats.fitted_carry_over import FittedDifference, fit_differences
 
 Blocks = Mapping[int, tuple[Trial, ...]]
-MIN_ENGINE = 2
-"""Engine 1 judges ledgers of a time without washouts."""
 MAX_CONDITIONS = 40
 """Largest number of conditions whose carry-over is fitted: the work grows with its cube."""
 
@@ -39,7 +37,7 @@ def goes_on_with_washouts(plan: Plan) -> bool:
     - A bisection, a history, an experiment of `why` and a host of a fleet share rules of stopping
       with other campaigns or commits; a restart of one comparison would break them.
     """
-    if plan.judgement.engine < MIN_ENGINE or len(plan.conditions) > MAX_CONDITIONS:
+    if len(plan.conditions) > MAX_CONDITIONS:
         return False
     return not (
         plan.measure.washout

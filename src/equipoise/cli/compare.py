@@ -84,6 +84,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 @options.layout_options
 @options.stopping_options(
     f"no limit; {WHAT_VARIES_BLOCKS} with --what-varies",
+    "5; a verdict at alpha 0.05 takes 7",
     budget=f"60; {ONE_COMMAND.budget_s:g} for one command, and at least "
     f"{ONE_COMMAND.blocks_before_budget} runs",
 )

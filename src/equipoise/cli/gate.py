@@ -81,7 +81,7 @@ MARK = "<!-- equipoise gate -->"
     show_default="1; 0 with cargo, go and pytest, which run once to see what they report",
 )
 @options.timeout_option
-@options.stopping_options()
+@options.stopping_options(min_blocks="5; an outcome at alpha 0.05 takes 6")
 @options.judging_options(GATE_MIN_EFFECT)
 @options.ledger_option
 @options.report_option

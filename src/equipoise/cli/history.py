@@ -180,8 +180,7 @@ def _measure(
     with conduct.series_lock(series, ledger):
         earlier = ledger.read_campaigns(ledger.of_series(series))
         if earlier:
-            engine = earlier[0].plan.judgement.engine
-            plan = following(plan, [one.id for one in earlier], engine)
+            plan = following(plan, [one.id for one in earlier])
         judge = HistoryJudge(plan, plan.stopping, builds, earlier)
         if earlier and judge.stop_reason() is not None:
             run_id = earlier[-1].id

@@ -39,10 +39,8 @@ class CampaignResult(Struct, frozen=True):
     """Campaigns of the same commands."""
 
 
-def read_result(
-    run: str, ledger: Ledger, output: OutputOptions, engine: int | None = None
-) -> CampaignResult:
-    """Return the result of a campaign of the ledger, by its own engine or by another one.
+def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
+    """Return the result of a campaign of the ledger.
 
     Raises
     ------
@@ -53,8 +51,6 @@ def read_result(
     from equipoise.why.campaigns import with_experiment
 
     record = ledger.read_run(run)
-    if engine is not None:
-        record = record.judged_by(engine)
     earlier = earlier_campaigns(record, ledger)
     records = reported_records(with_experiment(record, ledger), show_env=output.show_env)
     return CampaignResult(load_result(records, output), records[0], earlier)

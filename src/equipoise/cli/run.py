@@ -46,7 +46,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
 @options.layout_options
 @options.stopping_options(
     f"the study's; {STUDY_BLOCKS} if it compares nothing",
-    "the study's, or 5",
+    "the study's, or 5; a verdict at alpha 0.05 takes 7",
     "the study's, or 1",
     "the study's, or 60",
 )

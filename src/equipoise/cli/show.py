@@ -20,7 +20,6 @@ from equipoise.cli.results import (
 )
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
 from equipoise.model.record import paused_garbage_collector
 from equipoise.why.campaigns import result_of, with_experiment
 
@@ -32,12 +31,6 @@ from equipoise.why.campaigns import result_of, with_experiment
     "--pool",
     "pooled",
     help="All campaigns of the same commands: each by itself, and pooled by boot and kernel.",
-)
-@click.option(
-    "--engine",
-    type=click.IntRange(FIRST_ENGINE, LATEST_ENGINE),
-    help="Judge anew by this version of the rules; by default the one that the campaign began "
-    "with. Looking at both spends alpha twice.",
 )
 @options.against_option
 @options.ledger_option
@@ -61,12 +54,6 @@ def command(**arguments: Any) -> int:
             f"show {run} {other} holds two runs against each other already",
             hint="leave --pool and --against out, or name one run",
         )
-    engine = arguments["engine"]
-    if engine is not None and (arguments["pooled"] or other is not None):
-        raise UnusableInput(
-            "--engine judges one campaign anew",
-            hint="leave --pool and the second run out",
-        )
     if arguments["pooled"]:
         _show_pooled(run, output)
         return 0
@@ -76,7 +63,7 @@ def command(**arguments: Any) -> int:
             _show_two(run, other, output)
         else:
             with open_for_reading(output.ledger) as ledger:
-                result = read_result(run, ledger, output, engine)
+                result = read_result(run, ledger, output)
             show(result, output)
     return 0
 

@@ -20,7 +20,7 @@ import msgspec
 from equipoise.ledger.run_reference import name_of
 from equipoise.ledger.untrusted import WHOLE_NUMBERS, check_rows_of_run
 from equipoise.model.fleet import HostReference
-from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE, Condition, Plan, Process
+from equipoise.model.plan import Condition, Plan, Process
 from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import (
     Accounting,
@@ -381,7 +381,7 @@ def _unpacked(document: bytes, room: int) -> bytes:
 def plan_from_text(text: str) -> Plan:
     """Return a stored plan, with what the first release wrote otherwise or did not write.
 
-    It wrote ``words`` for ``summary``, no version of the engine, and no seconds before a verdict;
+    It wrote ``words`` for ``summary``, and no seconds before a verdict;
     it asked for no ranking and adjusted by nothing.
     """
     stored = from_text(text)
@@ -389,7 +389,6 @@ def plan_from_text(text: str) -> Plan:
         stored.setdefault("ranking", False)
     match stored:
         case {"judgement": dict() as judgement}:
-            judgement.setdefault("engine", FIRST_ENGINE)
             judgement.setdefault("adjust_by", [])
     match stored:
         case {"stopping": dict() as stopping}:
@@ -412,7 +411,6 @@ def _refuse_impossible_terms(plan: Plan) -> None:
     holds = {
         "alpha": 0.0 < judgement.alpha < 1.0,
         "smallest effect": 0.0 <= judgement.min_effect <= _MAX_MIN_EFFECT,
-        "engine": FIRST_ENGINE <= judgement.engine <= LATEST_ENGINE,
         "seed": 0 <= plan.seed < _MAX_SEED,
         "number of blocks": stopping.blocks is None or 0 <= stopping.blocks <= _MOST_PLACES,
         "smallest number of blocks": 0 <= stopping.min_blocks <= _MOST_PLACES,

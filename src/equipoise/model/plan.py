@@ -17,10 +17,6 @@ from equipoise.model.why import ExperimentPlan
 PRIMARY_METRIC = "wall_s"
 CALL_METRIC = "call_s"
 """Seconds of one call: the metric that decides in a campaign of functions."""
-LATEST_ENGINE = 2
-"""Version of the rules by which a new campaign is judged (crates/verdict, ``engine``)."""
-FIRST_ENGINE = 1
-"""Engine of a ledger that names none."""
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
 TUNABLES_VARIABLE = "GLIBC_TUNABLES"
@@ -242,6 +238,8 @@ class Stopping(Struct, frozen=True):
     blocks: int | None = None
     """Largest number of blocks; by default the budget alone is the limit."""
     min_blocks: int = 5
+    """Number of blocks before which no verdict is looked for. The bets allow none before 7 at alpha
+    0.05 (`stats.verdict.earliest_block`)."""
     min_blocks_explicit: bool = False
     """An explicit minimum beats the budget."""
     budget_s: float = 60.0
@@ -270,8 +268,6 @@ class Judgement(Struct, frozen=True):
     primary_metric: str = PRIMARY_METRIC
     other_metrics: tuple[str, ...] = ()
     """Judged at the stop, with the false-discovery rate at alpha among them."""
-    engine: int = LATEST_ENGINE
-    """Version of the rules: a campaign keeps the one that it began with."""
     adjust_by: tuple[str, ...] = ()
     """Covariates that costs may be adjusted by; the user chooses to (``--adjust``)."""
 

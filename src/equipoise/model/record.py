@@ -8,11 +8,9 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
-from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE, Plan
+from equipoise.model.plan import Plan
 
 Phase = Literal["warmup", "measured"]
 Better = Literal["lower", "higher"]
@@ -117,10 +115,6 @@ class Trial(Struct, frozen=True):
     samples: tuple[Sample, ...] = ()
 
 
-JUDGED_ANEW = "judged_anew"
-"""Code of the warning that another engine than its own judged a campaign."""
-
-
 class CampaignWarning(Struct, frozen=True):
     """A warning: what, and what to do about it (rule 8)."""
 
@@ -199,37 +193,6 @@ class RunRecord(Struct, frozen=True):
     def measured_draws(self) -> dict[int, Draw]:
         """Draws of the measured blocks, by block."""
         return {draw.block: draw for draw in self.draws if draw.phase == "measured"}
-
-    def judged_by(self, engine: int) -> RunRecord:
-        """Return the record with another engine, and a warning where it is not its own.
-
-        The chance of a wrong verdict is at most alpha for each engine, not for the better of the
-        two.
-
-        Raises
-        ------
-        UnusableInput
-            There is no such engine.
-        """
-        if not FIRST_ENGINE <= engine <= LATEST_ENGINE:
-            raise UnusableInput(
-                f"there is no engine {engine}", hint=f"give {FIRST_ENGINE} or {LATEST_ENGINE}"
-            )
-        judgement = self.plan.judgement
-        if judgement.engine == engine:
-            return self
-        warning = CampaignWarning(
-            JUDGED_ANEW,
-            f"engine {engine} judges anew a campaign that engine {judgement.engine} judged",
-            "choose one of the two verdicts before you look: looking at both spends alpha twice",
-        )
-        return replace(
-            self,
-            plan=replace(self.plan, judgement=replace(judgement, engine=engine)),
-            notices=(*self.notices, warning),
-            earlier=tuple(one.judged_by(engine) for one in self.earlier),
-            members=tuple(one.judged_by(engine) for one in self.members),
-        )
 
 
 class RunSummary(Struct, frozen=True):

@@ -17,7 +17,6 @@ from equipoise.model.fleet import FleetAnswers, FleetResult, HostEffect
 from equipoise.model.gate import GateResult
 from equipoise.model.history import HistoryResult
 from equipoise.model.plan import (
-    FIRST_ENGINE,
     PRIMARY_METRIC,
     FunctionsPlan,
     ImportSource,
@@ -327,8 +326,8 @@ class Adjustment(Struct, frozen=True):
 class Comparison(Struct, frozen=True):
     """One candidate against its baseline on one metric; ratios of a cost.
 
-    Over layouts, verdict, ratio, intervals and summary are about layouts in general (from the
-    second engine on); the e-value is about the layouts that were drawn.
+    Over layouts, verdict, ratio, intervals and summary are about layouts in general; the
+    e-value is about the layouts that were drawn.
     """
 
     baseline: str
@@ -487,8 +486,6 @@ class RunInfo(Struct, frozen=True):
     stopped_because: str | None
     layouts: tuple[Layout, ...] = ()
     """Layouts, one for each block; none if layout is no factor."""
-    engine: int = FIRST_ENGINE
-    """Version of the rules by which the campaign is judged."""
 
 
 Resolved = Annotated[float, Meta(gt=0.0, le=sys.float_info.max)]

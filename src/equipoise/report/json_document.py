@@ -27,7 +27,6 @@ from equipoise.model.history import (
     SeriesResult,
 )
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
-from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED, Interval
 from equipoise.model.result import (
@@ -260,8 +259,6 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
     run = document.run
     if not 0 <= run.seed < 2**64:
         yield f"its seed is {run.seed}"
-    if not FIRST_ENGINE <= run.engine <= LATEST_ENGINE:
-        yield f"there is no engine {run.engine}"
     conditions, compared = [*document.conditions], [*document.comparisons]
     if document.control is not None:
         conditions.append(document.control.condition)

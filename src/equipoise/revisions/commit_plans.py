@@ -182,12 +182,11 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
     return replace(plan, history=terms), warnings
 
 
-def following(plan: Plan, earlier: Sequence[str], engine: int) -> Plan:
-    """Return the plan of a campaign that follows others of its series, judged by their engine."""
+def following(plan: Plan, earlier: Sequence[str]) -> Plan:
+    """Return the plan of a campaign that follows others of its series."""
     return replace(
         plan,
         seed=seed_of_campaign(plan.seed, len(earlier)),
-        judgement=replace(plan.judgement, engine=engine),
         history=replace(history_of(plan), earlier=tuple(earlier)),
     )
 

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from equipoise.model.bisection import UnconfirmedReason
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import LATEST_ENGINE, MergedBranch
+from equipoise.model.plan import MergedBranch
 from equipoise.stats.bisection_layout import (
     LAYOUT_SPREAD,
     CandidateStep,
@@ -103,7 +103,7 @@ class Bisection:
     prior
         Chances of commits 1 to ``count``, in any unit; by default even ones. They choose pairs and
         set stakes, no more, and none falls below a tenth of an even one.
-    resolution, engine
+    resolution
         As for ``PairedBlocks``.
     own_pairs
         Counter to share with the bisections that make one claim together with this one.
@@ -130,7 +130,6 @@ class Bisection:
         min_effect: float = 0.0,
         prior: Sequence[float] | None = None,
         resolution: Resolution = NO_RESOLUTION,
-        engine: int = LATEST_ENGINE,
         own_pairs: OwnPairs | None = None,
         remainder_blocks: int | None = None,
         prose: Collection[int] = (),
@@ -142,7 +141,7 @@ class Bisection:
                 "there is no commit after the good one", hint="give a later commit with --bad"
             )
         self.count = count
-        self._alpha, self._engine = alpha, engine
+        self._alpha = alpha
         self._min_margin = margin_of(min_effect)
         self._prior = () if prior is None else _checked_prior(prior, count)
         self._resolution = resolution
@@ -261,7 +260,6 @@ class Bisection:
             alpha=self._alpha,
             min_effect=100.0 * math.expm1(self._margin_of_remainders()),
             resolution=self._resolution,
-            engine=self._engine,
             own_pairs=self._own_pairs,
             remainder_blocks=self._remainder_blocks,
             prose=prose,
@@ -400,7 +398,6 @@ class Bisection:
             prior=self._prior[first:last],
             withdrawn=self._withdrawn,
             resolution=self._resolution,
-            engine=self._engine,
             limit=limit,
         )
 

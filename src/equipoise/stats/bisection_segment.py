@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
-from equipoise._native import BisectionSearch
+from equipoise._native import EQUIVALENCE_BLOCKS, BisectionSearch
 from equipoise.model.bisection import UnconfirmedReason
 from equipoise.model.quantities import Interval
 from equipoise.stats.resolution import PastValues, Resolution
@@ -127,7 +127,6 @@ class Segment:
         prior: Sequence[float],
         withdrawn: Collection[int],
         resolution: Resolution,
-        engine: int,
         limit: int | None,
     ) -> None:
         self.first, self.last = first, last
@@ -144,7 +143,6 @@ class Segment:
         """k of each own pair that was run."""
         self._alpha, self._margin, self._limit = alpha, margin, limit
         self._prior, self._withdrawn = prior, set(withdrawn)
-        self._engine = engine
         self.resolution, self._past = resolution, PastValues(resolution)
         self.gap = self._no_blocks()
         self._confirming: list[tuple[float, float]] = []
@@ -311,7 +309,7 @@ class Segment:
         return is_narrow and (is_below or self.is_beyond_margin)
 
     def _no_blocks(self) -> PairedBlocks:
-        return PairedBlocks(resolution=self.resolution, engine=self._engine)
+        return PairedBlocks(resolution=self.resolution)
 
     def _blocks_to_go(self) -> int | None:
         if self.search is None or not self._wants_a_verdict:
@@ -342,10 +340,10 @@ class Segment:
             return False
         if excluded(0.0, self._alpha) is not None:
             return True
-        level, margin = equivalence_level(self.gap, self._alpha), self._margin
+        level, margin = equivalence_level(self._alpha), self._margin
         return (
             margin > 0
-            and len(self.gap) >= self.gap.rules.equivalence_blocks
+            and len(self.gap) >= EQUIVALENCE_BLOCKS
             and excluded(-margin, level) is not None
             and excluded(margin, level) is not None
         )

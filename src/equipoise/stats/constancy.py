@@ -70,9 +70,7 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
             below[place] - middle
         )
     tolerances = 2.0 * blocks.tolerances[known][FIRST_BLOCKS:]
-    engine = BettingSequence(
-        contrasts, np.ascontiguousarray(orders[FIRST_BLOCKS:]), tolerances, blocks.engine.version
-    )
+    engine = BettingSequence(contrasts, np.ascontiguousarray(orders[FIRST_BLOCKS:]), tolerances)
     return engine.blocks_to_exclude(0.0, level) is not None
 
 

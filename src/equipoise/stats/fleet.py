@@ -27,9 +27,8 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
-from equipoise._native import BettingSequence, student_quantile, verdict_rules
+from equipoise._native import BettingSequence, student_quantile
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval, counted
 from equipoise.model.result import Component, Verdict
 from equipoise.stats.arrays import FloatArray
@@ -38,10 +37,10 @@ from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import have_balanced_slow_runs, ln_bound_of_means
 from equipoise.stats.verdict import (
-    LARGEST_LEVEL,
     check_alpha,
     e_value_of,
     earliest_block,
+    equivalence_level,
     finite_ratio,
     margin_of,
     running_interval,
@@ -194,7 +193,6 @@ def answers_of_fleet(
     min_effect: float,
     alpha: float,
     planned: int | None,
-    engine: int = LATEST_ENGINE,
     seed: int = 0,
 ) -> FleetAnswers:
     """Return what the hosts say together about one comparison.
@@ -222,7 +220,7 @@ def answers_of_fleet(
     margin = margin_of(min_effect)
     check_alpha(alpha)
     _check(hosts, planned)
-    return _Fleet(hosts, margin, alpha, planned, engine).answers(seed)
+    return _Fleet(hosts, margin, alpha, planned).answers(seed)
 
 
 class _Fleet:
@@ -234,12 +232,10 @@ class _Fleet:
         margin: float,
         alpha: float,
         planned: int | None,
-        engine: int,
     ) -> None:
         self.hosts, self.margin, self.alpha, self.planned = hosts, margin, alpha, planned
-        self.engine, self.rules = engine, verdict_rules(engine)
         self.weights = np.array([host.weight for host in hosts])
-        self.rounds = Rounds(hosts, engine=engine)
+        self.rounds = Rounds(hosts)
         centres = [host.blocks.engine.centre() for host in hosts]
         self.centres = [None if centre is None else centre[0] for centre in centres]
         # One host's own sequence is all there is: its rounds are its blocks.
@@ -248,7 +244,7 @@ class _Fleet:
         has_rounds = planned is not None and len(hosts) > 1
         self.of_mean = alpha * SHARE_OF_HOSTS if has_rounds else alpha
         self.for_mean = self.host_sequences(self.of_mean)
-        self.wider = self.host_sequences(self.doubled(self.of_mean))
+        self.wider = self.host_sequences(equivalence_level(self.of_mean))
 
     def answers(self, seed: int) -> FleetAnswers:
         everyone = tuple(range(len(self.hosts)))
@@ -319,7 +315,7 @@ class _Fleet:
 
     def mean_over(self, places: tuple[int, ...]) -> FleetMean:
         bounds = by_hosts = self.by_hosts(places, self.for_mean, self.of_mean)
-        equivalence = self.by_hosts(places, self.wider, self.doubled(self.of_mean))
+        equivalence = self.by_hosts(places, self.wider, equivalence_level(self.of_mean))
         by_rounds: Bounds | None = None
         roster = self.roster_of(places)
         if roster is not None:
@@ -327,10 +323,10 @@ class _Fleet:
             of_roster = self.alpha * share_of_roster(roster.number)
             by_rounds, wider = (
                 _sequence(sequence, level, "the mean over the rounds")[0]
-                for level in (of_roster, self.doubled(of_roster))
+                for level in (of_roster, equivalence_level(of_roster))
             )
             bounds = _intersection(by_hosts, by_rounds, self.alpha)
-            equivalence = _intersection(equivalence, wider, self.doubled(self.alpha))
+            equivalence = _intersection(equivalence, wider, equivalence_level(self.alpha))
         typical = self.typical_over(places)
         if typical is not None:
             typical = min(max(typical, bounds.low), bounds.high)
@@ -344,7 +340,6 @@ class _Fleet:
             runs=sum(len(self.hosts[place].blocks) for place in places),
             means_allow=lambda: self.means_allow(places),
             means_contradict=lambda side: self.means_contradict(places, side),
-            rules=self.rules,
         )
         return FleetMean(
             places=places,
@@ -511,7 +506,7 @@ class _Fleet:
     def first_centre(self, blocks: PairedBlocks, count: int) -> float:
         """Return the typical log ratio of the first blocks of a host; NaN if all are ties."""
         parts = (blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count])
-        centre = BettingSequence(*parts, self.engine).centre()
+        centre = BettingSequence(*parts).centre()
         return math.nan if centre is None else centre[0]
 
     def variance(self, seed: int) -> HostVariance:
@@ -528,9 +523,6 @@ class _Fleet:
         values = np.concatenate(known)
         levels = variance_by_level(values, [units], ["host", "block"], seed=seed, level=self.alpha)
         return HostVariance(levels.components)
-
-    def doubled(self, level: float) -> float:
-        return min(self.rules.equivalence_levels * level, LARGEST_LEVEL)
 
 
 def share_of_roster(number: int) -> float:
@@ -640,10 +632,10 @@ def rosters_of(hosts: Sequence[FleetHost]) -> tuple[Roster, ...]:
 class Rounds:
     """Rounds of all rosters of a fleet."""
 
-    def __init__(self, hosts: Sequence[FleetHost], *, engine: int = LATEST_ENGINE) -> None:
+    def __init__(self, hosts: Sequence[FleetHost]) -> None:
         self.rosters = rosters_of(hosts)
         """Rosters that have a round."""
-        self._hosts, self._engine = hosts, engine
+        self._hosts = hosts
 
     def mean_sequence(self, roster: Roster, *, without: int | None = None) -> BettingSequence:
         """Return the bets on the mean over a roster, one block for each round.
@@ -667,17 +659,17 @@ class Rounds:
         )
         with np.errstate(invalid="ignore"):
             means = (weights[:, None] * differences).sum(axis=0)
-        return BettingSequence(means, orders, weights @ tolerances, self._engine)
+        return BettingSequence(means, orders, weights @ tolerances)
 
     @cached_property
     def _columns(self) -> tuple[list[FloatArray], list[FloatArray]]:
         """Block differences without the slot effect, and tolerances, of each host."""
         blocks = [host.blocks for host in self._hosts]
-        corrected = [_without_slot(one, self._engine) for one in blocks]
+        corrected = [_without_slot(one) for one in blocks]
         return corrected, [one.tolerances for one in blocks]
 
 
-def _without_slot(blocks: PairedBlocks, engine: int) -> FloatArray:
+def _without_slot(blocks: PairedBlocks) -> FloatArray:
     """Return the block differences without the slot effect of the blocks before each.
 
     Shape (n,). The slot effect of a host follows the host's own coin, which the mean over hosts
@@ -688,7 +680,7 @@ def _without_slot(blocks: PairedBlocks, engine: int) -> FloatArray:
     learnt = _FIRST_SLOT
     while learnt < len(differences):
         known = BettingSequence(
-            differences[:learnt], orders[:learnt], blocks.tolerances[:learnt], engine
+            differences[:learnt], orders[:learnt], blocks.tolerances[:learnt]
         ).centre()
         until = min(len(differences), math.ceil(learnt * _SLOT_GROWTH))
         if known is not None:

@@ -65,12 +65,12 @@ def forecast_gate(
         judged = decision.judged
         if len(blocks) < MIN_BLOCKS_OF_SPREAD:
             # All of them may be decided in the same block, and then at full alpha.
-            least = blocks_to_win(equivalence_level(blocks, alpha))
+            least = blocks_to_win(equivalence_level(alpha))
             return GateForecast(least, is_lower_bound=True)
         if judged.equivalence_high <= margin < judged.ln_mean_ratio:
             # Its typical run passes; slow runs keep it open, and they are not resampled.
             return None
-        own_level = equivalence_level(blocks, level)
+        own_level = equivalence_level(level)
         needed = _median_length(blocks, margin, own_level, continuations, seed)
         return None if needed is None else GateForecast(needed, is_lower_bound=False)
 
@@ -98,7 +98,6 @@ def _median_length(
             np.concatenate((differences, differences[drawn] + slot * (coins - orders[drawn]))),
             np.concatenate((orders, coins)),
             np.concatenate((tolerances, tolerances[drawn])),
-            blocks.engine.version,
         )
         length = continued.blocks_to_exclude(margin, level)
         lengths.append(math.inf if length is None else max(length, count + 1))

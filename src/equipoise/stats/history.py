@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.history import HistoryPair, PairStatus
-from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval
 from equipoise.stats.bisection_segment import NARROW
 from equipoise.stats.bisection_segment import Pair as Places
@@ -101,8 +100,6 @@ class History:
         Between 0 and 1.
     min_effect
         Percent, above 0: a change between two commits counts if it is larger.
-    engine
-        As for ``PairedBlocks``.
 
     Raises
     ------
@@ -115,7 +112,6 @@ class History:
         *,
         alpha: float,
         min_effect: float,
-        engine: int = LATEST_ENGINE,
     ) -> None:
         check_alpha(alpha)
         self.margin = margin_of(min_effect)
@@ -125,7 +121,7 @@ class History:
                 "is ever alike enough to be left",
                 hint="add --min-effect 1",
             )
-        self._alpha, self._engine = alpha, engine
+        self._alpha = alpha
         self._resolution = NO_RESOLUTION
         self._names: tuple[str, ...] = ()
         self._selected: frozenset[int] = frozenset()
@@ -428,7 +424,7 @@ class History:
         )
 
     def _no_blocks(self) -> PairedBlocks:
-        return PairedBlocks(resolution=self._resolution, engine=self._engine)
+        return PairedBlocks(resolution=self._resolution)
 
 
 class _Sequence(Struct, eq=False):

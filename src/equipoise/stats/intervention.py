@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval, leaves_out
 from equipoise.model.why import Outcome
 from equipoise.stats.arrays import as_costs
@@ -114,8 +113,6 @@ class InterventionBlocks:
         fraction in all but this share of campaigns. ``refuted`` needs both sets to agree,
         ``confirmed`` the set in logarithms and more, so neither outcome is wrong in more than
         this share of campaigns.
-    engine
-        Version of the rules of the bets.
 
     Raises
     ------
@@ -123,13 +120,13 @@ class InterventionBlocks:
         The level is not between 0 and 1.
     """
 
-    def __init__(self, level: float, engine: int = LATEST_ENGINE) -> None:
+    def __init__(self, level: float) -> None:
         if not 0 < level < 1:
             raise UnusableInput(
                 f"the level is {level}", hint="give a number between 0 and 1, such as 0.05"
             )
-        self._logs = FractionSequence(level, engine)
-        self._seconds = FractionSequence(level, engine)
+        self._logs = FractionSequence(level)
+        self._seconds = FractionSequence(level)
         self._log_gaps: list[_Gaps] = []
         self._second_gaps: list[_Gaps] = []
         self._gaps: list[float] = []

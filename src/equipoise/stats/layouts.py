@@ -21,8 +21,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise._native import student_quantile, verdict_rules
-from equipoise.model.plan import Plan
+from equipoise._native import student_quantile
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
@@ -55,14 +54,6 @@ class LayoutAnalysis(Struct, frozen=True):
     def is_possible(self) -> bool:
         """Whether every layout has a number."""
         return bool(np.isfinite(self.centres).all())
-
-
-def judges_across_layouts(plan: Plan) -> bool:
-    """Return whether the verdicts of a plan are about layouts in general.
-
-    Those of the first engine are about the layouts that were drawn.
-    """
-    return bool(plan.layouts) and verdict_rules(plan.judgement.engine).across_layouts
 
 
 def judge_across_layouts(
@@ -104,7 +95,7 @@ def _judge_one(
             continue
         part, typical = level / 2**number, float(np.mean(analysis.centres))
         interval = _intersection(interval, _interval(analysis, part))
-        wider = equivalence_level(blocks, part)
+        wider = equivalence_level(part)
         equivalence = _intersection(equivalence, _interval(analysis, wider))
     judged = judge_by(blocks, margin, level, interval, equivalence, typical)
     return replace(judged, lost_analyses=sum(not one.is_possible for one in analyses))

@@ -47,8 +47,9 @@ NO_RESOLUTION = Resolution(0.0)
 def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
     """Return 1.5 clock quanta in log units: relative to the smaller of the two values.
 
-    The rule of the first engine. All have one unit and shape (n,); a metric without a resolution
-    has the quantum 0. 0 where the smaller value is 0, which ``block_differences`` deals with.
+    The rule of a first block, which has no past. All have one unit and shape (n,); a metric without
+    a resolution has the quantum 0. The tolerance is 0 where the smaller value is 0:
+    ``block_differences`` deals with those.
     """
     smaller = np.minimum(baseline, candidate)
     tolerance = np.zeros_like(smaller)

@@ -14,9 +14,8 @@ from typing import Any, Self
 import numpy as np
 from msgspec import Struct
 
-from equipoise._native import BettingSequence, VerdictRules, verdict_rules
+from equipoise._native import BettingSequence
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray, OrderArray, as_costs
 from equipoise.stats.resolution import (
@@ -61,8 +60,6 @@ class PairedBlocks:
         Shape (n,): 1 where the baseline ran before the candidate, -1 where the candidate did.
     resolution
         Resolution of the metric; by default it has none.
-    engine
-        Version of the rules by which the blocks are judged.
     covariates
         Shape (n, 2, c), c at most 8: what was read before the baseline's and before the candidate's
         trial; NaN where it is unknown. A covariate that the program moves (its own run delay, say)
@@ -83,15 +80,13 @@ class PairedBlocks:
         orders: OrderArray | Sequence[int] = (),
         *,
         resolution: Resolution = NO_RESOLUTION,
-        engine: int = LATEST_ENGINE,
         covariates: FloatArray | None = None,
     ) -> None:
-        self.rules: VerdictRules = verdict_rules(engine)
-        self._past = self._without_values(resolution)
+        self._past = PastValues(resolution)
         below, above, checked = _checked(baseline, candidate, orders)
         differences, tolerances = self._learn(below, above)
         readings = None if covariates is None else _readings(below, above, covariates)
-        self.engine = BettingSequence(differences, checked, tolerances, engine, readings)
+        self.engine = BettingSequence(differences, checked, tolerances, readings)
         """The bets on these blocks."""
         self.verdicts: dict[tuple[str, float, float], Any] = {}
         """Verdicts on the blocks so far (`equipoise.stats.verdict`); a further block voids them."""
@@ -112,7 +107,6 @@ class PairedBlocks:
         twin_orders: OrderArray,
         *,
         resolution: Resolution = NO_RESOLUTION,
-        engine: int = LATEST_ENGINE,
         covariates: FloatArray | None = None,
     ) -> Self:
         """Return the blocks of a campaign whose baseline ran twice in each block (the control).
@@ -124,7 +118,7 @@ class PairedBlocks:
         before the candidate, else -1. Covariates are of shape (n, 3, c): before the baseline's, its
         twin's and the candidate's trial.
         """
-        blocks = cls(resolution=resolution, engine=engine)
+        blocks = cls(resolution=resolution)
         known = itertools.repeat(None, len(baseline)) if covariates is None else covariates
         for *row, read in zip(baseline, twin, candidate, orders, twin_orders, known, strict=True):
             blocks.append_pooled(*row, covariates=read)
@@ -133,7 +127,7 @@ class PairedBlocks:
     def set_resolution(self, resolution: Resolution) -> None:
         """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
         if self._past.is_empty:
-            self._past = self._without_values(resolution)
+            self._past = PastValues(resolution)
 
     def append_pooled(
         self,
@@ -210,9 +204,8 @@ class PairedBlocks:
 
     def _learn(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the differences and tolerances of the next blocks, and remember their costs."""
-        if self._past.is_exact or not self.rules.resolution_from_past:
-            tolerances = self._tolerances(below, above)
-            return self._differences(below, above, self._past.quantum), tolerances
+        if self._past.is_exact:
+            return self._differences(below, above, 0.0), np.zeros_like(below)
         quanta, tolerances = np.zeros_like(below), np.empty_like(below)
         for place, (cost, other) in enumerate(zip(below.tolist(), above.tolist(), strict=True)):
             if self._past.is_empty:
@@ -226,8 +219,8 @@ class PairedBlocks:
         return self._differences(below, above, quanta), tolerances
 
     def _tolerances(self, below: FloatArray, above: FloatArray) -> FloatArray:
-        """Return the tolerances of the pairs of one block, or of all where none are learnt."""
-        if self.rules.resolution_from_past and not self._past.is_empty:
+        """Return the tolerances of the pairs of one block; the first has no past to learn from."""
+        if not self._past.is_empty:
             return np.full_like(below, self._past.tolerance())
         values = self._past.values
         return tie_tolerance(values(below), values(above), self._past.quantum)
@@ -237,11 +230,6 @@ class PairedBlocks:
     ) -> FloatArray:
         # An infinite cost may be a timeout, which is never a tie with less than that.
         return block_differences(below, above, 0.0 if self._past.are_inverse else quantum)
-
-    def _without_values(self, resolution: Resolution) -> PastValues:
-        if self.rules.resolution_from_past:
-            return PastValues(resolution)
-        return PastValues(Resolution(resolution.quantum or 0.0))
 
     @property
     def tolerances(self) -> FloatArray:

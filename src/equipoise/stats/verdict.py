@@ -16,10 +16,14 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise._native import BettingSequence, VerdictRules, smallest_effects, verdict_rules
+from equipoise._native import (
+    EQUIVALENCE_BLOCKS,
+    EQUIVALENCE_LEVELS,
+    BettingSequence,
+    smallest_effects,
+)
 from equipoise.model.errors import UnusableInput
 from equipoise.model.gate import GateOutcome
-from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.quantities import Interval
 from equipoise.model.result import Verdict
 from equipoise.stats.arrays import FloatArray
@@ -217,9 +221,7 @@ def blocks_to_go(
         engine = blocks.engine
         simulate = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
         more = simulate(level, margin, cap, continuations, seed)
-        if more is None or not blocks.rules.means_veto_equivalence:
-            return more
-        if typical is None or abs(typical) >= margin:
+        if more is None or typical is None or abs(typical) >= margin:
             return more
         for_means = blocks_until_means_allow(blocks.own_baseline, blocks.candidate, margin)
         return None if for_means is None or for_means > cap else max(more, for_means)
@@ -276,7 +278,7 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     known: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
     if known is None:
         interval, is_constant, is_at_stop = _shown_interval(blocks.engine, alpha)
-        level = equivalence_level(blocks, alpha)
+        level = equivalence_level(alpha)
         # Both are of one kind, so that one lies within the other.
         equivalence = (
             blocks.engine.interval_at_stop(level)
@@ -295,7 +297,7 @@ def judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Comparis
     if known is None:
         # An interval without 0 implies an e-value of at least 1/level: no second test needed.
         interval, equivalence = (
-            blocks.engine.interval_at_stop(one) for one in (level, equivalence_level(blocks, level))
+            blocks.engine.interval_at_stop(one) for one in (level, equivalence_level(level))
         )
         known = judge_by(blocks, margin, level, interval, equivalence)
         blocks.verdicts["at stop", margin, level] = known
@@ -331,8 +333,8 @@ def _shown_interval(
 ) -> tuple[tuple[float, float], bool, bool]:
     """Return what `running_interval` does, and whether the interval is the one at the stop."""
     interval, is_constant = _never_empty(engine, level)
-    if not is_constant or not verdict_rules(engine.version).checks_running_interval:
-        return interval, is_constant, not is_constant
+    if not is_constant:
+        return interval, False, True
     low, high = interval
     if low == -math.inf and high == math.inf:
         return interval, True, False
@@ -355,9 +357,9 @@ def _never_empty(engine: BettingSequence, level: float) -> tuple[tuple[float, fl
     return engine.interval_at_stop(level), False
 
 
-def equivalence_level(blocks: PairedBlocks, level: float) -> float:
+def equivalence_level(level: float) -> float:
     """Return the level of the interval that decides on ``equivalent``."""
-    return min(blocks.rules.equivalence_levels * level, LARGEST_LEVEL)
+    return min(EQUIVALENCE_LEVELS * level, LARGEST_LEVEL)
 
 
 def judge_by(
@@ -378,8 +380,7 @@ def judge_by(
     if typical is None and centre is not None:
         typical = centre[0]
         # Never moved into its interval: that it lies outside is said.
-        if blocks.rules.checks_running_interval:
-            is_constant = interval[0] <= typical <= interval[1]
+        is_constant = interval[0] <= typical <= interval[1]
     costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
     ln_mean_ratio = (
         0.0
@@ -395,7 +396,6 @@ def judge_by(
         runs=len(blocks),
         means_allow=lambda: means_allow_equivalence(blocks.own_baseline, blocks.candidate, margin),
         means_contradict=lambda side: _means_contradict(blocks, side, margin),
-        rules=blocks.rules,
     )
     return ComparisonVerdict(
         verdict=verdict,
@@ -405,7 +405,7 @@ def judge_by(
         equivalence_low=equivalence[0],
         equivalence_high=equivalence[1],
         level=level,
-        equivalence_level=equivalence_level(blocks, level),
+        equivalence_level=equivalence_level(level),
         means_veto=means_veto,
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),
@@ -424,7 +424,6 @@ def verdict_by(
     runs: int,
     means_allow: Callable[[], bool],
     means_contradict: Callable[[float], bool],
-    rules: VerdictRules,
 ) -> tuple[Verdict, bool]:
     """Return the verdict, and whether the means alone forbid ``equivalent`` (verdict.md §4).
 
@@ -435,10 +434,9 @@ def verdict_by(
     """
     (low, high), (least, most) = interval, equivalence
     is_within = -margin <= least and most <= margin
-    is_within = is_within and margin > 0 and blocks >= rules.equivalence_blocks
-    if rules.means_veto_equivalence:
-        is_within = is_within and runs >= BLOCKS_TO_SHOW
-    if is_within and (not rules.means_veto_equivalence or means_allow()):
+    is_within = is_within and margin > 0
+    is_within = is_within and blocks >= EQUIVALENCE_BLOCKS and runs >= BLOCKS_TO_SHOW
+    if is_within and means_allow():
         return "equivalent", False
     if typical is not None and low > 0 and typical > 0 and typical >= margin:
         return "mixed" if means_contradict(1.0) else "slower", False
@@ -451,8 +449,6 @@ def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
     """Return whether the ratio of means lies beyond the margin on the other side of 1."""
     if not side * ln_ratio_of_means(blocks.baseline, blocks.candidate) < -margin:
         return False
-    if not blocks.rules.mixed_without_extreme_block:
-        return True
     without_one = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
     return bool(np.all(side * without_one < -margin))
 
@@ -461,7 +457,7 @@ def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
 def blocks_to_win(level: float) -> int:
     """Return the number of blocks, each won, after which the interval leaves out a ratio."""
     won = BettingSequence(
-        np.ones(_MOST_WON), np.ones(_MOST_WON, dtype=np.int8), np.zeros(_MOST_WON), LATEST_ENGINE
+        np.ones(_MOST_WON), np.ones(_MOST_WON, dtype=np.int8), np.zeros(_MOST_WON)
     ).blocks_to_exclude(0.0, level)
     assert won is not None, "a level is far above the smallest float"
     return won
@@ -504,11 +500,9 @@ def judge_gate(
     """
     judged_at, margin = _judge_at_level(comparisons, min_effect, alpha), margin_of(min_effect)
     tested = len(comparisons)
-    means_veto = any(blocks.rules.means_veto_equivalence for blocks in comparisons)
 
     def is_within(judged: ComparisonVerdict) -> bool:
-        means_allow = not means_veto or judged.ln_mean_ratio <= margin
-        return judged.equivalence_high <= margin and means_allow
+        return judged.equivalence_high <= margin and judged.ln_mean_ratio <= margin
 
     slower = _select_most(judged_at, lambda one: one.equivalence_low > margin, alpha, tested)
     passes = _select_most(judged_at, is_within, alpha, tested)
@@ -528,27 +522,26 @@ FOUND_IN = 0.9
 MOST_SIMULATED = 100_000
 """Blocks of the longest campaign that is simulated; a longer one sees at least as much."""
 LARGEST_EFFECT = 1.0
-LEAST_BLOCKS = 8
 
 
 def smallest_effect(
-    differences: FloatArray, blocks: int, *, alpha: float, seed: int, engine: int = LATEST_ENGINE
+    differences: FloatArray, blocks: int, *, alpha: float, seed: int
 ) -> float | None:
     """Return the smallest log ratio that nine of ten campaigns of this length tell from none.
 
     The engine itself judges simulated campaigns of that length, at most 100,000 blocks, which are
     resampled, with fresh coins, from the block differences of campaigns without an effect:
     ln(candidate) - ln(baseline), shape (n,), finite. Nothing is extrapolated to lengths that were
-    not simulated. ``None`` if the effect exceeds ln 2, or there are fewer than 8 blocks.
+    not simulated. ``None`` if the effect exceeds ln 2, or there are fewer blocks than the earliest
+    verdict takes (`earliest_block`).
     """
-    if min(blocks, len(differences)) < LEAST_BLOCKS:
+    if min(blocks, len(differences)) < earliest_block(alpha):
         return None
     effects = smallest_effects(
         np.asarray(differences - np.median(differences), dtype=np.float64),
         math.log1p(LARGEST_EFFECT),
         blocks=min(blocks, MOST_SIMULATED),
         level=alpha,
-        engine=engine,
         campaigns=CAMPAIGNS,
         seed=seed,
     )

@@ -178,7 +178,6 @@ class StudyData(Struct, frozen=True):
             [cost for _, (_, cost) in both],
             [BASELINE_FIRST if below < above else CANDIDATE_FIRST for below, above in both],
             resolution=Resolution(self.document.resolutions.get(metric)),
-            engine=self.document.run.engine,
         )
 
 

@@ -15,10 +15,10 @@ from equipoise.figures.values import EVERY_TRIAL, is_of_primitives
 from equipoise.model.bisection import BisectResult
 from equipoise.model.fleet import FleetResult
 from equipoise.model.history import HistoryResult
-from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
+from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.quantities import counted, listed
-from equipoise.model.record import JUDGED_ANEW, CampaignWarning, RunSummary
+from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import (
     Comparison,
     ImportedResult,
@@ -261,7 +261,6 @@ def _document(
         parts=(
             *parts,
             *_warnings(document),
-            *_engine_note(document),
             *_repetition(report),
             *_environments(document),
             *runs.earlier_parts(report.earlier),
@@ -316,17 +315,6 @@ def _is_brief(document: ResultDocument) -> bool:
     """Return whether the terminal shows only the essence: of an ordinary comparison."""
     is_ordinary = not document.searches and document.history is None and document.fleet is None
     return is_ordinary and bool(document.comparisons)
-
-
-def _engine_note(document: ResultDocument) -> Iterator[Part]:
-    """Yield a sentence where a newer engine could judge the campaign."""
-    run = document.run
-    is_own = all(warning.code != JUDGED_ANEW for warning in document.warnings)
-    if run.engine < LATEST_ENGINE and is_own and document.comparisons:
-        yield Paragraph(
-            f"Engine {run.engine} judged this campaign, as it began with it. To judge it anew: "
-            f"equipoise show {run.id} --engine {LATEST_ENGINE}. Looking at both spends alpha twice."
-        )
 
 
 def _figures(report: CampaignReport) -> tuple[Figures, Figures]:

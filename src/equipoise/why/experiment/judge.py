@@ -100,10 +100,7 @@ class Experiment(Judge):
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
     """Return all attempts of a campaign, without a block; those that reach a cause share alpha."""
     level = judgement.alpha / max(1, sum(attempt.is_reachable for attempt in explains.attempts))
-    return tuple(
-        Attempt(attempt, level, judgement.primary_metric, judgement.engine)
-        for attempt in explains.attempts
-    )
+    return tuple(Attempt(one, level, judgement.primary_metric) for one in explains.attempts)
 
 
 def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
@@ -121,13 +118,11 @@ class Attempt:
     ``level`` is 1 minus the coverage of its interval.
     """
 
-    def __init__(
-        self, planned: PlannedIntervention, level: float, metric: str, engine: int
-    ) -> None:
+    def __init__(self, planned: PlannedIntervention, level: float, metric: str) -> None:
         self.planned = planned
         self.level = level
         self._metric = metric
-        self.blocks = InterventionBlocks(level, engine)
+        self.blocks = InterventionBlocks(level)
         """Blocks in which it was tried."""
         self.so_far = self.blocks.rounded_effect()
         """Outcome so far, with sets whose ends are rounded outwards."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.validity.engines``: blocks to a verdict, by both engines."""
+"""``python -m benchmarks.validity.blocks``: blocks to a verdict, and the most that it may need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.validity.machine import FloatArray
-from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
+from equipoise._native import EQUIVALENCE_LEVELS
 from equipoise.stats.sequence import PairedBlocks
 
 ALPHA = 0.05
@@ -60,11 +60,9 @@ class Question:
     excluded: tuple[float, ...] = (0.0,)
     """Effects in percent that must all be excluded."""
     one_sided: bool = False
-    """Whether each side stands for itself where the engine allows it."""
+    """Whether each side of the interval stands for itself."""
     bar: float | None = None
-    """Mean blocks that the latest engine may need (docs/decisions.md)."""
-    bar_of_first: float | None = None
-    """Part of the first engine's blocks that the latest one may need."""
+    """Mean blocks that the bets may need (docs/decisions.md)."""
 
 
 QUESTIONS = (
@@ -86,7 +84,7 @@ QUESTIONS = (
         1000,
         (-1.0, 1.0),
         one_sided=True,
-        bar_of_first=0.88,
+        bar=113.9,
     ),
     Question(
         "gate of 2 %: 5 % at sd 5 %",
@@ -95,14 +93,14 @@ QUESTIONS = (
         700,
         (2.0,),
         one_sided=True,
-        bar_of_first=0.88,
+        bar=60.5,
     ),
 )
 FIRST_TRY = 32
 """Blocks that are bet on first; twice as many each time until they suffice."""
 
 
-def blocks_needed(question: Question, engine: int, random: Generator) -> int:
+def blocks_needed(question: Question, random: Generator) -> int:
     """Return the blocks until one campaign excludes what is asked; the most if it never does."""
     blocks = question.most_blocks
     times = question.noise(random, 2 * blocks).reshape(blocks, 2)
@@ -113,10 +111,8 @@ def blocks_needed(question: Question, engine: int, random: Generator) -> int:
     count = min(FIRST_TRY, blocks)
     while True:
         first = slice(count)
-        pairs = PairedBlocks(
-            np.exp(baseline[first]), np.exp(candidate[first]), orders[first], engine=engine
-        )
-        level = ALPHA * (pairs.rules.equivalence_levels if question.one_sided else 1.0)
+        pairs = PairedBlocks(np.exp(baseline[first]), np.exp(candidate[first]), orders[first])
+        level = ALPHA * (EQUIVALENCE_LEVELS if question.one_sided else 1.0)
         after = [
             pairs.engine.blocks_to_exclude(math.log1p(effect / 100.0), level)
             for effect in question.excluded
@@ -129,49 +125,38 @@ def blocks_needed(question: Question, engine: int, random: Generator) -> int:
         count = min(2 * count, blocks)
 
 
-def mean_blocks(question: Question, engine: int, campaigns: int, seed: int) -> tuple[float, float]:
+def mean_blocks(question: Question, campaigns: int, seed: int) -> tuple[float, float]:
     """Return the mean number of blocks and its standard error, over campaigns of their own."""
     counts = [
-        blocks_needed(question, engine, np.random.default_rng([seed, campaign]))
+        blocks_needed(question, np.random.default_rng([seed, campaign]))
         for campaign in range(campaigns)
     ]
     return float(np.mean(counts)), float(np.std(counts) / math.sqrt(campaigns))
 
 
 def main() -> int:
-    """Print one row for each question, seen by both engines; 1 if a mean is over its bar."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.validity.engines")
+    """Print one row for each question; return 1 if a mean is over its bar."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.validity.blocks")
     parser.add_argument("--campaigns", type=int, default=8000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     table = Table(title="Mean blocks until the interval leaves out what is asked")
-    for heading in ("question", "first release", "now", "now / first", "at most"):
+    for heading in ("question", "blocks", "at most"):
         table.add_column(heading, justify="left" if heading == "question" else "right")
     missed = []
     for question in QUESTIONS:
-        (old, old_error), (new, new_error) = (
-            mean_blocks(question, engine, options.campaigns, options.seed)
-            for engine in (FIRST_ENGINE, LATEST_ENGINE)
-        )
-        bar = _bar(question, old)
+        mean, error = mean_blocks(question, options.campaigns, options.seed)
+        bar = question.bar
         table.add_row(
-            question.name,
-            f"{old:.1f} ± {old_error:.1f}",
-            f"{new:.1f} ± {new_error:.1f}",
-            f"{new / old:.2f}",
-            "" if bar is None else f"{bar:.1f}",
+            question.name, f"{mean:.1f} ± {error:.1f}", "" if bar is None else f"{bar:.1f}"
         )
-        if bar is not None and new - 2.0 * new_error > bar:
+        if bar is not None and mean - 2.0 * error > bar:
             missed.append(question.name)
     Console(width=100).print(table)
     print(f"{options.campaigns} campaigns a row, alpha {ALPHA}, seed {options.seed}")
     if missed:
         print(f"over the bar by more than two standard errors: {', '.join(missed)}")
     return int(bool(missed))
-
-
-def _bar(question: Question, first: float) -> float | None:
-    return question.bar if question.bar_of_first is None else question.bar_of_first * first
 
 
 if __name__ == "__main__":
