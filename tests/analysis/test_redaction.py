@@ -157,17 +157,6 @@ def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
     assert list(shown(record).segments[0].environment["mapped"]) == ['env TOKEN="$TOKEN" a']
 
 
-def test_an_old_snapshot_names_the_variables_that_it_should_not_have_recorded() -> None:
-    environment = {
-        "variables": {"LC_ALL": "C", "LC_TOKEN": CANARY, "MALLOC_X": CANARY},
-        "variables_set_but_withheld": ["PATH"],
-    }
-    assert without_hidden_variables(environment) == {
-        "variables": {"LC_ALL": "C"},
-        "variables_set_but_withheld": ["LC_TOKEN", "MALLOC_X", "PATH"],
-    }
-
-
 def test_the_variables_of_an_imported_file_are_hidden() -> None:
     said = {"variables": {"sleep 1": {"TOKEN": CANARY, "LANG": "C"}}, "cpus": 2}
     hidden = without_hidden_variables({"as_the_file_says": {"a.json": said}})

@@ -56,7 +56,7 @@ pub struct Engine {
 )]
 pub struct VerdictRules {
     /// The interval that must lie within the margin for `equivalent` has this multiple of the
-    /// level: 2 where each side stands for itself (verdict.md §10, one-sided thresholds).
+    /// level: 2 where each side stands for itself (docs/statistics.md#the-verdicts-interval).
     pub equivalence_levels: f64,
     /// Blocks before `equivalent` can be said.
     pub equivalence_blocks: usize,

@@ -52,7 +52,7 @@ class Draw(Struct, frozen=True):
 
 
 class Sample(Struct, frozen=True):
-    """One line that a workload reported itself (design.md §4, EQUIPOISE_METRICS)."""
+    """One line that a workload reported itself through EQUIPOISE_METRICS."""
 
     metric: str
     value: float

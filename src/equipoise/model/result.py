@@ -1,4 +1,4 @@
-"""The result document (design.md §4), as frozen data.
+"""The result document (docs/document.md), as frozen data.
 
 Field names and their order are the outward form ``equipoise.result/1``: others build on
 them. An interval is ``[low, high]``; a bound that is not known yet (an interval that is

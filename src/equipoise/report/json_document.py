@@ -1,4 +1,4 @@
-"""Documents as JSON (design.md §4), their schemas, and reading a document from a file.
+"""Documents as JSON (docs/document.md), their schemas, and reading a document from a file.
 
 A file may be somebody else's or damaged: it has the types of the schema or is refused, and so is
 what no campaign computes, because pages and figures take its logarithm.
