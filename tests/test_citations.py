@@ -37,7 +37,8 @@ def prose_of(file: Path) -> str:
     text = file.read_text(encoding="utf-8")
     match file.suffix:
         case ".py" | ".pyi":
-            return "\n".join(_python_prose(text))
+            # Reading tokens is slow, and few files cite anything.
+            return "\n".join(_python_prose(text)) if any(cited_in(text)) else ""
         case ".rs":
             return "\n".join(re.findall(r"(?<!:)//[/!]?(.*)", text))
         case ".md":
