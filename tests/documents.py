@@ -158,6 +158,8 @@ def comparison_of(
         scope="this campaign",
         summary=words,
         level=0.05,
+        equivalence_ci=ratio_ci,
+        equivalence_level=0.1,
     )
 
 

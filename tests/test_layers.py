@@ -1,7 +1,7 @@
 """The rooms of the house: who may import whom, who may print, and what a file may be.
 
-design.md §3 as a table. A new room gets a line in ``MAY_IMPORT``; until it has one, its
-imports fail here.
+The rooms of CONTRIBUTING.md as a table. A new room gets a line in ``MAY_IMPORT``; until it has
+one, its imports fail here.
 """
 
 from __future__ import annotations

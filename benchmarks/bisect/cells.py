@@ -1,4 +1,4 @@
-"""What is simulated, and the figures of the reference (bisect.md §5 and §6)."""
+"""What is simulated, and the figures of the reference: an independent simulation."""
 
 from __future__ import annotations
 

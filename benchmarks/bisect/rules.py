@@ -1,7 +1,7 @@
 """What others do, on the same simulated commits: absolute times, or pairs at fixed numbers.
 
 Each rule takes log costs of shape (campaigns, n + 1) and returns the commit that it names in each
-campaign, or -1 where it stops without a name, and the number of trials. As in bisect.md §6.
+campaign, or -1 where it stops without a name, and the number of trials.
 """
 
 from __future__ import annotations

@@ -312,7 +312,7 @@ def widths_table(run_all: RunAll) -> Table:
         rows.append((str(hosts), f"{by_hosts:.2f} and {by_rounds:.2f}", reference))
     return Table(
         "Widths of (a) and (b) after 80 blocks, each with all of alpha, %",
-        ("hosts", "here", "fleet.md"),
+        ("hosts", "here", "alone"),
         rows,
         (),
     )

@@ -2,7 +2,7 @@
 
 It is not built (docs/decisions.md). The ten first runs would have a random order out of 252, and an
 e-value by permutation: exp(λT) over its mean under all orders, T the sum of the candidate's clipped
-detrended log times (verdict.md §11). Its capital would go on into pairs. The command prints the
+detrended log times. Its capital would go on into pairs. The command prints the
 mean number of trials until "no difference" is excluded, with pairs alone and with such a block, for
 the same noise and effects, and exits with 1 if the block costs trials nowhere: then it should be
 built.

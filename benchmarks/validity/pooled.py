@@ -69,7 +69,7 @@ class PooledOutcome:
     mean_missed: bool
     """The interval of the mean over campaigns."""
     naive_missed: bool
-    """Student's interval of the mean of the ratios at the stop, as the first release had it."""
+    """Student's interval of the mean of the ratios at the stop, which is biased."""
 
 
 POOLED = (

@@ -25,7 +25,7 @@ LARGEST_LOG = 50.0
 class Scenario:
     """One kind of noise.
 
-    What is claimed: design.md §2 rule 1 and §5, verdict.md §1.
+    What is claimed: rule 1 of CONTRIBUTING.md, and docs/statistics.md#what-is-claimed.
     """
 
     name: str

@@ -42,7 +42,7 @@ register_provider("equipoise.report.matching_display")
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when used: `equipoise --help` must not wait for NumPy (design.md §6).
+    # Imported when used: `equipoise --help` must not wait for NumPy.
     import importlib
 
     if name == "genoud":

@@ -68,7 +68,7 @@ def test_of_campaigns_over_layouts_no_common_ratio_is_asked_for() -> None:
 def test_hosts_are_told_apart_by_their_stored_identity() -> None:
     ada, bea = (HostReference(identity_of(name), name) for name in ("ada", "bea"))
 
-    def on(host: HostReference | None, seed: int) -> RunRecord:
+    def on(host: HostReference, seed: int) -> RunRecord:
         return msgspec.structs.replace(campaign(seed, FIRST), host=host)
 
     # Equal hardware: facts alone would make one host of them.
@@ -76,7 +76,3 @@ def test_hosts_are_told_apart_by_their_stored_identity() -> None:
     assert pooled.hosts == 2
     assert [one.host for one in pooled.campaigns] == ["ada", "bea", "ada"]
     assert pooled.comparisons[0].pooled.replicates == 2
-    # A campaign of before hosts had an identity is of the host with its hardware.
-    earlier = pooled_campaigns([on(None, 1), on(ada, 2)])
-    assert earlier.hosts == 1
-    assert earlier.campaigns[0].host is None

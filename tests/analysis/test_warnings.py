@@ -34,6 +34,8 @@ CALM = Comparison(
     scope="",
     summary="",
     level=0.05,
+    equivalence_ci=(1.08, 1.12),
+    equivalence_level=0.1,
 )
 
 

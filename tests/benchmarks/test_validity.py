@@ -103,7 +103,6 @@ def test_campaigns_that_stopped_are_pooled_with_the_coverage_that_is_claimed(
     alike = [one for one in pools.values() if one.scenario.claims_common_ratio]
     assert not pooled([one.common_missed for one in alike]).exceeds(ALPHA)
     assert not pooled([one.mean_missed for one in pools.values()]).exceeds(ALPHA)
-    # The mean of the ratios at the stop is what the first release reported.
     assert pools["20 stopped campaigns"].naive_missed.exceeds(ALPHA)
 
 

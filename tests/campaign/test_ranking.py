@@ -238,17 +238,6 @@ def test_a_study_has_a_ranking_for_each_group(tmp_path: Path) -> None:
     assert second.leader == second.contenders[0]
 
 
-@pytest.mark.parametrize("ranking", [True, False])
-def test_a_ledger_of_the_first_release_asks_for_no_ranking(tmp_path: Path, ranking: bool) -> None:
-    from equipoise.ledger.rows import plan_from_text, to_text
-
-    plan = replace(plan_of("a", "b", "c"), ranking=ranking)
-    assert plan_from_text(to_text(plan)).ranking is ranking
-    assert not plan_from_text(
-        to_text(plan).replace(f',"ranking":{str(ranking).lower()}', "")
-    ).ranking
-
-
 def test_a_ranking_that_is_not_possible_is_said_and_refused_where_it_was_asked() -> None:
     many = tuple(f"true {number}" for number in range(25))
     plan, warnings = compare_plan(CompareOptions(many))

@@ -129,7 +129,7 @@ def test_a_scheduler_evaluates_and_changes_nothing(
 ) -> None:
     arguments = ("genmatch", table, *ARGUMENTS, *QUICK, "--json", "-")
     with local_cluster(1, tmp_path / "dask") as address:
-        there = equipoise(*arguments, "--scheduler", address)
+        there = equipoise(*arguments, "--cluster", address)
     assert there.status == 0, there.err
     assert there.out == equipoise(*arguments).out
 
@@ -138,7 +138,7 @@ def test_a_scheduler_that_nobody_runs_is_named(equipoise: Equipoise, table: str)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        answer = equipoise("genmatch", table, *ARGUMENTS, "--scheduler", address)
+        answer = equipoise("genmatch", table, *ARGUMENTS, "--cluster", address)
     assert answer.status == 2
     assert f"the scheduler at {address} cannot be reached" in answer.err
     assert "hint: start one with `dask scheduler`" in answer.err
@@ -159,8 +159,8 @@ def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> Non
         (("--population", "1"), "population"),
         (("--fitness", "best"), "best"),
         (("--by", "a"), "No such option '--by'"),
-        (("--scheduler", "garbage"), "'garbage' is not the address of a scheduler"),
-        (("--scheduler", "tls://h:1", "--tls-ca", "x"), "--tls-cert and --tls-key missing"),
+        (("--cluster", "garbage"), "'garbage' is not the address of a scheduler"),
+        (("--cluster", "tls://h:1", "--tls-ca", "x"), "--tls-cert and --tls-key missing"),
         (("--cluster", "tcp://192.0.2.1:8786"), "is unprotected"),
         (("--cluster", "ssh:nowhere.txt"), "there is no file nowhere.txt"),
         (("--insecure",), "--insecure without --cluster"),

@@ -28,7 +28,7 @@ History = Callable[..., Answer]
 
 @pytest.fixture
 def made(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> MadeRepository:
-    """A program that sleeps, longer from the second of three commits after the first release on."""
+    """A program that sleeps, longer from the second of three commits after the tag v1 on."""
     made = repository(tmp_path / "project")
     made.write("Makefile", "bench: source\n\t@cp source bench && chmod +x bench\n")
     made.write(".gitignore", "bench\n")

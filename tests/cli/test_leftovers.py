@@ -45,13 +45,12 @@ def test_folders_that_look_like_ours_survive_a_campaign_and_doctor(
 def test_what_cannot_be_proven_to_be_ours_is_named_by_doctor(
     equipoise: Equipoise, temporary: Path
 ) -> None:
-    of_first_release = temporary / "equipoise-abcdefgh"
-    of_first_release.mkdir()
-    (of_first_release / "owner").touch()
+    of_probe = temporary / "equipoise-probe-aB3dE6"
+    of_probe.mkdir()
     answer = equipoise("doctor", "--quiet")
-    assert f"equipoise: left alone: {of_first_release}: " in answer.err
+    assert f"equipoise: left alone: {of_probe}: " in answer.err
     assert "remove it yourself if nothing in it is yours" in answer.err
-    assert of_first_release.is_dir()
+    assert of_probe.is_dir()
 
 
 def test_a_campaign_names_in_one_line_a_state_folder_that_it_cannot_use(

@@ -73,7 +73,7 @@ def test_the_document_keeps_to_its_schema_and_csv_and_parquet_give_the_same(
     answer = equipoise("observe", table, *LOAD, "--json", "-")
     document = json.loads(answer.out)
     jsonschema.validate(document, schema(ObservationResult))
-    assert document["schema"] == "equipoise.observed/2"
+    assert document["schema"] == "equipoise.observed/1"
     import pandas
 
     pandas.DataFrame(loaded_log()).to_parquet(tmp_path / "ci.parquet")

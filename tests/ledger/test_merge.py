@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.merging import merge, needed_by
 from equipoise.ledger.parts import Cursor, RunPart, add_part, cursor_of, read_part, run_of
-from equipoise.ledger.schema import VERSION, bring_up_to_date, version_of
-from equipoise.model.errors import UnusableInput
+from equipoise.ledger.schema import migrate
 from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, Sample
@@ -177,7 +176,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 def _empty() -> bytes:
     """An empty ledger: to make its tables anew each time would take longer than the merges."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        bring_up_to_date(connection)
+        migrate(connection)
         return connection.serialize()
 
 
@@ -316,33 +315,6 @@ def test_a_fork_is_refused_alone_and_both_copies_stay(whole: Whole, tmp_path: Pa
         assert into.read_run(forked) == before
         with pytest.raises(Fork):
             into.absorb(source.slice(source.identity_of(forked), most_trials=ALL)[0])
-
-
-def test_ledgers_of_all_versions_merge(tmp_path: Path) -> None:
-    files = []
-    for version in range(1, VERSION + 1):
-        files.append(tmp_path / f"version_{version}.db")
-        with closing(sqlite3.connect(files[-1])) as connection:
-            script = Path(__file__).with_name(f"version_{version}.sql")
-            connection.executescript(script.read_text())
-    before = [file.read_bytes() for file in files]
-    into = Path(shutil.copy(files[0], tmp_path / "into.db"))
-    for order in (files, files[::-1]):
-        with open_for_writing(into, durable=False) as ledger:
-            for file in order:
-                with open_for_reading(file) as source:
-                    merge(ledger, source, None)
-            names = [run.id for run in ledger.runs()]
-            # The files of versions 2 to 5 hold one campaign that goes on in four ways.
-            assert len(names) == 3
-            assert {name[:20] for name in names} == {"20261120-113005-4f2a"}
-            assert [ledger.read_run(name).id for name in names] == names
-            with pytest.raises(UnusableInput, match="3 runs .* are called") as refusal:
-                ledger.read_run("20261120-113005-4f2a")
-            assert all(name in refusal.value.what for name in names)
-    assert [file.read_bytes() for file in files] == before
-    with closing(sqlite3.connect(into)) as connection:
-        assert version_of(connection) == VERSION
 
 
 KILLED = """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.ledger import Ledger, file, open_for_reading, open_for_writing, rows
-from equipoise.ledger.schema import VERSION
+from equipoise.ledger.schema import latest_version
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Observation
@@ -118,7 +118,7 @@ def test_a_ledger_that_was_dumped_and_loaded_is_one_of_ours(filled: Path, tmp_pa
     with sqlite3.connect(loaded) as connection:
         connection.executescript(script)
         connection.execute("PRAGMA application_id = 0x45515053")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute(f"PRAGMA user_version = {latest_version()}")
     connection.close()
     with open_for_reading(loaded) as ledger:
         assert len(ledger.read_run("last").trials) == 6

@@ -252,7 +252,7 @@ def test_two_samples_compare_as_in_r(answered_cases: dict[str, list[AnsweredCase
 
 
 def test_the_balance_of_dehejia_and_wahba_is_that_of_r(tmp_path: Path) -> None:
-    """matching.md 6.3: every covariate of their score, before and after matching on it."""
+    """DehejiaWahba: every covariate of their score, before and after matching on it."""
     data = lalonde()
     squares = {f"{name}2": data[name] ** 2 for name in ("age", "educ", "re74", "re75")}
     treat = data.pop("treat")

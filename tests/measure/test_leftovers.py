@@ -277,14 +277,13 @@ def test_what_looks_like_a_leftover_and_has_no_record_is_named(places: Places) -
     unrecorded = places.killed_campaign()
     places.record().unlink()
     of_probe = places.temporary / "equipoise-probe-aB3dE6"
-    of_first_release = places.temporary / "equipoise-k2_x9abc"
     of_user = places.temporary / "equipoise-notes"
-    for folder in (of_probe, of_first_release, of_user):
+    for folder in (of_probe, of_user):
         folder.mkdir()
         (folder / "owner").touch()
     assert clear_leftovers().leftovers == ()
     named = {leftover.path for leftover in unproven_folders()}
-    assert named == {str(unrecorded), str(of_probe), str(of_first_release)}
+    assert named == {str(unrecorded), str(of_probe)}
 
 
 def test_the_folder_of_a_campaign_that_runs_is_not_named(places: Places) -> None:

@@ -71,7 +71,7 @@ def log_with_noisy_baseline(draw: np.random.Generator, rows: int = 600) -> dict[
 def test_the_interval_of_independent_rows_holds_the_truth_where_the_baseline_is_noisier(
     neighbors: int | None, holds: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would not with one variance of all rows, as the first release had it."""
+    """It would not with one variance of all rows."""
     if neighbors is not None:
         module = importlib.import_module("equipoise.matching.match")
         monkeypatch.setattr(module, "VARIANCE_NEIGHBORS", neighbors)

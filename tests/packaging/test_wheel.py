@@ -120,7 +120,7 @@ def test_two_commands_are_compared_where_there_is_no_rust(
     )
     assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
-    assert document["schema"] == "equipoise.result/2"
+    assert document["schema"] == "equipoise.result/1"
     assert [condition["name"] for condition in document["conditions"]] == ["true", "false"]
     assert [condition["trials"] for condition in document["conditions"]] == [2, 2]
     assert document["comparisons"][0]["verdict"] == "undecided"

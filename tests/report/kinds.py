@@ -300,7 +300,9 @@ def explained(text: str = "") -> CampaignReport:
 def gated(text: str = "") -> CampaignReport:
     """A gate that fails."""
     row = GateRow(
-        f"bench{text}", "wall_s", 0.01, 0.011, 1.1, (1.05, 1.2), 0.05, 9, "slower", "words."
+        *(f"bench{text}", "wall_s", 0.01, 0.011, 1.1, (1.05, 1.2), 0.05, 9, "slower", "words."),
+        equivalence_ci=(1.05, 1.2),
+        equivalence_level=0.05,
     )
     gate = GateResult(
         Revision(f"main{text}", "1" * 40),

@@ -81,6 +81,8 @@ def _comparison(e_value: float = 40.0) -> Comparison:
         scope="this campaign",
         summary="new is slower",
         level=0.05,
+        equivalence_ci=(1.02, 1.04),
+        equivalence_level=0.1,
         carry_over=CarryOver(1.0, (0.9, 1.1), 2),
     )
 
@@ -286,7 +288,7 @@ def test_a_document_keeps_to_the_schema_and_the_schema_to_its_dialect() -> None:
 @pytest.mark.parametrize(
     ("place", "key", "value"),
     [
-        ((), "schema", "equipoise.result/3"),
+        ((), "schema", "equipoise.result/2"),
         ((), "trials", None),
         (("run",), "seed", 1.5),
         (("comparisons", 0), "verdict", "better"),

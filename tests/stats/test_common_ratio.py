@@ -100,7 +100,7 @@ def test_the_mean_over_campaigns_that_differ_is_covered_by_their_first_blocks(
 
 
 def test_the_mean_of_the_ratios_at_the_stop_is_too_large(alike: list[Stopped]) -> None:
-    """The first release pooled these."""
+    """Estimates at the stop, each inflated by its stop."""
     pooled = groups(alike, 20)
     covered = sum(students(one, [each.log_ratio for each in one]) for one in pooled)
     assert covered < 0.8 * len(pooled)

@@ -1,4 +1,4 @@
-"""What verdict.md claims, by simulation with known truth; fixed seeds.
+"""What docs/statistics.md claims, by simulation with known truth; fixed seeds.
 
 A campaign of 200 blocks is looked at after every block: the running interval at its end is the
 intersection of all of them, so it leaves the truth out if any look did.
@@ -154,7 +154,7 @@ def test_a_true_one_percent_is_found_under_a_slot_effect_of_five() -> None:
 def test_an_effect_is_found_after_as_many_blocks_as_the_table_says(
     sd: float, effect: float, median: int
 ) -> None:
-    """verdict.md §2; the median of 401 campaigns has a standard error of some 4 %."""
+    """docs/validity.md; the median of 401 campaigns has a standard error of some 4 %."""
     generator = np.random.default_rng(15)
     needed = []
     for _ in range(401):

@@ -95,7 +95,6 @@ def test_the_claim_about_the_drawn_layouts_is_none_about_others(between: float) 
         campaign = Campaign(generator, normal(between)(generator))
         (these,) = judge([campaign.pairs(ROUNDS * LAYOUTS)], min_effect=1.0, alpha=ALPHA)
         called += these.verdict in ("slower", "faster")
-    # The first release made this the headline.
     assert called > at_most(100, ALPHA)
 
 

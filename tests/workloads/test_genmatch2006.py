@@ -70,7 +70,7 @@ def test_the_balance_of_the_saved_run_of_2006s_example_is_found_again(
     measured: Measured, table: Path
 ) -> None:
     # GenMatch.Rout.save of the package Matching: the weights that it found, how many pairs, and
-    # the smallest p-value (matching.md 6.7); earnings are rounded in our source of the data.
+    # the smallest p-value ; earnings are rounded in our source of the data.
     weights = (
         "580.84914,356.15752,312.13349,343.83427,954.89910,591.73436,106.19145,56.99953,"
         "209.22764,735.57074"

@@ -120,7 +120,7 @@ def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
 
 
 LAYOUT_SPREADS = 10.0
-"""Spreads of layouts below which a step may be one of layouts (bisect.md §9)."""
+"""Spreads of layouts below which a step may be one of layouts (docs/bisect.md#layouts)."""
 
 
 def warnings_of_bisection(

@@ -32,8 +32,6 @@ from equipoise.stats.verdict import earliest_block, typical_ratio
 _NORMAL_MAD = 1.4826
 UNKNOWN_BOOT = "unknown"
 _BY_LAYOUT = "the campaigns are over layouts, whose ratios may differ"
-_OF_A_HOST = ("machine", "cpu_model", "cpus", "memory_bytes")
-"""Facts that tell hosts apart where they have no identity."""
 
 
 def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
@@ -62,7 +60,7 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
         )
     campaigns, of_campaigns = zip(*map(_read, records), strict=True)
     boots = [f"{one.boot} {one.kernel}" for one in campaigns]
-    hosts = _numbered(_hosts_of(records))
+    hosts = _numbered(["" if one.host is None else one.host.identity for one in records])
     places = list(zip(hosts, _numbered(boots), strict=True))
     # Campaigns of one host share what the host does to the ratio: a host counts once.
     replicates = [f"host {host}" for host in hosts] if len(set(hosts)) > 1 else boots
@@ -89,27 +87,6 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     return PooledCampaigns(
         POOLED_SCHEMA, plan.study, campaigns, tuple(comparisons), hosts=len(set(hosts))
     )
-
-
-def _hosts_of(records: Sequence[RunRecord]) -> list[str]:
-    """Return text that tells the hosts of campaigns apart.
-
-    A campaign of before hosts had an identity is of the first host with the same hardware.
-    """
-    hardware = [
-        " ".join(str(record.environment.get(fact)) for fact in _OF_A_HOST) for record in records
-    ]
-    known = [
-        (its, record.host.identity)
-        for its, record in zip(hardware, records, strict=True)
-        if record.host is not None
-    ]
-    # Of equal hardware the first one stays.
-    identities = dict(reversed(known))
-    return [
-        identities.get(its, its) if record.host is None else record.host.identity
-        for its, record in zip(hardware, records, strict=True)
-    ]
 
 
 class _Paired(Struct, frozen=True):

@@ -33,7 +33,6 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.why import PlannedIntervention
 
 VARIABLES = "variables"
-WITHHELD = "variables_set_but_withheld"
 """Keys of an environment: the recorded variables, and the names of those that were not."""
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
 _OfCommits = TypeVar("_OfCommits", bound=CommitsPlan)
@@ -77,16 +76,8 @@ def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]
 def without_hidden_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recorded environment with the values of known tuning variables only.
 
-    The ledgers of the first release hold every value of ``LC_*``, ``OMP_*``, ``MALLOC_*``,
-    ``OPENBLAS_*`` and ``BLIS_*``. Files of hyperfine name the variables of each command.
+    A campaign records no others, but files of hyperfine name the variables of each command.
     """
-    recorded = environment.get(VARIABLES)
-    if isinstance(recorded, Mapping):
-        hidden = [name for name in recorded if name not in TUNING_VARIABLES]
-        if hidden:
-            withheld = {*(environment.get(WITHHELD) or ()), *hidden}
-            known = {key: value for key, value in recorded.items() if key in TUNING_VARIABLES}
-            environment = {**environment, VARIABLES: known, WITHHELD: sorted(withheld)}
     return {
         key: _with_hidden_imports(value)
         if isinstance(value, Mapping) and key != VARIABLES

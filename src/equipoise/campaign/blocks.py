@@ -53,7 +53,7 @@ QUANTA = {
     "involuntary_switches": 1.0,
 }
 """Resolution of a metric, in its unit. The launcher's clock counts nanoseconds; the kernel
-splits CPU time between user and system by its ticks (systems.md §1), and rounds each of the two
+splits CPU time between user and system by its ticks, and rounds each of the two
 down to a microsecond: their sum is exact but for that (cputime_adjust in its sources)."""
 
 
@@ -62,7 +62,7 @@ def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int,
 
     Blocks and their trials stand in the order in which they ran, as in the record. A block that
     an interruption cut is left out as a whole and never completed later: completing it would let
-    the user who interrupts choose (verdict.md §1).
+    the user who interrupts choose (docs/statistics.md#the-verdicts-interval).
     """
     by_block: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:

@@ -81,7 +81,7 @@ _EFFECT = (
     help="All p-values, the smallest first; or the smallest only.",
 )
 @matching.ks_options(0)
-@options.cluster_option("Evaluate on the workers", "--scheduler")
+@options.cluster_option("Evaluate on the workers")
 @matching.matched_option
 @matching.output_options("Draw the balance before, along the search and after")
 def command(**arguments: Any) -> int:

@@ -25,7 +25,7 @@ from equipoise.model.errors import (
     UnusableInput,
 )
 
-# The one-line helps stand here so that --help imports no command (design.md §6).
+# The one-line helps stand here so that --help imports no command.
 GROUPS = {
     "Measure": {
         "compare": "Is one command faster than another? One alone is described.",
@@ -126,7 +126,7 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with the status of design.md §4."""
+    """Run the command line and exit with its status (docs/commands.md)."""
     prepare_standard_streams()
     signal.signal(signal.SIGTERM, _terminate)
     status = run(sys.argv[1:])

@@ -216,21 +216,17 @@ cluster_access_options = options_of(
 )
 
 
-def cluster_option(purpose: str, *names: str) -> Option:
+def cluster_option(purpose: str) -> Option:
     """Return ``--cluster`` and what says how it may be spoken to.
 
     Parameters
     ----------
     purpose
         What the cluster is for, as the help says it: "Measure on every host".
-    names
-        Further names of ``--cluster``.
     """
     return options_of(
         click.option(
             "--cluster",
-            *names,
-            "cluster",
             metavar="ADDRESS",
             help=f"{purpose} of a Dask cluster: {FORMS}. Whoever answers there can run code "
             "as you.",

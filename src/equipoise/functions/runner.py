@@ -4,7 +4,7 @@ The process runs the functions in turn, a batch of each in every round, so a cha
 meets all of them. The coin draws which function has which place; the order of the places in each
 round, and the order in which they are defined, are drawn apart from it and know no function. So if
 two functions are alike, exchanging them changes no time, and the order of the block is a fair coin
-given the times by place: rule 1 of the verdict. A process gives each function one number.
+given the times by place: rule 1. A process gives each function one number.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from equipoise.ledger.file import (
     sqlite_errors_explained,
 )
 from equipoise.ledger.ownership import refuse_dubious_ownership
-from equipoise.ledger.schema import APPLICATION_ID, VERSION, bring_up_to_date, version_of
+from equipoise.ledger.schema import APPLICATION_ID, latest_version, migrate, version_of
 from equipoise.ledger.store import Ledger
 from equipoise.ledger.untrusted import check_small_tables, confine, refuse_foreign_objects
 from equipoise.model.errors import UnusableInput
@@ -68,7 +68,7 @@ def open_for_writing(
     Raises
     ------
     UnusableInput
-        If the file is not a ledger, is from a newer version, is damaged, locked or
+        If the file is not a ledger, has another version, is damaged, locked or
         read-only, if another user owns or could replace it, or if the disk is full.
     """
     file = Path(path).absolute()
@@ -83,8 +83,8 @@ def open_for_writing(
             _use_write_ahead_log(connection)
             connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            if version_of(connection) < VERSION:
-                _bring_up_to_date(connection, file)
+            if version_of(connection) < latest_version():
+                _migrate(connection, file)
             else:
                 # A read-only or locked ledger is found now, not at the end of the first trial.
                 connection.execute("BEGIN IMMEDIATE")
@@ -96,12 +96,12 @@ def open_for_writing(
 def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
     """Open the ledger at ``path`` to read it, also while another process writes to it.
 
-    Nothing is made or changed. A file of an older version is brought up to date in memory.
+    Nothing is made or changed. A file of an earlier version is migrated in memory.
 
     Raises
     ------
     UnusableInput
-        If there is no ledger, if it is not one, is from a newer version, or is damaged, or if
+        If there is no ledger, if it is not one, has another version, or is damaged, or if
         another user owns or could replace it.
     """
     file = Path(path).absolute()
@@ -117,8 +117,8 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
             _refuse_foreign(connection, file)
             if version_of(connection) == 0:
                 raise not_a_ledger(file, "it is empty")
-            if version_of(connection) < VERSION:
-                connection = _updated_copy(connection, file)
+            if version_of(connection) < latest_version():
+                connection = _migrated_copy(connection, file)
             return _checked(connection, file)
 
 
@@ -176,20 +176,20 @@ def _connect_without_log(file: Path) -> sqlite3.Connection:
     return _connect(file, "mode=ro&immutable=1")
 
 
-def _bring_up_to_date(connection: sqlite3.Connection, file: Path) -> None:
+def _migrate(connection: sqlite3.Connection, file: Path) -> None:
     try:
         with bounded(connection, file):
-            bring_up_to_date(connection)
+            migrate(connection)
     except sqlite3.IntegrityError as error:
-        raise damaged(file, f"it holds what no older version records ({error})") from error
+        raise damaged(file, f"it holds what no earlier version records ({error})") from error
 
 
-def _updated_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
+def _migrated_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
     copy = sqlite3.connect(":memory:", isolation_level=None)
     with _closed_on_error(copy):
         confine(copy)
         connection.backup(copy)
-        _bring_up_to_date(copy, file)
+        _migrate(copy, file)
     connection.close()
     return copy
 
@@ -207,18 +207,18 @@ def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = version_of(connection)
     things = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if application_id == APPLICATION_ID and 1 <= version <= VERSION and things:
+    if application_id == APPLICATION_ID and 1 <= version <= latest_version() and things:
         refuse_foreign_objects(connection, file, version)
     connection.execute("COMMIT")
     if application_id != APPLICATION_ID:
         if application_id == version == things == 0:
             return
         raise not_a_ledger(file, "it is the SQLite database of another program")
-    if version > VERSION:
+    if version > latest_version():
         raise UnusableInput(
-            f"the ledger {file} is from a newer version of Equipoise (its format is {version}, "
-            f"this one knows up to {VERSION})",
-            hint=f"update Equipoise, or {OTHER_LEDGER}",
+            f"the ledger {file} has version {version} of the tables, and this Equipoise "
+            f"reads version {latest_version()}",
+            hint=f"use the Equipoise that wrote it, or {OTHER_LEDGER}",
         )
     if version < 1 or things == 0:
         raise damaged(file, "its tables are missing")

@@ -40,7 +40,7 @@ from equipoise.ledger.rows import (
     digest_of_text,
 )
 from equipoise.ledger.run_reference import name_of
-from equipoise.ledger.schema import bring_up_to_date, digest_of_content
+from equipoise.ledger.schema import digest_of_content, migrate
 from equipoise.ledger.untrusted import MOST_ROW_BYTES, check_small_tables
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
@@ -484,7 +484,7 @@ def part_from(content: bytes) -> RunPart:
     try:
         part = _unpacked(content)
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-            bring_up_to_date(connection)
+            migrate(connection)
             connection.execute("BEGIN")
             add_part(connection, _NOWHERE, replace(part, start=Cursor()))
             check_small_tables(connection, _NOWHERE)

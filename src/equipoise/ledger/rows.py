@@ -20,7 +20,7 @@ import msgspec
 from equipoise.ledger.run_reference import name_of
 from equipoise.ledger.untrusted import WHOLE_NUMBERS, check_rows_of_run
 from equipoise.model.fleet import HostReference
-from equipoise.model.plan import Condition, Plan, Process
+from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import (
     Accounting,
@@ -98,13 +98,9 @@ def digest_of_commands(plan: Plan) -> bytes:
 
 
 def _what_runs(condition: Condition) -> Sequence[Any]:
-    usual = (condition.command, sorted(condition.environment.items()))
-    # What is as usual is left out, so that the digests of older ledgers stay what they are.
-    if condition.output is not None:
-        return (*usual, condition.process, condition.server, condition.output)
-    if condition.process == Process() and condition.server is None:
-        return usual
-    return (*usual, condition.process, condition.server)
+    environment = sorted(condition.environment.items())
+    process, server, output = condition.process, condition.server, condition.output
+    return (condition.command, environment, process, server, output)
 
 
 MOST_DOCUMENT_BYTES = 256 * 1024 * 1024
@@ -379,26 +375,14 @@ def _unpacked(document: bytes, room: int) -> bytes:
 
 
 def plan_from_text(text: str) -> Plan:
-    """Return a stored plan, with what the first release wrote otherwise or did not write.
+    """Return a stored plan.
 
-    It wrote ``words`` for ``summary``, and no seconds before a verdict;
-    it asked for no ranking and adjusted by nothing.
+    Raises
+    ------
+    ValueError
+        If it is not a plan, or has terms that no campaign has.
     """
-    stored = from_text(text)
-    if isinstance(stored, dict):
-        stored.setdefault("ranking", False)
-    match stored:
-        case {"judgement": dict() as judgement}:
-            judgement.setdefault("adjust_by", [])
-    match stored:
-        case {"stopping": dict() as stopping}:
-            stopping.setdefault("min_seconds", 0.0)
-    match stored:
-        case {"explains": {"causes": [*causes]}}:
-            for cause in causes:
-                if isinstance(cause, dict) and "words" in cause:
-                    cause["summary"] = cause.pop("words")
-    plan = msgspec.convert(stored, Plan)
+    plan = msgspec.convert(from_text(text), Plan)
     if not plan.conditions:
         raise ValueError("a plan without conditions")
     _refuse_impossible_terms(plan)

@@ -13,10 +13,11 @@ import sqlite3
 import sys
 from collections.abc import Mapping
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 from equipoise.ledger.file import damaged
-from equipoise.ledger.schema import IDENTITY_BYTES, STEPS, bring_up_to_date
+from equipoise.ledger.schema import IDENTITY_BYTES, Statements, scripts_up_to
 from equipoise.model.quantities import MAX_MEASURED
 
 MOST_ROW_BYTES = 256 * 1024 * 1024
@@ -144,7 +145,7 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
     UnusableInput
         It names the object.
     """
-    expected = _objects(version)
+    expected = _objects(scripts_up_to(version))
     tables = {name for kind, name in expected if kind == "table"}
     missing = {(kind, name) for kind, name in expected if kind != "trigger"}
     for kind, name, table, statement in connection.execute(
@@ -214,10 +215,11 @@ def _refuse_rows(
 
 
 @functools.cache
-def _objects(version: int) -> Mapping[tuple[str, str], str]:
-    """Return the statement of each object of a version, as SQLite itself keeps it."""
+def _objects(scripts: tuple[Statements, ...]) -> Mapping[tuple[str, str], str]:
+    """Return the statement of each object that scripts make, as SQLite itself keeps it."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
-        bring_up_to_date(fresh, STEPS[:version])
+        for statement in chain.from_iterable(scripts):
+            fresh.execute(statement)
         return {
             (kind, name): _normalised(statement)
             for kind, name, statement in fresh.execute(

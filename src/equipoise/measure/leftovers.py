@@ -35,8 +35,6 @@ from equipoise.measure.scratch import (
 
 _SEE_RECORD = "look at it in the folder `equipoise/scratch` of your state folder"
 _OTHER_IDENTITY = f"its marker {MARKER} does not hold the recorded identity"
-_MARKER_OF_FIRST_RELEASE = "owner"
-_NAME_OF_FIRST_RELEASE = re.compile(r"equipoise-[a-z0-9_]{8}")
 _NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
 """Form of a probe's folder, which its cleaner removes (crates/probes/src/scratch.rs)."""
 
@@ -106,9 +104,8 @@ def clear_leftovers() -> Clearance:
 def unproven_folders(around: Path | None = None) -> tuple[Leftover, ...]:
     """Return the folders of this user that look like leftovers and have no record.
 
-    They may come from the first release, from a probe that was run by hand, or from a campaign
-    whose state folder could not be used. They lie in ``around``, by default the folder for
-    temporary files.
+    They may come from a probe that was run by hand, or from a campaign whose state folder could
+    not be used. They lie in ``around``, by default the folder for temporary files.
     """
     around = around or Path(tempfile.gettempdir())
     recorded = _recorded_paths()
@@ -259,10 +256,7 @@ def _looks_abandoned(folder: Path) -> bool:
             return False
         if _NAME_OF_PROBE.fullmatch(folder.name):
             return _lockable(folder, stat.S_ISDIR)
-        if _lockable(folder / MARKER, stat.S_ISREG):
-            return True
-        of_first_release = _NAME_OF_FIRST_RELEASE.fullmatch(folder.name) is not None
-        return of_first_release and _lockable(folder / _MARKER_OF_FIRST_RELEASE, stat.S_ISREG)
+        return _lockable(folder / MARKER, stat.S_ISREG)
     except OSError:
         # It has just been removed.
         return False

@@ -28,10 +28,10 @@ class GateRow(Struct, frozen=True):
     blocks: int
     outcome: GateOutcome
     summary: str
-    equivalence_ci: Interval = (None, None)
+    equivalence_ci: Interval
     """Interval that decides: each side of it stands for itself, at ``level``."""
-    equivalence_level: float | None = None
-    """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
+    equivalence_level: float
+    """1 minus the coverage of ``equivalence_ci``."""
 
 
 class GateShortage(Struct, frozen=True):

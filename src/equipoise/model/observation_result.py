@@ -1,6 +1,6 @@
 """The result of ``equipoise observe``: an effect estimated from a log by matching.
 
-Field names and their order are the outward form ``equipoise.observed/2`` of ``observe --json``.
+Field names and their order are the outward form ``equipoise.observed/1`` of ``observe --json``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from equipoise.model.record import CampaignWarning
 
-OBSERVED_SCHEMA = "equipoise.observed/2"
+OBSERVED_SCHEMA = "equipoise.observed/1"
 
 Bounds = tuple[float, float] | None
 """Ends of a 95 % interval; ``None`` where none can be given."""

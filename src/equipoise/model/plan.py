@@ -655,7 +655,7 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
 
 
 class HistoryPlan(CommitsPlan, frozen=True, kw_only=True):
-    """Terms of one campaign of a history: the commits whose curve it draws (bisect.md §12).
+    """Terms of one campaign of a history: the commits whose curve it draws (docs/statistics.md).
 
     Its commits begin with the baseline. The campaigns of one series are one history: what they
     claim is a function of the blocks of all of them, in the order in which they began.

@@ -7,7 +7,7 @@ from msgspec import Struct
 from equipoise.model.quantities import Interval
 from equipoise.model.result import VarianceByLevel
 
-POOLED_SCHEMA = "equipoise.pooled/2"
+POOLED_SCHEMA = "equipoise.pooled/1"
 
 
 class CommonRatio(Struct, frozen=True):
@@ -49,7 +49,7 @@ class PooledCampaign(Struct, frozen=True):
     kernel: str
     blocks: int
     host: str | None = None
-    """Name of the host; null if it was recorded before hosts had one."""
+    """Name of the host; null if the ledger names none."""
 
 
 class PooledComparison(Struct, frozen=True):

@@ -50,7 +50,7 @@ class Draw(Struct, frozen=True):
 
 
 class Sample(Struct, frozen=True):
-    """One line that a workload reported itself (design.md §4, EQUIPOISE_METRICS)."""
+    """One line that a workload reported itself through EQUIPOISE_METRICS."""
 
     metric: str
     value: float
@@ -175,7 +175,7 @@ class RunRecord(Struct, frozen=True):
     identity: str = ""
     """32 hexadecimal digits that no other run has, on any host."""
     host: HostReference | None = None
-    """The host that measured it; ``None`` if it was recorded before hosts had a name."""
+    """The host that measured it; ``None`` for an imported run."""
     members: tuple[RunRecord, ...] = ()
     """Records of the hosts of a fleet, those that are in this ledger, in the order of its plan."""
 
@@ -207,7 +207,7 @@ class RunSummary(Struct, frozen=True):
     stopped_because: str | None
     """``None`` while it runs, or if it was killed."""
     host: str | None = None
-    """Name of the host that measured it; ``None`` if it was recorded before hosts had one."""
+    """Name of the host that measured it; ``None`` for an imported run."""
     fleet: str | None = None
     """Run id of the fleet that it is a part of; ``None`` if it is none, or that is not here."""
     hosts: int | None = None

@@ -1,6 +1,6 @@
-"""The result document (design.md §4), as frozen data.
+"""The result document (docs/document.md), as frozen data.
 
-Field names and their order are the outward form ``equipoise.result/2``: others build on
+Field names and their order are the outward form ``equipoise.result/1``: others build on
 them. An interval is ``[low, high]``; a bound that is not known yet (an interval that is
 still infinite) is null.
 """
@@ -66,9 +66,7 @@ class IterationShape(Struct, frozen=True):
     summary: str
 
 
-SCHEMA = "equipoise.result/2"
-FIRST_SCHEMA = "equipoise.result/1"
-"""Schema of the first release; its documents are still read."""
+SCHEMA = "equipoise.result/1"
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
@@ -351,11 +349,11 @@ class Comparison(Struct, frozen=True):
     summary: str
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""
-    equivalence_ci: Interval = (None, None)
+    equivalence_ci: Interval
     """Interval that decides on ``equivalent``: each side of it stands for itself, so it covers
-    with 1 minus two levels. Null in documents of the first release."""
-    equivalence_level: float | None = None
-    """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
+    with 1 minus two levels."""
+    equivalence_level: float
+    """1 minus the coverage of ``equivalence_ci``."""
     means_veto: bool = False
     """Whether a typical run takes the same, and the ratio of means or slow runs alone forbid
     ``equivalent``."""

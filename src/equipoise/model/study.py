@@ -1,4 +1,4 @@
-"""A study: a workload, its factors, its metrics and its budget, as frozen data (design.md §4)."""
+"""A study: a workload, its factors, metrics and budget, as frozen data (docs/studies.md)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Status = Literal[
 
 
 class InterventionOutcome(Struct, frozen=True):
-    """One intervention that was tried on both conditions of a gap (verdict.md §7)."""
+    """One intervention that was tried on both conditions of a gap (docs/statistics.md)."""
 
     intervention: str
     """Stable id, listed in docs/why.md; the user's name for an intervention of their own."""
@@ -142,7 +142,7 @@ class PlannedIntervention(Struct, frozen=True):
     baseline_with: int
     candidate_with: int
     baseline_without: int
-    """The baseline itself, or with a sham of the intervention (verdict.md §7)."""
+    """The baseline itself, or with a sham of the intervention (docs/statistics.md)."""
     candidate_without: int
     weight: float
     """Its weight in the draw among open interventions: the seconds of its causes."""

@@ -1,6 +1,6 @@
 """Clusters: rows that are not independent share a window of time, day, host or job.
 
-The reference is verdict.md §9.
+The method is in docs/observe.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Documents as JSON (design.md §4), their schemas, and reading a document from a file.
+"""Documents as JSON (docs/document.md), their schemas, and reading a document from a file.
 
 A file may be somebody else's or damaged: it has the types of the schema or is refused, and so is
 what no campaign computes, because pages and figures take its logarithm.
@@ -29,13 +29,7 @@ from equipoise.model.history import (
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED, Interval
-from equipoise.model.result import (
-    FIRST_SCHEMA,
-    SCHEMA,
-    Comparison,
-    MetricSummary,
-    ResultDocument,
-)
+from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
 
 MOST_BYTES = 1024 * 1024 * 1024
 """A campaign of 100,000 trials writes about 100 MB."""
@@ -85,8 +79,6 @@ def decode(text: bytes, name: str) -> ResultDocument:
         what = "it is no result document: its parts are nested too deeply"
         raise UnusableInput(f"{name}: {what}", hint=_HINT) from None
     version = read.get("schema") if isinstance(read, dict) else None
-    if version == FIRST_SCHEMA:
-        read, version = {**_of_first_schema(read), "schema": SCHEMA}, SCHEMA
     if version != SCHEMA:
         what = f"its schema is {'not named' if version is None else repr(version)}, not {SCHEMA}"
         raise UnusableInput(f"{name}: {what}", hint=_HINT)
@@ -130,27 +122,6 @@ def schema(kind: type = ResultDocument) -> dict[str, Any]:
     generated = _as_written(msgspec.json.schema(kind))
     generated["$defs"][kind.__name__]["properties"]["schema"] = {"const": name}
     return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
-
-
-_RENAMED = {"words": "summary", "mend": "hint", "advice_words": "advice_summary"}
-"""Fields of ``equipoise.result/1`` under other names, each a text."""
-_NAMED_BY_USERS = frozenset({"environment", "levels", "stratum", "unknown", "spread_because"})
-"""Mappings whose keys are no fields."""
-
-
-def _of_first_schema(part: Any) -> Any:
-    """Return a part of an ``equipoise.result/1`` document with its fields under today's names."""
-    match part:
-        case dict():
-            return {
-                _RENAMED.get(key, key) if isinstance(value, str | None) else key: (
-                    value if key in _NAMED_BY_USERS else _of_first_schema(value)
-                )
-                for key, value in part.items()
-            }
-        case list():
-            return [_of_first_schema(inner) for inner in part]
-    return part
 
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
@@ -364,7 +335,7 @@ def _impossible_comparison(one: Comparison) -> Iterator[str]:
         yield f"{named} has a ratio below 0"
     if one.blocks < 0:
         yield f"{named} has {one.blocks} blocks"
-    if one.equivalence_level is not None and not 0.0 < one.equivalence_level < 1.0:
+    if not 0.0 < one.equivalence_level < 1.0:
         yield f"{named} has an equivalence interval without a level between 0 and 1"
     if any(not 0.0 < stretch.ratio < math.inf for stretch in one.ratio_segments):
         yield f"{named} has a stretch with a ratio below 0"

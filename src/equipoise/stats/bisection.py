@@ -1,16 +1,15 @@
-"""The search for the commits that made a difference (bisect.md; docs/statistics.md).
+"""The search for the commits that made a difference (docs/statistics.md).
 
 A block runs two commits in the order of a fair coin. Which two is a function of the blocks before,
 and so is everything here: a campaign that is read back goes on with the very same state.
 
 The line of first parents is searched first. Once a merge is named and its step is measured, its
 branch is searched, from the commit where it began to the merge's other parent, with a confirmation
-of its own; then the search goes on where it was (bisect.md §8).
+of its own; then the search goes on where it was (docs/statistics.md).
 
 The chance that any name is wrong is at most alpha, over all branches and benchmarks, because k
-counts the own pairs of all (bisect.md §4). Each benchmark has a coin of its own in each block, or
-shares the trials of its block with others; which pair runs is in both cases a function of the
-blocks before.
+counts the own pairs of all. Each benchmark has a coin of its own in each block, or shares the
+trials of its block with others; which pair runs is in both cases a function of the blocks before.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class Bisection:
 
     First the gap is confirmed. If one commit is left, and makes a difference by itself, it is the
     culprit, and what is left of the gap on either side is looked at; if none is left, both halves
-    are (bisect.md §5). The chance that any named commit is slower than the one before it by at
+    are. The chance that any named commit is slower than the one before it by at
     most the margin is at most alpha, whatever the other commits do.
 
     Parameters
@@ -249,7 +248,7 @@ class Bisection:
             self._go_on()
 
     def of_branch(self, count: int, prose: Collection[int] = ()) -> Bisection:
-        """Return the search of the branch of a merge that this one named (bisect.md §8).
+        """Return the search of the branch of a merge that this one named (docs/statistics.md).
 
         Both make one claim: k goes on. A gap of the branch is judged as what is left of a gap.
         ``count`` is the number of commits of the branch after the one where it began, of which

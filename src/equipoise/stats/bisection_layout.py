@@ -10,8 +10,8 @@ both:
 
 x is the difference of the log costs of a block. s is not known. It has a half-t prior and its
 restricted likelihood (Harville 1974: the steps have flat priors), and everything is averaged over
-its posterior. The model can only take a name away: the guarantee of the coin (bisect.md §4) does
-not rest on it.
+its posterior. The model can only take a name away: the guarantee of the coin does not
+rest on it.
 """
 
 from __future__ import annotations

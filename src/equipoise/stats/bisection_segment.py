@@ -39,7 +39,7 @@ CHEAP_BUILD = 2.0
 """Trials; a build that costs less hardly counts when a pair is chosen."""
 COST_OF_CHEAP_BUILD = 0.2
 COST_OF_BUILD = 0.5
-"""What a build counts for in the choice of a pair, in trials: simulated (bisect.md §3)."""
+"""What a build counts for in the choice of a pair, in trials: simulated (docs/statistics.md)."""
 
 NARROW = 0.5
 """Half-width of the interval of a named step, in steps, that is narrow enough."""
@@ -50,7 +50,7 @@ EXCEEDING = 4
 
 
 class OwnPairs:
-    """Counter of the commits whose own pair was run: the k of bisect.md §4.
+    """Counter of the commits whose own pair was run: the k of docs/statistics.md.
 
     Bisections that make one claim together share it: those of a suite, and that of the branch of a
     named merge.
@@ -105,7 +105,7 @@ class SegmentState(Struct, frozen=True):
     """Last over first, from all blocks of the two."""
     blocks: int
     blocks_to_go: int | None
-    """Blocks that the search will probably still take, by a rule of thumb (bisect.md §6); ``None``
+    """Blocks that the search will probably still take, by a rule of thumb; ``None``
     before it began and after it ended."""
 
 

@@ -1,4 +1,4 @@
-"""What the campaigns of several hosts say together (reference: fleet.md).
+"""What the campaigns of several hosts say together (docs/statistics.md#many-hosts).
 
 Each host has its own coin and its own campaign; its ratio e^θ is constant. Every answer names its
 question, since the answers to different questions may differ: effects of +3 % and -3 % on four
@@ -11,7 +11,7 @@ that differ from the others. Of several comparisons each is given its part of al
 A *round* is the i-th block of every host, bet on as one. Given the past and the times by position,
 the coins of the hosts' i-th blocks are independent and fair. So the weighted mean of d - θ over the
 hosts changes its sign with all of these coins at once: it is what a block of one campaign is, and
-the betting engine takes it (fleet.md). That holds while no host leaves. A *roster* is the hosts
+the betting engine takes it. That holds while no host leaves. A *roster* is the hosts
 that are in every round of a stretch; a round that will never be complete ends it, and those that go
 on are the next roster, with a sequence of its own. Of the alpha of the means a tenth is for the
 hosts' own sequences, eight tenths are for the first roster, and a tenth over g(g - 1) for the g-th.

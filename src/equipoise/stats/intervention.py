@@ -2,7 +2,7 @@
 
 A block holds four conditions: A, B, and both with the intervention. The fraction of the gap
 explained is what the intervention removes of the gap between A and B. The betting engine keeps its
-confidence set, in logarithms and in the unit of the metric (verdict.md §7; crates/verdict).
+confidence set, in logarithms and in the unit of the metric (docs/statistics.md; crates/verdict).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from equipoise.stats.arrays import as_costs
 
 CONFIRMED_ABOVE = 0.5
 """A confirmed cause excludes all fractions in logarithms up to this, and its fraction in seconds
-lies beyond it (verdict.md §7)."""
+lies beyond it (docs/statistics.md#the-fraction-of-a-gap-that-is-explained)."""
 
 FROM_THE_SLOWER = 0.5
 """Least part of the fraction that must come from the slower condition's getting faster."""
 
 REFUTED_WITHIN = 0.2
-"""A fraction that certainly lies within plus or minus this explains nothing (verdict.md §7)."""
+"""A fraction that certainly lies within plus or minus this explains nothing."""
 
 NARROW = 2 * REFUTED_WITHIN
 """Width of the set of a refuted cause; a confirmed one gets blocks until its set is as narrow."""

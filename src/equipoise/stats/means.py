@@ -1,4 +1,4 @@
-"""The ratio of means: what many runs cost in total. Description only (verdict.md §3).
+"""The ratio of means: what many runs cost in total. Description only (docs/statistics.md).
 
 No sequential guarantee is possible for it without a bound on the costs: a rare, very slow run
 may always be still to come.

@@ -1,6 +1,6 @@
 """Distinct times of one program: the modes of a sample.
 
-The rule of verdict.md §8. Two modes are claimed only where two normal laws explain the sample
+The rule of docs/statistics.md. Two modes are claimed only where two normal laws explain the sample
 better than every shape with one peak does, with a clear valley between them; each side of the
 valley is then asked again. NumPy alone, so that the base install can tell modes apart.
 """

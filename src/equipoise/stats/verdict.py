@@ -1,4 +1,4 @@
-"""The verdict on candidates, valid after any number of interim analyses (verdict.md §1, §3, §4).
+"""The verdict on candidates, valid after any number of interim analyses (docs/statistics.md).
 
 Effects are log ratios of a cost, candidate over baseline. "Within ±min_effect" means within
 ±ln(1 + min_effect/100): exchanging candidate and baseline leaves every verdict what it is, with
@@ -64,7 +64,7 @@ class ComparisonVerdict(Struct, frozen=True):
     equivalence_low: float
     equivalence_high: float
     """Bounds of the interval that decides on ``equivalent`` and at a gate; each side stands for
-    itself (verdict.md §10), so both together cover with 1 - 2·level."""
+    itself (docs/statistics.md#the-verdicts-interval), so both together cover with 1 - 2·level."""
     level: float
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
     equivalence_level: float
@@ -321,7 +321,7 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
     Also return whether a constant ratio fits all blocks; one that is constant does not fit with
     about the chance ``level``. The running interval is not trusted where it is empty, where the
     estimate has left it, and where it is under 0.7 times as wide as the one at the stop: of
-    intervals as narrow as that only 57 % cover (verdict.md §11). The interval at the stop covers
+    intervals as narrow as that only 57 % cover. The interval at the stop covers
     whenever the running one does, and is never empty.
     """
     interval, is_constant, _ = _shown_interval(engine, level)
@@ -370,7 +370,7 @@ def judge_by(
     equivalence: tuple[float, float],
     estimate: float | None = None,
 ) -> ComparisonVerdict:
-    """Return the verdict that follows from an estimate and its intervals (verdict.md §4).
+    """Return the verdict that follows from an estimate and its intervals (docs/statistics.md).
 
     The estimate is by default the robust centre of the block differences.
     """
@@ -425,7 +425,7 @@ def verdict_by(
     means_allow: Callable[[], bool],
     means_contradict: Callable[[float], bool],
 ) -> tuple[Verdict, bool]:
-    """Return the verdict, and whether the means alone forbid ``equivalent`` (verdict.md §4).
+    """Return the verdict, and whether the means alone forbid ``equivalent`` (docs/statistics.md).
 
     ``blocks`` is the number of blocks, on the host that has the fewest; ``runs`` the number on all
     hosts, among which a slow run could show. ``means_allow`` says whether the means and the slow

@@ -71,7 +71,7 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
     Returns
     -------
     ``None`` under ``LEAST_ITERATIONS``. Levels are alike if they differ by less than 1 % or one sd
-    (verdict.md §8). The steady state is the last stretch on levels alike; it must hold for a
+    (docs/statistics.md). The steady state is the last stretch on levels alike; it must hold for a
     quarter of the iterations. Then: flat if all levels are alike, slowdown if an earlier level was
     lower, else warm-up. Whatever multiplies all iterations multiplies the levels and leaves the
     rest as it is.

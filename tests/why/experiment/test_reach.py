@@ -350,19 +350,3 @@ def test_what_closes_a_gap_is_confirmed_whatever_the_counts_say(tmp_path: Path) 
     record = conducted(tmp_path, (Truth(0.97),), lambda plan: attempting(plan, expected))
     (cause,) = outcome.tested_causes(with_faults(record, {1: 5_000, 3: 5_000}))
     assert cause.status == "confirmed"
-
-
-def test_a_plan_of_the_first_release_checks_nothing_and_keeps_its_status() -> None:
-    old = {
-        "intervention": "large_buffers",
-        "words": "giving stdio buffers of 256 KiB",
-        "causes": ["tiny_reads"],
-        "baseline_with": 2,
-        "candidate_with": 3,
-        "baseline_without": 0,
-        "candidate_without": 1,
-        "weight": 1.0,
-    }
-    attempt = msgspec.convert(old, PlannedIntervention)
-    assert attempt.expected == ()
-    assert attempt.is_reachable

@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_formula_of_the_reference() {
-        // bisect.md §2 by hand: r = 0.8·0.027/0.02, y = 0.037, u = r·1.79 (the clip), q = 0.4.
+        // By hand: r = 0.8·0.027/0.02, y = 0.037, u = r·1.79 (the clip), q = 0.4.
         let ratio: f64 = 0.8 * 0.027 / 0.02;
         let tilt = ratio * (0.037_f64 / 0.02).min(0.5 * ratio + 1.25);
         let k = 0.4 * (-0.5 * ratio * ratio).exp();

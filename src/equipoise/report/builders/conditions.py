@@ -183,13 +183,10 @@ def further_tables(document: ResultDocument) -> Iterator[Table]:
 
 
 def equivalence_text(comparison: Comparison) -> str:
-    """Return the interval that decided on ``equivalent``; empty where another one decided.
-
-    It is the interval of the ratio itself in campaigns of the first release.
-    """
+    """Return the interval that decided on ``equivalent``; empty where another one decided."""
     level, interval = comparison.equivalence_level, comparison.equivalence_ci
     decided = comparison.verdict == "equivalent" or comparison.means_veto
-    if not decided or level is None or interval == comparison.ratio_ci:
+    if not decided or interval == comparison.ratio_ci:
         return ""
     shared = comparison.alpha * level / comparison.level
     text = interval_text(interval, "still unlimited")

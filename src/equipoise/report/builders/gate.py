@@ -158,9 +158,6 @@ def _row(row: GateRow, alpha: float) -> Mapping[str, str]:
 def _equivalence(row: GateRow, alpha: float) -> str:
     """Return the interval that decided, with its coverage."""
     interval, level = row.equivalence_ci, row.equivalence_level
-    if level is None:
-        # In the first release the interval of the ratio decided.
-        interval, level = row.ratio_ci, row.level
     shared = max(alpha, row.level) * level / row.level
     over = " over the benchmarks reported" if is_shared(level, shared) else ""
     return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared)}{over})"
