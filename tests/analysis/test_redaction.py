@@ -31,7 +31,7 @@ from equipoise.model.plan import (
     Revision,
     Server,
 )
-from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
+from equipoise.model.record import Draw, Notice, RunRecord, Segment, Trial
 from equipoise.model.why import (
     ExpectedChange,
     ExperimentPlan,
@@ -155,7 +155,7 @@ def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
     record = replace(
         record,
         trials=(failed, *record.trials[1:]),
-        notices=(CampaignWarning("spread", f"{name} spreads widely", f"look at {name}"),),
+        notices=(Notice("spread", f"{name} spreads widely", f"look at {name}"),),
     )
     assert CANARY not in repr(shown(record))
     assert list(shown(record).segments[0].environment["mapped"]) == ['env TOKEN="$TOKEN" a']

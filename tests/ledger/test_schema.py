@@ -14,8 +14,8 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import (
     Accounting,
-    CampaignWarning,
     Draw,
+    Notice,
     Observation,
     Sample,
     Segment,
@@ -50,7 +50,7 @@ def test_a_file_of_version_1_is_read_as_it_was_written(old_file: Path) -> None:
         Segment(1795174205.25, {"host": "old", "cpus": 2}, 1795174210.5, "blocks"),
     )
     assert record.draws == (Draw("measured", 1, (1, 0), 128),)
-    assert record.notices == (CampaignWarning("few_blocks", "one block", "run more"),)
+    assert record.notices == (Notice("few_blocks", "one block", "run more"),)
     assert record.trials == (
         Trial(
             phase="measured",

@@ -59,7 +59,7 @@ CREATE TABLE trial (
     unknown TEXT,
     exit INTEGER,
     failure TEXT,
-    timed_out INTEGER NOT NULL,
+    failure_kind TEXT,
     washout INTEGER NOT NULL,
     error_tail TEXT,
     covariates TEXT,
@@ -100,7 +100,7 @@ INSERT INTO sitting_end VALUES (1, 1, 1795174210.5, 'blocks');
 INSERT INTO draw VALUES (1, 1, 'measured', 1, '[1,0]', 128);
 INSERT INTO trial VALUES (
     1, 1, 'measured', 1, 0, 1, 1795174206.0, 0.125, 0.0625, NULL, 4096, 1, 0, 2, 3,
-    NULL, NULL, NULL, '{"sys_s":"not reported"}', 1, 'exit status 1', 0, 0, 'no luck',
+    NULL, NULL, NULL, '{"sys_s":"not reported"}', 1, 'exit status 1', 'failed', 0, 'no luck',
     '{"load_1":0.25,"temperature":null}'
 );
 INSERT INTO sample VALUES (1, 0, 'latency_s', 0.001953125, 7, 's', 'lower');

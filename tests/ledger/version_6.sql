@@ -51,7 +51,7 @@ CREATE TABLE trial (
     unknown TEXT,
     exit INTEGER,
     failure TEXT,
-    timed_out INTEGER NOT NULL,
+    failure_kind TEXT,
     washout INTEGER NOT NULL,
     error_tail TEXT,
     covariates TEXT, counters TEXT,
@@ -100,6 +100,8 @@ CREATE TABLE notice (
     code TEXT NOT NULL,
     words TEXT NOT NULL,
     mend TEXT NOT NULL,
+    condition INTEGER,
+    without_from INTEGER,
     PRIMARY KEY (run, place)
 ) WITHOUT ROWID;
 CREATE TRIGGER notice_refuses_update BEFORE UPDATE ON notice BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no UPDATE on notice'); END;
@@ -137,11 +139,11 @@ PRAGMA user_version = 6;
 INSERT INTO draw VALUES (1,1,'measured',1,'[1,0]',128,5);
 INSERT INTO environment VALUES (X'00112233445566778899AABBCCDDEEFF','{"host":"old","cpus":2}');
 INSERT INTO host VALUES (1,X'0F0E0D0C0B0A09080706050403020100','lab-3');
-INSERT INTO notice VALUES (1,0,'few_blocks','one block','run more');
+INSERT INTO notice VALUES (1,0,'few_blocks','one block','run more',NULL,NULL);
 INSERT INTO observation VALUES (1,1,0,'profile',1,1,0,1795174300.5,X'789CAB562A4ECC2DC8492D56B232AE0500219E049F',NULL);
 INSERT INTO observation VALUES (2,1,1,'waits',0,1,1,1795174301.5,NULL,'perf_event_open: forbidden');
 INSERT INTO run VALUES (1,X'00112233445566778899AABBCCDDEEFF','20261120-113005-4f2a',1,X'FFEEDDCCBBAA99887766554433221100',2,'compare','["true","false"]',X'000102030405060708090A0B0C0D0E0F','{"study":"compare","conditions":[{"name":"true","command":["true"],"levels":{},"environment":{},"hooks":{"setup":null,"prepare":null,"conclude":null,"cleanup":null}},{"name":"false","command":["false"],"levels":{},"environment":{},"hooks":{"setup":null,"prepare":null,"conclude":null,"cleanup":null}}],"measure":{"working_folder":"/somewhere","input":null,"output":{"kind":"discard","path":null},"timeout_s":600.0,"warmup":1,"washout":false,"ignore_failure":false,"vary_environment_size":true,"counters":["task_clock","cycles"]},"stopping":{"blocks":200,"min_blocks":5,"min_blocks_explicit":false,"budget_s":60.0,"precision":null,"look":true},"judgement":{"alpha":0.05,"min_effect":1.0,"primary_metric":"wall_s"},"seed":7,"membership":{"fleet":"ffeeddccbbaa99887766554433221100","place":2}}',1795174205.25);
 INSERT INTO sample VALUES (1,0,'latency_s',0.001953125,7,'s','lower',0.000244140625);
 INSERT INTO sitting VALUES (1,1,X'00112233445566778899AABBCCDDEEFF',1795174205.25);
 INSERT INTO sitting_end VALUES (1,1,1795174210.5,'blocks');
-INSERT INTO trial VALUES (1,1,'measured',1,0,1,1795174206.0,0.125,0.0625,NULL,4096,1,0,2,3,NULL,NULL,NULL,'{"sys_s":"not reported","cycles":"not there"}',1,'exit status 1',0,0,'no luck','{"load_1":0.25,"temperature":null}','{"cycles":null,"task_clock":0.0625}');
+INSERT INTO trial VALUES (1,1,'measured',1,0,1,1795174206.0,0.125,0.0625,NULL,4096,1,0,2,3,NULL,NULL,NULL,'{"sys_s":"not reported","cycles":"not there"}',1,'exit status 1','failed',0,'no luck','{"load_1":0.25,"temperature":null}','{"cycles":null,"task_clock":0.0625}');

@@ -71,11 +71,11 @@ def _how_it_failed(record: RunRecord) -> Iterator[CampaignWarning]:
 
 def _notices(record: RunRecord) -> Iterator[CampaignWarning]:
     """Yield what was noticed while it ran; what was noticed of several conditions, once."""
-    names = sorted((condition.name for condition in record.plan.conditions), key=len, reverse=True)
     noticed: dict[tuple[str, str, str], dict[str, None]] = {}
     for notice in record.notices:
-        # The longest name that fits: one name may begin another.
-        name = next((one for one in names if notice.summary.startswith((f"{one} ", f"{one}:"))), "")
+        name = ""
+        if notice.condition is not None and notice.without_from is None:
+            name = record.plan.conditions[notice.condition].name
         kind = (notice.code, notice.summary.removeprefix(name), notice.hint)
         noticed.setdefault(kind, {})[name] = None
     for (code, rest, hint), concerned in noticed.items():

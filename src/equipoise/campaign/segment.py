@@ -20,7 +20,7 @@ from equipoise.measure.trials import TrialReport
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import NO_ROOM, CampaignWarning, Draw, Phase, RunRecord, Trial
+from equipoise.model.record import CampaignWarning, Draw, Notice, Phase, RunRecord, Trial
 
 StopReason = Literal["verdict", "block limit", "budget", "precision", "tail"]
 
@@ -221,16 +221,18 @@ class SegmentInProgress(Struct):
         """Record the first warning of its kind about a condition; later ones differ in details."""
         condition = report.trial.condition
         name = self.plan.conditions[condition].name
-        left_processes = CampaignWarning(
+        left_processes = Notice(
             "left_processes",
             f"{name} left processes behind; they were ended before the next trial",
             "let it wait for its children, or start servers in --setup",
+            condition,
         )
-        own_metrics = CampaignWarning(
+        own_metrics = Notice(
             "own_metrics",
             f"{name}: {report.metrics_problem}",
             'append lines such as {"metric": "latency_s", "value": 0.0012} '
             "to the file that EQUIPOISE_METRICS names",
+            condition,
         )
         due = [left_processes] if report.left_behind else []
         due += [] if report.metrics_problem is None else [own_metrics]
@@ -255,7 +257,7 @@ def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     if not fails(plan, trial) or judge.tolerates(trial):
         return
     what = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
-    if NO_ROOM in what:
+    if trial.failure_kind == "no room":
         raise ConditionFailed(what, hint="make room in that folder, or set TMPDIR to one with room")
     hint = "correct the command, or count failed trials like others with --ignore-failure"
     if plan.functions is not None:

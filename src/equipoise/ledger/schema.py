@@ -81,7 +81,7 @@ _TABLES = {
         unknown TEXT,
         exit INTEGER,
         failure TEXT,
-        timed_out INTEGER NOT NULL,
+        failure_kind TEXT,
         washout INTEGER NOT NULL,
         error_tail TEXT,
         covariates TEXT,
@@ -164,6 +164,8 @@ _NOTICE_WITH_PLACE = """CREATE TABLE notice (
     code TEXT NOT NULL,
     words TEXT NOT NULL,
     mend TEXT NOT NULL,
+    condition INTEGER,
+    without_from INTEGER,
     PRIMARY KEY (run, place)
 ) WITHOUT ROWID"""
 
@@ -220,7 +222,7 @@ _MERGEABLE: Step = (
     "CREATE INDEX run_by_commands ON run (commands_digest)",
     "CREATE INDEX run_by_id ON run (id)",
     "CREATE INDEX run_by_fleet ON run (fleet)",
-    *_remade("notice", _NOTICE_WITH_PLACE, f"run, {_PLACE}, code, words, mend"),
+    *_remade("notice", _NOTICE_WITH_PLACE, f"run, {_PLACE}, code, words, mend, NULL, NULL"),
     *_remade(
         "observation",
         _OBSERVATION_WITH_PLACE,
