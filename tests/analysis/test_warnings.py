@@ -76,7 +76,7 @@ def test_carry_over_is_warned_of_with_its_mend() -> None:
     warned = warnings_of(record(blocks=0), [one], None, {})
     assert [one.code for one in warned] == ["carry_over"]
     assert "1.030 times" in warned[0].summary
-    assert "--washout" in warned[0].hint
+    assert "washout=True" in warned[0].hint
 
 
 def test_a_carry_over_that_is_lost_in_noise_is_not_warned_of() -> None:

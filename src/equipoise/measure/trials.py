@@ -19,6 +19,7 @@ from equipoise.measure.untimed import describe_signal, run_hook, unavailable_rea
 from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, without_metrics
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
 from equipoise.model.record import Accounting, Draw, FailureKind, Trial
+from equipoise.model.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers, Service
@@ -231,7 +232,7 @@ def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, st
     if report.stopped_by is not None:
         return "failed", (
             f"stopped by {_name(report.stopped_by)}: it wants a terminal, and trials have none; "
-            "run it with --input FILE, or with an option that asks nothing"
+            f"run it with {option('input', 'FILE')}, or with an option that asks nothing"
         )
     if report.signal is not None:
         memory = ": out of memory" if report.out_of_memory else ""

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-Value = str | float | bool | Sequence[str] | None
+Value = str | float | bool | list[str] | None
 
 _is_command_line = False
 """Whether this process spells options as the command line does. It holds for all threads."""
@@ -35,7 +35,21 @@ def command_line_spelling() -> Iterator[None]:
         _is_command_line = before
 
 
-def option(name: str, value: Value = None, *, command_line: str | None = None) -> str:
+_ON_THE_COMMAND_LINE: dict[tuple[str, Value], str] = {
+    ("names", None): "-n/--command-name",
+    ("placebo_outcomes", None): "--placebo-outcome",
+    ("ranking", True): "--ranking on",
+    ("ranking", False): "--ranking off",
+    ("ratio", False): "--difference",
+}
+"""Options whose spelling no rule gives."""
+_IN_PYTHON: dict[tuple[str, Value], str] = {
+    ("input", "FILE"): "a shell: sh -c 'A < FILE'",
+}
+"""Options that no function has, and what replaces them."""
+
+
+def option(name: str, value: Value = None) -> str:
     """Return an option as the user of this process types it.
 
     Examples
@@ -53,14 +67,13 @@ def option(name: str, value: Value = None, *, command_line: str | None = None) -
     name
         Name of the argument in Python.
     value
-        Value to give; without one, the option alone is named.
-    command_line
-        What to type on the command line, if it does not follow from the name and the value.
+        Value to give; without one, the option alone is named. ``True`` gives a flag.
     """
+    irregular = _ON_THE_COMMAND_LINE if _is_command_line else _IN_PYTHON
+    if not isinstance(value, list) and (name, value) in irregular:
+        return irregular[name, value]
     if not _is_command_line:
         return name if value is None else f"{name}={_python_value(value)}"
-    if command_line is not None:
-        return command_line
     flag = f"--{name.replace('_', '-')}"
     return flag if value is None or value is True else f"{flag} {_word(value)}"
 
