@@ -18,6 +18,7 @@ from equipoise.analysis.redaction import (
     without_hidden_variables,
 )
 from equipoise.analysis.result import analyse_campaign
+from equipoise.design.command_line import command_of_plan
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import (
     BisectPlan,
@@ -199,6 +200,16 @@ def test_a_ledger_of_the_first_tables_is_reported_without_values(tmp_path: Path)
         record = ledger.read_run("last")
     assert repr(record).count(CANARY) == 2
     assert CANARY not in repr(shown(record))
+
+
+def test_the_words_of_a_command_line_are_shown_without_hidden_values() -> None:
+    program = f"env TOKEN={CANARY} ./x"
+    words = ("equipoise", "run", "allocators", "--command", program, "--seed", "1")
+    secret = replace(SECRET, environment={}, command=("env", f"TOKEN={CANARY}", "./x"))
+    plan = shown(record_of(secret, PLAIN, command_line=words)).plan
+    assert command_of_plan(plan) == (
+        'equipoise run allocators --command "env TOKEN=$TOKEN ./x" --seed 1'
+    )
 
 
 def test_a_gate_is_run_again_with_the_variables_of_its_build() -> None:

@@ -70,6 +70,7 @@ def test_a_file_of_version_1_is_read_as_it_was_written(old_file: Path) -> None:
             ),
             exit=1,
             failure="exit status 1",
+            failure_kind="failed",
             error_tail="no luck",
             covariates={"load_1": 0.25, "temperature": None},
             samples=(Sample("latency_s", 0.001953125, 7, "s"),),
