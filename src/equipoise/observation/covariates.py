@@ -27,7 +27,7 @@ MEDIATORS = frozenset(
         "instructions", "cycles", "cache_misses", "branch_misses", "dtlb_misses",
         "system_calls", "allocations",
         "pressure_cpu_s", "pressure_memory_s", "pressure_io_s", "run_delay_s", "steal_s",
-        "frequency_hz", "exit", "failure",
+        "frequency_hz", "exit", "failure", "failure_kind",
     }
 )  # fmt: skip
 """Names of columns that the version itself changes, without the prefix of a ledger's columns.
