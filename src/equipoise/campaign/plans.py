@@ -107,12 +107,11 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
                 hint=f"leave out {option('adjust')}, or compare two commands alone",
             )
         return plan, (*warnings, *_of_setup(options))
+    layouts, ranking = option("layouts"), option("ranking", True)
     conflicts = {
         f"examines one command, {option('adjust')} compares two": options.adjust,
-        f"holds the parts of a layout one at a time, {option('layouts')} draws "
-        "them": options.layouts,
-        f"examines one command, {option('ranking', True)} asks which is the "
-        "fastest": options.ranking,
+        f"holds the parts of a layout one at a time, {layouts} draws them": options.layouts,
+        f"examines one command, {ranking} asks which of several is the fastest": options.ranking,
     }
     for conflict, value in conflicts.items():
         if value:
@@ -129,8 +128,7 @@ def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:
         yield CampaignWarning(
             "setup_repeated",
             f"{option('setup')} ran before each trial: {{{parameter}}} stands in it and in no "
-            "command, and "
-            "the trials of all values alternate",
+            "command, and the trials of all values alternate",
             "build each value to a place of its own, and name that in the command, to set up once",
         )
 
