@@ -27,6 +27,7 @@ import pytest
 
 import equipoise
 from equipoise.measure.abandoned import environment_of
+from equipoise.model.spelling import command_line_spelling
 
 SESSION_VARIABLE = "EQUIPOISE_TEST_SESSION"
 SUMMARY_VARIABLE = "EQUIPOISE_TEST_SUMMARY"
@@ -131,6 +132,19 @@ def no_process_is_left_behind() -> Iterator[None]:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
     assert not left, f"processes left behind by tests: {described}"
+
+
+ROOMS_OF_THE_COMMAND_LINE = frozenset({"cluster", "report", "revisions", "why"})
+"""Folders of tests whose messages only the command line shows, in its spelling."""
+
+
+@pytest.fixture(autouse=True)
+def spelling_of_the_room(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spell options as those who read the messages of a room type them."""
+    room = request.path.relative_to(Path(__file__).parent).parts[0]
+    of_command_line = room in ROOMS_OF_THE_COMMAND_LINE
+    with command_line_spelling() if of_command_line else contextlib.nullcontext():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

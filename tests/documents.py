@@ -303,6 +303,7 @@ def _timed_out(block: int, position: int, name: str) -> TrialRow:
         max_rss_bytes=None,
         exit=None,
         failure="timed out after 1 s",
+        failure_kind="timed out",
         unknown={"wall_s": "it timed out"},
     )
 

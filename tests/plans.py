@@ -46,7 +46,7 @@ def trial_of(
         accounting=Accounting(wall_s=wall_s, user_s=wall_s, sys_s=0.0, max_rss_bytes=1_000_000),
         exit=None if timed_out else (1 if failure else 0),
         failure=failure,
-        timed_out=timed_out,
+        failure_kind="timed out" if timed_out else "failed" if failure else None,
         washout=washout,
         error_tail="no such frobnicator\n" if failure else "",
     )

@@ -15,7 +15,7 @@ from equipoise.measure.probes import conditions_of_rows
 from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.primitives import BANDWIDTH, LATENCY, OS_STUDY, QUICK, ProbeRow
-from equipoise.model.record import UNAVAILABLE, Better, Draw, RunRecord, Sample, Segment, Trial
+from equipoise.model.record import Better, Draw, RunRecord, Sample, Segment, Trial
 from tests.plans import trial_of
 from tests.scripted import ScriptedClock
 
@@ -92,7 +92,8 @@ class ProbeRunner:
         self.clock.seconds += 0.05
         made = replace(trial_of(draw, place, 0.05), covariates=self.covariates(draw.block))
         if condition.name in self.failures:
-            return replace(made, exit=69, failure=self.failures[condition.name])
+            reason = self.failures[condition.name]
+            return replace(made, exit=69, failure=reason, failure_kind="unavailable")
         metric = condition.reports[0]
         noise = math.exp(BETWEEN * self.generator.normal())
         median = self.value(condition.name, draw.block, TYPICAL[condition.name] * noise)
@@ -108,11 +109,6 @@ class ProbeRunner:
                 ),
             ),
         )
-
-
-def unavailable(reason: str) -> str:
-    """The failure of a process that says so."""
-    return f"{UNAVAILABLE}{reason}"
 
 
 def record_of(runner: ProbeRunner, environment: Mapping[str, object] | None = None) -> RunRecord:

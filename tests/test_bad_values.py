@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import equipoise as eq
+from equipoise.model.spelling import command_line_spelling
 from tests.cli.conftest import Answer, equipoise
 
 __all__ = ["equipoise"]
@@ -98,6 +99,9 @@ def test_options_that_make_no_plan(
 ) -> None:
     error = python_error(tmp_path / "l.db", **python)
     assert named in error[0]
+    assert "--" not in f"{error}"
+    with command_line_spelling():
+        error = python_error(tmp_path / "l.db", **python)
     assert printed_error(equipoise("compare", "true", "true", *line)) == error
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.campaign import conduct
@@ -24,7 +24,6 @@ from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.python_spelling import in_python, python_errors
 from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
@@ -161,7 +160,6 @@ class Result(Struct, frozen=True):
         return f"{comparison.summary}\n  {interval}"
 
 
-@python_errors
 def compare(
     *commands: str | Sequence[str] | Callable[..., object],
     setup: Callable[[], object] | None = None,
@@ -284,7 +282,6 @@ def compare(
     return _result_of(record, show_env=show_env)
 
 
-@python_errors
 def run(
     study: Path | str,
     *,
@@ -369,7 +366,6 @@ def _measuring(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
 
 
-@python_errors
 def compare_code(
     *codes: str,
     setup: str = "",
@@ -468,7 +464,6 @@ def _are_commands(words: tuple[object, ...], *, alone: bool) -> bool:
     return alone and len(texts) > 1 and all(map(shutil.which, texts))
 
 
-@python_errors
 def show(
     run: str = "last",
     *,
@@ -496,5 +491,4 @@ def show(
 def _result_of(*records: RunRecord, show_env: bool) -> Result:
     """Return the result of a campaign, and of the one that tested its causes, if any."""
     document = result_of(*(records if show_env else without_hidden_values(records)))
-    warnings = tuple(replace(one, hint=in_python(one.hint)) for one in document.warnings)
-    return Result(with_findings(replace(document, warnings=warnings)))
+    return Result(with_findings(document))

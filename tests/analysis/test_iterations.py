@@ -97,7 +97,9 @@ def test_a_trial_without_a_steady_state_is_compared_and_not_left_out() -> None:
 def test_a_trial_that_timed_out_counts_as_slowest() -> None:
     record = record_of(steady(1.0), steady(1.0))
     trials = tuple(
-        msgspec.structs.replace(one, timed_out=True, failure="timed out after 1 s", exit=None)
+        msgspec.structs.replace(
+            one, failure_kind="timed out", failure="timed out after 1 s", exit=None
+        )
         if one.condition == 1 and one.block <= 15
         else one
         for one in record.trials

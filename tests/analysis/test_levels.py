@@ -166,7 +166,9 @@ def test_one_block_in_each_layout_is_too_few_and_says_so() -> None:
 
 def test_a_timeout_has_no_logarithm_and_that_is_said() -> None:
     record = record_of(planned(), by_layout(EFFECTS, 0.003))
-    late = msgspec.structs.replace(record.trials[5], timed_out=True, failure="timed out after 1 s")
+    late = msgspec.structs.replace(
+        record.trials[5], failure_kind="timed out", failure="timed out after 1 s"
+    )
     trials = (*record.trials[:5], late, *record.trials[6:])
     found = ratio_of(analyse_campaign(msgspec.structs.replace(record, trials=trials)))
     assert "timed out" in (found.unknown_because or "")

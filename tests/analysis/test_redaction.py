@@ -15,6 +15,7 @@ from equipoise.analysis.redaction import (
     without_hidden_variables,
 )
 from equipoise.analysis.result import analyse_campaign
+from equipoise.design.command_line import command_of_plan
 from equipoise.model.plan import (
     BisectPlan,
     CommitsPlan,
@@ -27,7 +28,7 @@ from equipoise.model.plan import (
     Revision,
     Server,
 )
-from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
+from equipoise.model.record import Draw, Notice, RunRecord, Segment, Trial
 from equipoise.model.why import (
     ExpectedChange,
     ExperimentPlan,
@@ -151,7 +152,7 @@ def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
     record = replace(
         record,
         trials=(failed, *record.trials[1:]),
-        notices=(CampaignWarning("spread", f"{name} spreads widely", f"look at {name}"),),
+        notices=(Notice("spread", f"{name} spreads widely", f"look at {name}"),),
     )
     assert CANARY not in repr(shown(record))
     assert list(shown(record).segments[0].environment["mapped"]) == ['env TOKEN="$TOKEN" a']
@@ -164,6 +165,16 @@ def test_the_variables_of_an_imported_file_are_hidden() -> None:
         "variables": {"sleep 1": {"TOKEN": "$TOKEN", "LANG": "C"}},
         "cpus": 2,
     }
+
+
+def test_the_words_of_a_command_line_are_shown_without_hidden_values() -> None:
+    program = f"env TOKEN={CANARY} ./x"
+    words = ("equipoise", "run", "allocators", "--command", program, "--seed", "1")
+    secret = replace(SECRET, environment={}, command=("env", f"TOKEN={CANARY}", "./x"))
+    plan = shown(record_of(secret, PLAIN, command_line=words)).plan
+    assert command_of_plan(plan) == (
+        'equipoise run allocators --command "env TOKEN=$TOKEN ./x" --seed 1'
+    )
 
 
 def test_a_gate_is_run_again_with_the_variables_of_its_build() -> None:

@@ -21,7 +21,7 @@ from equipoise.model.primitives import BANDWIDTH
 from equipoise.model.reference import ReferenceComparison, ReferenceRow
 from equipoise.model.result import ImportedResult, ResultDocument
 from equipoise.report.json_document import decode, encode
-from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of, unavailable
+from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of
 from tests.schema import validated
 
 
@@ -82,7 +82,7 @@ def test_less_bandwidth_costs_more() -> None:
 
 
 def test_a_row_without_a_number_on_one_side_cannot_be_told_and_says_why() -> None:
-    comparison = compared(result(1, failures={"fork": unavailable("no child for you")}), result(2))
+    comparison = compared(result(1, failures={"fork": "no child for you"}), result(2))
     assert (row(comparison, "fork").ratio, row(comparison, "fork").changed) == (None, None)
     assert row(comparison, "fork").unknown == "there: no child for you"
     assert row(comparison, "fork").here is not None

@@ -49,7 +49,9 @@ def with_timeouts_and_a_cut_block() -> RunRecord:
     """Trials that timed out, and a last block of one trial."""
     record = record_of("a", "b")
     trials = tuple(
-        msgspec.structs.replace(one, timed_out=True, failure="timed out after 1 s", exit=None)
+        msgspec.structs.replace(
+            one, failure_kind="timed out", failure="timed out after 1 s", exit=None
+        )
         if one.block in (3, 9) and one.condition == 1
         else one
         for one in record.trials[:-1]

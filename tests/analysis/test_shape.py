@@ -23,7 +23,7 @@ from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import ConditionResult, MetricSummary, ResultDocument
 from equipoise.report.json_document import encode
 from tests.plans import plan_of, trial_of
-from tests.primitives import ROWS, TYPICAL, ProbeRunner, plan_of_rows, record_of, unavailable
+from tests.primitives import ROWS, TYPICAL, ProbeRunner, plan_of_rows, record_of
 from tests.schema import validated
 from tests.stats.planted import FloatArray
 
@@ -141,7 +141,7 @@ def test_a_metric_of_which_more_is_better_is_described_as_it_was_reported() -> N
 
 
 def test_a_row_that_the_machine_forbids_has_no_number_and_the_reason() -> None:
-    failures = {"pipe_across_cpus": unavailable(NO_SECOND_CPU)}
+    failures = {"pipe_across_cpus": NO_SECOND_CPU}
     found = document(ProbeRunner(plan_of_rows(), failures=failures))
     forbidden = condition(found, "pipe_across_cpus")
     assert forbidden.metrics == {}
@@ -164,7 +164,7 @@ def test_a_workload_that_the_machine_forbids_is_never_the_faster_one() -> None:
         judgement=Judgement(),
         chosen_contrasts=(Contrast(0, 1),),
     )
-    found = document(ProbeRunner(plan, failures={"fork": unavailable("no child for you")}))
+    found = document(ProbeRunner(plan, failures={"fork": "no child for you"}))
     (comparison,) = found.comparisons
     assert comparison.verdict == "slower" and comparison.probability_slower == 1.0
 
@@ -208,7 +208,7 @@ def test_a_campaign_of_rows_that_was_interrupted_goes_on_and_recomputes_alike(
     tmp_path: Path,
 ) -> None:
     plan = plan_of_rows(blocks=6)
-    runner = ProbeRunner(plan, failures={"fork": unavailable("seccomp forbids it")})
+    runner = ProbeRunner(plan, failures={"fork": "seccomp forbids it"})
 
     def interrupt(draw: Draw, place: int) -> None:
         if (draw.block, place) == (3, 2):

@@ -130,7 +130,7 @@ def test_nothing_is_adjusted_with_a_third_condition() -> None:
         ({"washout": True}, "washout"),
         ({"prepare": ("true",)}, "hook"),
         ({"layouts": 3}, "layouts"),
-        ({"what_varies": True, "commands": ("true",)}, "--what-varies"),
+        ({"what_varies": True, "commands": ("true",)}, "what_varies"),
     ],
 )
 def test_to_adjust_is_refused_with_the_reason_where_it_does_not_fit(

@@ -268,8 +268,8 @@ def test_a_warning_of_something_else_is_no_commit(tmp_path: Path) -> None:
     (notice,) = (one for one in record.notices if one.code == NOT_BUILT)
     forged = (
         replace(notice, code="left_processes"),
-        replace(notice, summary=f"commit {'f' * 40} is left out from block 3 on: "),
-        replace(notice, summary="commit of another kind"),
+        replace(notice, condition=None),
+        replace(notice, without_from=None),
     )
     assert withdrawals_of(replace(record, notices=forged)) == ()
     assert withdrawals_of(record) == (Withdrawal(4, withdrawals_of(record)[0].block),)

@@ -245,9 +245,9 @@ def test_a_ranking_that_is_not_possible_is_said_and_refused_where_it_was_asked()
     (warning,) = warnings
     assert warning.code == "no_ranking"
     assert "which of 25 conditions is the fastest" in warning.summary
-    assert "--ranking off" in warning.hint
+    assert "ranking=False" in warning.hint
     _, layouts = compare_plan(CompareOptions(many[:3], layouts=2, aslr="on"))
-    assert "with --layouts" in layouts[0].summary
+    assert "with layouts" in layouts[0].summary
     for asked in (
         CompareOptions(many, ranking=True),
         CompareOptions(("true",), ranking=True),

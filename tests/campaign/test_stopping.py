@@ -179,7 +179,7 @@ def test_a_budget_that_ends_shortly_before_a_verdict_says_so(
         assert document.comparisons[0].verdict == "undecided"
         near = next(one for one in document.warnings if one.code == "verdict_near")
         assert f"equipoise resume {document.run.id}" in near.hint
-        assert "--patient" in near.hint
+        assert "patient=True" in near.hint
 
 
 def test_a_long_campaign_is_analysed_whenever_its_blocks_have_grown_by_a_64th() -> None:

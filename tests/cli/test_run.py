@@ -314,6 +314,10 @@ def test_what_a_study_says_is_below_what_the_command_line_says(
     result = result_of(equipoise("run", path, "--alpha", "0.05", "--blocks", "1", "--json", "-"))
     assert result["run"]["blocks"] == 1
     assert {(one["alpha"], one["min_effect"]) for one in result["comparisons"]} == {(0.05, 3.0)}
+    page = tmp_path / "page.md"
+    assert equipoise("report", "last", "-o", str(page)).status == 0
+    options = f"--alpha 0.05 --blocks 1 --seed {result['run']['seed']}"
+    assert f"equipoise run {shlex.quote(path)} {options}\n" in page.read_text()
 
 
 def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(

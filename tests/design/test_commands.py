@@ -214,7 +214,7 @@ def test_a_name_stands_for_all_values_of_a_command(
 
 @pytest.mark.parametrize("pair", ["1", "1:1", "0:1", "1:3", "a:b", "1:2:3", "-1:2"])
 def test_a_pair_that_is_none_is_refused(pair: str) -> None:
-    with pytest.raises(UnusableInput, match=f"--pair {pair} names no two of the 2 conditions"):
+    with pytest.raises(UnusableInput, match=f'pair="{pair}" names no two of the 2 conditions'):
         contrasts("true", "echo", pairs=(pair,))
 
 
@@ -225,7 +225,7 @@ def test_hyperfine_s_environments_are_for_all_or_for_each_and_hold_parameters() 
     assert [c.name for c in one] == ["true, n=5", "true, n=9"]
     each = conditions("true", "echo", environments=("A=1", ""))
     assert [c.environment for c in each] == [{"A": "1"}, {}]
-    with pytest.raises(UnusableInput, match="2 times --env for 3 conditions"):
+    with pytest.raises(UnusableInput, match="2 times env for 3 conditions"):
         conditions("true", "echo", "echo a", environments=("A=1", "A=2"))
     with pytest.raises(UnusableInput, match="'b' is no assignment"):
         conditions("true", environments=("A=a b",))
@@ -256,7 +256,7 @@ def test_hooks_are_given_once_for_all_or_once_for_each() -> None:
     assert [c.hooks for c in one] == [Hooks(prepare="sync")] * 2
     each = conditions("true", "echo", setup=("s1", "s2"), cleanup=("c",))
     assert [c.hooks.setup for c in each] == ["s1", "s2"]
-    with pytest.raises(UnusableInput, match="2 times --conclude for 3 conditions"):
+    with pytest.raises(UnusableInput, match="2 times conclude for 3 conditions"):
         conditions("true", "echo", "echo a", conclude=("a", "b"))
 
 

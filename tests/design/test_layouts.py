@@ -29,7 +29,7 @@ def test_a_least_number_of_blocks_that_was_asked_for_stays() -> None:
 def test_too_few_blocks_are_refused_with_the_number_that_is_needed() -> None:
     with pytest.raises(UnusableInput, match="20 blocks are too few for 12 layouts") as caught:
         with_layouts(plan_of(stopping=Stopping(blocks=20)), 12)
-    assert "--blocks 24" in str(caught.value.hint)
+    assert "blocks=24" in str(caught.value.hint)
 
 
 def test_a_server_has_no_layouts() -> None:

@@ -13,7 +13,7 @@ import pytest
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
+from equipoise.model.record import Accounting, Draw, Notice, Sample, Trial
 from tests.plans import plan_of
 
 WRONG = {
@@ -27,7 +27,7 @@ WRONG = {
     "trial.block = zeroblob(3)": "trial.block",
     "trial.exit = 'ok'": "trial.exit",
     "trial.failure = zeroblob(1)": "trial.failure",
-    "trial.timed_out = 2": "trial.timed_out",
+    "trial.failure_kind = 'late'": "trial.failure_kind",
     "sample.metric = zeroblob(1)": "sample.metric",
     "sample.iteration = 0.5": "sample.iteration",
     "notice.mend = zeroblob(1)": "notice.mend",
@@ -53,10 +53,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             took = Accounting(wall_s=0.5, unknown={"user_s": "not permitted"})
             ledger.record_trial(
                 run,
-                Trial("measured", 1, place, place, 1.0, took, 0, None, False, False, "",
+                Trial("measured", 1, place, place, 1.0, took, 0, None, None, False, "",
                       {"load": 0.5}, samples),
             )  # fmt: skip
-        ledger.record_notice(run, CampaignWarning("code", "words", "hint"))
+        ledger.record_notice(run, Notice("code", "words", "hint"))
         ledger.end_segment(run, 1, 2.0, "verdict")
     return path
 

@@ -22,7 +22,7 @@ from equipoise.ledger.parts import Cursor, RunPart, add_part, cursor_of, read_pa
 from equipoise.ledger.schema import migrate
 from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
 from equipoise.model.plan import Plan
-from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, Sample
+from equipoise.model.record import Draw, Notice, Observation, RunRecord, Sample
 from equipoise.model.why import ExperimentPlan
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import latest_experiment, result_of
@@ -49,7 +49,7 @@ def campaign(
         run = ledger.begin_run(plan, {"kernel": "6.1", "at": started_at}, START + started_at)
         yield run
         yield from blocks(ledger, run, plan, range(1, 4))
-        ledger.record_notice(run, CampaignWarning("odd", "it is odd", "look"))
+        ledger.record_notice(run, Notice("odd", "it is odd", "look"))
         yield run
         if resumed:
             ledger.end_segment(run, FIRST_SEGMENT, START + 50.0, "interrupted")

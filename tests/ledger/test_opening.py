@@ -69,7 +69,7 @@ def test_a_missing_ledger_is_not_made_by_reading_it(path: Path) -> None:
         open_for_reading(path)
     assert refusal.value.what == f"no ledger at {path}"
     assert "equipoise compare" in str(refusal.value.hint)
-    assert "--ledger" in str(refusal.value.hint)
+    assert "ledger=" in str(refusal.value.hint)
     assert not path.parent.exists()
 
 
@@ -146,7 +146,7 @@ def test_another_file_is_refused_and_left_alone(
     path.write_bytes(content)
     with pytest.raises(UnusableInput, match=r"notes\.txt is not a ledger|is damaged") as refusal:
         open_it(path)
-    assert "--ledger" in str(refusal.value.hint)
+    assert "ledger=" in str(refusal.value.hint)
     assert path.read_bytes() == content
     assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
 

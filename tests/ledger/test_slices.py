@@ -17,8 +17,8 @@ from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
 from equipoise.model.plan import Plan
 from equipoise.model.record import (
     Accounting,
-    CampaignWarning,
     Draw,
+    Notice,
     Observation,
     RunRecord,
     Sample,
@@ -29,7 +29,7 @@ from tests.ledger.conftest import row_count
 FEW = 3
 """Trials in a slice, so that a run of a test takes several."""
 HERE = {"kernel": "6.1", "odd": "\udcff"}
-WARNING = CampaignWarning("code", "words", "hint")
+WARNING = Notice("code", "words", "hint")
 
 
 @pytest.fixture

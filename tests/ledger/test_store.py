@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,8 +22,9 @@ from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Output, P
 from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import (
     Accounting,
-    CampaignWarning,
     Draw,
+    FailureKind,
+    Notice,
     RunSummary,
     Sample,
     Segment,
@@ -69,7 +71,7 @@ trials = st.builds(
     accounting=accountings,
     exit=st.none() | st.integers(0, 255),
     failure=st.none() | texts,
-    timed_out=st.booleans(),
+    failure_kind=st.none() | st.sampled_from(get_args(FailureKind)),
     washout=st.booleans(),
     error_tail=texts,
     covariates=st.dictionaries(texts, st.none() | measured, max_size=4),
@@ -142,8 +144,8 @@ def test_draws_sittings_and_notices_come_back_in_the_order_of_writing(
     for draw in draws:
         ledger.record_draw(run, draw)
     notices = [
-        CampaignWarning("b", "words", "hint"),
-        CampaignWarning("a", "other words", "other hint"),
+        Notice("b", "words", "hint"),
+        Notice("a", "other words", "other hint"),
     ]
     for notice in notices:
         ledger.record_notice(run, notice)
@@ -251,7 +253,7 @@ def test_an_unknown_run_is_answered_with_those_that_there_are(
         assert f"{identifiers[-1]} and 2 older" in refusal.value.what
         assert refusal.value.hint is not None
     with pytest.raises(UnusableInput, match="no run 'last'"):
-        ledger.record_notice("last", CampaignWarning("a", "b", "c"))
+        ledger.record_notice("last", Notice("a", "b", "c"))
 
 
 def test_a_beginning_that_fits_several_runs_is_answered_with_them(

@@ -190,7 +190,7 @@ def test_a_ledger_that_cannot_grow_says_so_and_keeps_what_it_has(
     ledger.connection.execute("PRAGMA max_page_count = 1")  # SQLite makes it the present count
     with pytest.raises(UnusableInput, match="no space is left") as refusal:
         record_blocks(ledger, run, range(4, 10_000))
-    assert "--ledger" in str(refusal.value.hint)
+    assert "ledger=" in str(refusal.value.hint)
     trials = ledger.read_run(run).trials
     assert [trial.block for trial in trials[:6]] == [1, 1, 2, 2, 3, 3]
 

@@ -383,7 +383,7 @@ def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(
     # It did not run to its end: it has no time, also where failures are ignored.
     assert report.wall_ns is None
     assert "it was stopped" in report.unknown["wall_ns"]
-    assert f"stopped by SIG{name}: it wants a terminal" in str(failure_of(report, 60.0))
+    assert f"stopped by SIG{name}: it wants a terminal" in str(failure_of(report, 60.0)[1])
 
 
 def test_a_trial_that_stops_itself_is_stopped_when_its_time_is_up_and_that_is_reported(
@@ -392,7 +392,7 @@ def test_a_trial_that_stops_itself_is_stopped_when_its_time_is_up_and_that_is_re
     request = msgspec.structs.replace(shell("kill -STOP $$; exit 0"), timeout_s=2.0)
     report = launcher.run(request)
     assert (report.timed_out, report.stopped_by) == (True, signal.SIGSTOP)
-    assert failure_of(report, 2.0) == "timed out after 2 s, stopped by SIGSTOP"
+    assert failure_of(report, 2.0) == ("timed out", "timed out after 2 s, stopped by SIGSTOP")
 
 
 def test_a_trial_that_is_stopped_and_continued_runs_to_its_end(

@@ -75,7 +75,7 @@ def test_the_second_is_refused_with_a_clear_line_if_it_will_not_wait(
         lock_host(waited.append, 0, name=name)
     assert waited == [LockOwner(first.pid, os.getuid())]
     assert f"process {first.pid} of user {os.getuid()}" in caught.value.what
-    assert "--allow-concurrent" in str(caught.value.hint)
+    assert "allow_concurrent=True" in str(caught.value.hint)
 
 
 def test_the_second_waits_until_the_first_has_ended(name: str, campaign: Campaign) -> None:
@@ -166,7 +166,7 @@ def test_a_campaign_inside_of_another_is_refused_and_does_not_wait_for_ever(name
             timeout=600,
         )
     assert "inside another one" in done.stdout
-    assert "--allow-concurrent" in done.stdout
+    assert "allow_concurrent=True" in done.stdout
 
 
 def test_two_threads_of_one_process_take_turns(name: str) -> None:
@@ -225,4 +225,4 @@ def test_where_the_system_allows_no_such_socket_the_way_out_is_named() -> None:
         lock_host(nobody_waits, name="x" * 200)
     assert "cannot make sure that no other campaign runs" in caught.value.what
     assert "None" not in caught.value.what
-    assert "--allow-concurrent" in str(caught.value.hint)
+    assert "allow_concurrent=True" in str(caught.value.hint)

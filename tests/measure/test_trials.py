@@ -144,7 +144,7 @@ def test_washouts_run_the_drawn_condition_before_each_trial(tmp_path: Path) -> N
     ],
 )
 def test_a_failure_is_described(report: Report, description: str | None) -> None:
-    assert failure_of(report, 2.5) == description
+    assert failure_of(report, 2.5)[1] == description
 
 
 def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> None:
@@ -176,9 +176,9 @@ def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> N
 def test_a_workload_that_the_machine_forbids_is_distinguished_from_one_that_is_broken() -> None:
     stderr = '{"unavailable": "seccomp forbids fork"}\n'
     forbidden = msgspec.structs.replace(FINISHED, exit=69, error_tail=stderr)
-    assert failure_of(forbidden, 1.0) == "unavailable here: seccomp forbids fork"
+    assert failure_of(forbidden, 1.0) == ("unavailable", "seccomp forbids fork")
     broken = msgspec.structs.replace(FINISHED, exit=69, error_tail="out of forks\n")
-    assert failure_of(broken, 1.0) == "exit status 69"
+    assert failure_of(broken, 1.0) == ("failed", "exit status 69")
 
 
 def test_in_a_layout_the_path_is_longer_and_every_argument_what_it_was(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_a_hook_runs_in_the_working_folder_with_its_environment(tmp_path: Path) 
 def test_a_failing_hook_names_itself_its_status_and_its_last_lines(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed) as caught:
         prepare("echo out; echo oh no >&2; exit 4", tmp_path)
-    assert "--prepare of old failed: exit status 4" in caught.value.what
+    assert "prepare of old failed: exit status 4" in caught.value.what
     assert "oh no" in caught.value.what
     assert "|| true" in str(caught.value.hint)
 

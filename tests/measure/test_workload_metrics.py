@@ -275,4 +275,4 @@ def test_what_fails_is_reported(line: str, message: str, tmp_path: Path) -> None
 def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed, match=r"it takes longer than 0.2 s") as caught:
         reported("sleep 60 & sleep 60", tmp_path, 0.2)
-    assert caught.value.hint == "raise --timeout"
+    assert caught.value.hint == "raise timeout"

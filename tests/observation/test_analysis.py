@@ -189,9 +189,9 @@ def test_an_effect_that_changes_in_time_is_reported_by_period_with_a_warning() -
 
 
 def test_unknown_columns_and_columns_with_two_roles_are_refused() -> None:
-    with pytest.raises(UnusableInput, match="--covariates: there is no column lod"):
+    with pytest.raises(UnusableInput, match="^covariates: there is no column lod"):
         observed(loaded_log(), covariates=("lod",))
-    with pytest.raises(UnusableInput, match="wall_s is named by --outcome and by --covariates"):
+    with pytest.raises(UnusableInput, match="wall_s is named by outcome and by covariates"):
         observed(loaded_log(), covariates=("wall_s",))
     with pytest.raises(UnusableInput, match="no row has day=99"):
         observed(loaded_log(), placebo_period=("day", "99"))

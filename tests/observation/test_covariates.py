@@ -37,7 +37,7 @@ def test_too_many_texts_are_refused_with_a_hint() -> None:
     names = np.array([f"h{place}" for place in range(30)], dtype=object)
     with pytest.raises(UnusableInput, match="30 different texts") as refused:
         read_covariates({"host": names}, question(covariates=("host",)))
-    assert "--exact host" in str(refused.value.hint)
+    assert 'exact="host"' in str(refused.value.hint)
 
 
 def test_a_missing_number_is_refused_with_its_row() -> None:

@@ -45,7 +45,7 @@ def test_whole_numbers_are_named_without_their_point() -> None:
 def test_a_third_version_is_refused_with_the_option_that_leaves_it_out() -> None:
     with pytest.raises(UnusableInput, match="3 values: 1.0, 1.1, 2.0") as refused:
         arms_in(["1.0", "1.1", "2.0"], "2.0:1.0")
-    assert "--leave-others-out" in str(refused.value.hint)
+    assert "leave_others_out=True" in str(refused.value.hint)
     assert arms_in(["1.0", "1.1", "2.0"], "2.0:1.0", leave_others_out=True)[2:] == (1, 1)
 
 
@@ -101,4 +101,4 @@ def test_units_in_the_cells_are_named() -> None:
 def test_a_ratio_of_what_is_not_above_zero_is_refused_with_its_rows() -> None:
     with pytest.raises(UnusableInput, match="0 or less in row 1") as refused:
         read_outcomes({"wall_s": np.array([1.0, 0.0, 2.0])}, question())
-    assert "--difference" in str(refused.value.hint)
+    assert "ratio=False" in str(refused.value.hint)

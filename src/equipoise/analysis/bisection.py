@@ -31,6 +31,7 @@ from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import BENCHMARK_SUFFIX, BisectPlan, Commit, Plan, short_name
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
+from equipoise.model.spelling import option
 from equipoise.stats.bisection import LineState
 from equipoise.stats.bisection_segment import NamedStep, SegmentState, UnconfirmedStep
 from equipoise.stats.verdict import e_value_of
@@ -236,7 +237,8 @@ def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Campa
                 f"the step of {short_name(culprit.commit)}{of}, {step:.2g} %, is below ten times "
                 f"the spread of memory layouts, {spread.percent:.2g} % in campaign {spread.run}: "
                 "commits that change nothing differ by their layouts, too",
-                "let the build link several layouts, and draw one for each block with --layouts "
+                "let the build link several layouts, and draw one for each block with "
+                f"{option('layouts')} "
                 "12 (docs/bisect.md)",
             )
 

@@ -24,7 +24,7 @@ from equipoise.analysis.comparisons import (
 from equipoise.analysis.fleet_answers import describe_answers
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import verdict_sentence
-from equipoise.campaign.blocks import complete_blocks, is_unavailable, known_values
+from equipoise.campaign.blocks import complete_blocks, known_values
 from equipoise.design.command_line import shell_line
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import (
@@ -297,7 +297,7 @@ def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignW
 
 def _of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
     """Yield what the coordinator noticed, and each warning of hosts once, with their names."""
-    yield from record.notices
+    yield from (notice.warning for notice in record.notices)
     hosts: dict[CampaignWarning, list[str]] = defaultdict(list)
     for one in members:
         if one.record is not None:
@@ -337,7 +337,7 @@ def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
         metrics = () if plan.contrasts else plan.conditions[index].reports
         metric = next(iter(metrics), plan.judgement.primary_metric)
         trials = [trial for block in blocks.values() for trial in block if trial.condition == index]
-        known = [one for one in trials if not one.timed_out and not is_unavailable(one)]
+        known = [one for one in trials if not one.timed_out and not one.is_unavailable]
         values = known_values(known, [metric])[metric] if known else np.empty(0)
         values = np.sort(values[np.isfinite(values)])
         failures = sum(

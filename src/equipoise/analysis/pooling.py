@@ -24,6 +24,7 @@ from equipoise.model.pooled import (
 )
 from equipoise.model.quantities import iso_time
 from equipoise.model.record import RunRecord
+from equipoise.model.spelling import option
 from equipoise.stats.layouts import FIRST_ANALYSIS
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.two_samples import common_ratio, pool
@@ -45,7 +46,8 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     if len(records) < 2:
         raise UnusableInput(
             "there is one campaign of these commands only: nothing to pool",
-            hint="run it again on another day, or after a reboot, with the same --ledger",
+            hint="run it again on another day, or after a reboot, with the same "
+            f"{option('ledger')}",
         )
     if any(record.plan.imported is not None for record in records):
         raise UnusableInput(

@@ -264,6 +264,7 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
     return replace(
         plan,
         conditions=_with_names_of_their_own(conditions),
+        command_line=tuple(_typed_without(word, hidden) for word in plan.command_line),
         fleet=plan.fleet and replace(plan.fleet, again=hidden.in_text(plan.fleet.again)),
         gated=plan.gated
         and replace(
@@ -284,6 +285,21 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
             for contrast in plan.chosen_contrasts
         ),
     )
+
+
+def _typed_without(word: str, hidden: HiddenValues) -> str:
+    """Return a word that was typed without the hidden values that a command in it sets."""
+    try:
+        words = tuple(shlex.split(word))
+    except ValueError:
+        return hidden.in_text(word)
+    shown = command_with_values_replaced(words, hidden.replacement)
+    if shown != words:
+        word = " ".join(
+            new if new != old and " " not in new else shlex.quote(new)
+            for old, new in zip(words, shown, strict=True)
+        )
+    return hidden.in_text(word)
 
 
 def _with_names_of_their_own(conditions: Sequence[Condition]) -> tuple[Condition, ...]:

@@ -14,7 +14,6 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import check_one_host
 from equipoise.model.primitives import OS_STUDY, PRIMITIVE_METRICS
 from equipoise.model.quantities import Interval
-from equipoise.model.record import UNAVAILABLE
 from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.stats.sessions import (
@@ -152,7 +151,7 @@ def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow
 
 def _value(row: TrialRow, metric: str) -> float | None:
     """Return a trial's value of a metric if it is above 0 and the trial ended by itself."""
-    if row.timed_out or (row.failure or "").startswith(UNAVAILABLE):
+    if row.failure_kind in ("timed out", "unavailable"):
         return None
     value = row.value_of(metric)
     return value if value is not None and 0 < value < math.inf else None

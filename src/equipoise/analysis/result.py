@@ -46,7 +46,6 @@ from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
     ACCOUNTABLE,
     complete_blocks,
-    is_unavailable,
     known_values,
     left_out_because,
     resolution_of,
@@ -301,7 +300,7 @@ def _condition_result(
     reported = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
     # A trial that was stopped for its time took unknown amounts of everything; one that could not
     # do its work here has no amount of it.
-    ended = [trial for trial in analysed if not trial.timed_out and not is_unavailable(trial)]
+    ended = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
     metrics: dict[str, MetricSummary] = {}
     spread_because: dict[str, str] = {}
     primary = plan.judgement.primary_metric
@@ -382,6 +381,7 @@ def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | N
         accounting.involuntary_switches,
         trial.exit,
         trial.failure,
+        trial.failure_kind,
         {**accounting.unknown, **missing} if missing else accounting.unknown,
         trial.covariates,
         own_values,

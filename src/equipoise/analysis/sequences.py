@@ -146,6 +146,6 @@ def _trial(
         started_at=0.0,
         accounting=Accounting(),
         failure=row.failure,
-        timed_out=row.timed_out,
+        failure_kind=row.failure_kind,
         samples=samples,
     )

@@ -16,14 +16,13 @@ from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import typical_sentence
 from equipoise.campaign.blocks import (
     TIMED_OUT,
-    is_unavailable,
     known_values,
     resolution_in,
     resolution_of,
 )
 from equipoise.campaign.interim import DESCRIBED
 from equipoise.model.plan import Plan
-from equipoise.model.record import UNAVAILABLE, CampaignWarning, Draw, Trial
+from equipoise.model.record import CampaignWarning, Draw, Trial
 from equipoise.model.result import MetricSummary, TypicalValue
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import states
@@ -140,8 +139,8 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
 
 
 def _failure(trial: Trial) -> str:
-    failure = (trial.failure or "").removeprefix(UNAVAILABLE)
-    if is_unavailable(trial):
+    failure = trial.failure or ""
+    if trial.is_unavailable:
         return failure
     lines = trial.error_tail.strip().splitlines()
     return f"{failure}: {lines[-1]}" if lines else failure

@@ -20,6 +20,7 @@ from equipoise.model.primitives import OS_STUDY
 from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult
+from equipoise.model.spelling import option
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05
@@ -65,17 +66,18 @@ def _how_it_failed(record: RunRecord) -> Iterator[CampaignWarning]:
         yield CampaignWarning(
             FAILURE,
             f"{name} failed: {failed[-1].failure}{wrote}",
-            "correct the command, or count failed trials like others with --ignore-failure",
+            "correct the command, or count failed trials like others with "
+            f"{option('ignore_failure', True)}",
         )
 
 
 def _notices(record: RunRecord) -> Iterator[CampaignWarning]:
     """Yield what was noticed while it ran; what was noticed of several conditions, once."""
-    names = sorted((condition.name for condition in record.plan.conditions), key=len, reverse=True)
     noticed: dict[tuple[str, str, str], dict[str, None]] = {}
     for notice in record.notices:
-        # The longest name that fits: one name may begin another.
-        name = next((one for one in names if notice.summary.startswith((f"{one} ", f"{one}:"))), "")
+        name = ""
+        if notice.condition is not None and notice.without_from is None:
+            name = record.plan.conditions[notice.condition].name
         kind = (notice.code, notice.summary.removeprefix(name), notice.hint)
         noticed.setdefault(kind, {})[name] = None
     for (code, rest, hint), concerned in noticed.items():
@@ -149,7 +151,7 @@ def _of_comparisons(
             "slow_runs",
             _parts([one.slow_runs.summary for one in slower if one.slow_runs is not None]),
             "a typical run takes the same; look at the modes and the shift function, or measure "
-            "with --tail 1 how often slow runs come",
+            f"with {option('tail', 1)} how often slow runs come",
         )
     misled = [
         comparison
@@ -185,13 +187,13 @@ def _of_overstatement(touching: Sequence[Comparison]) -> Iterator[CampaignWarnin
         yield CampaignWarning(
             "inflated",
             f"{_overstated(small)}: {OVERSTATED}",
-            "--precision 1 goes on until the interval is 1 % wide",
+            f"{option('precision', 1)} goes on until the interval is 1 % wide",
         )
     if large:
         yield CampaignWarning(
             "inflated",
             f"{_overstated(large)}: the interval says how small an effect is possible",
-            "--precision 10 goes on until the interval is 10 % wide",
+            f"{option('precision', 10)} goes on until the interval is 10 % wide",
         )
 
 
@@ -217,7 +219,7 @@ def _of_carry_over(
         yield CampaignWarning(
             "carry_over",
             _parts(washed),
-            "--washout measures all blocks of a campaign that way",
+            f"{option('washout', True)} measures all blocks of a campaign that way",
         )
     doubtful = {
         place: check
@@ -233,7 +235,7 @@ def _of_carry_over(
             _parts([check.summary for check in doubtful.values()]),
             f"equipoise resume {record.id} goes on with washouts"
             if goes_on
-            else "--washout runs the same condition before all trials of a block",
+            else f"{option('washout', True)} runs the same condition before all trials of a block",
         )
     carried = [
         f"after {comparison.candidate} takes {comparison.carry_over.ratio:.3f} times what it takes "
@@ -248,7 +250,7 @@ def _of_carry_over(
         yield CampaignWarning(
             "carry_over",
             f"whatever runs {_parts(carried)}: {subject} off by about half of that",
-            "--washout runs the same condition before all trials of a block",
+            f"{option('washout', True)} runs the same condition before all trials of a block",
         )
 
 
@@ -352,7 +354,12 @@ def _near_verdict(
     return (
         f"the budget ended the campaign shortly before a verdict: about {more} more blocks "
         f"({more * block_s:.2g} s) would probably decide {what}",
-        hint + ("" if record.plan.stopping.patient else "; --patient exceeds the budget by itself"),
+        hint
+        + (
+            ""
+            if record.plan.stopping.patient
+            else f"; {option('patient', True)} exceeds the budget by itself"
+        ),
     )
 
 

@@ -20,7 +20,6 @@ from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import (
     BEFORE_WASHOUTS,
     CUT_BLOCK,
-    UNAVAILABLE,
     WARMUP_RUN,
     WASHOUT_RUN,
     Accounting,
@@ -133,11 +132,6 @@ def cut_blocks(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -> int
     return len(numbers) - len(complete)
 
 
-def is_unavailable(trial: Trial) -> bool:
-    """Return whether the machine could not do the trial's work: that it ended early is no speed."""
-    return trial.failure is not None and trial.failure.startswith(UNAVAILABLE)
-
-
 def as_cost(sample: Sample) -> float:
     """Return a reported value as a cost: the inverse of a metric of which more is better."""
     if sample.better == "lower":
@@ -157,7 +151,7 @@ def cost_in(
     )
 
     def read(trial: Trial) -> float | None:
-        if trial.timed_out or is_unavailable(trial):
+        if trial.timed_out or trial.is_unavailable:
             return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:

@@ -12,7 +12,6 @@ of a history one of the campaigns of its series, in the order in which they bega
 
 from __future__ import annotations
 
-import re
 import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -38,7 +37,7 @@ from equipoise.model.plan import (
     short_name,
 )
 from equipoise.model.quantities import counted, joined
-from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
+from equipoise.model.record import Notice, Phase, RunRecord, Trial
 from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
 from equipoise.stats.bisection_layout import LAYOUT_SPREAD
 from equipoise.stats.bisection_segment import OwnPairs
@@ -51,8 +50,6 @@ NOT_RUN = "not_run"
 """Code of the warning that the command fails in a commit."""
 FIRST = 0
 """The commit that the others are compared with: the good one, or the baseline."""
-_WITHDRAWN = "commit {} is left out from block {} on: "
-_READ_WITHDRAWN = re.compile(_WITHDRAWN.format(r"([0-9a-f]{40,64})", r"([0-9]{1,9})"))
 
 
 class Withdrawal(Struct, frozen=True):
@@ -100,17 +97,13 @@ def history_of(plan: Plan) -> HistoryPlan:
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     """Return what was left out, in the order of the blocks before which it was."""
     plan, terms = record.plan, commits_of(record.plan)
-    names = {
-        commit.hash: place
-        for place, commit in enumerate(terms.every_commit)
-        if not commit.uncommitted
-    }
     found: dict[tuple[int, int], int] = {}
     for notice in record.notices:
-        read = _READ_WITHDRAWN.match(notice.summary) if notice.code == NOT_BUILT else None
-        if read is not None and read[1] in names:
-            for benchmark in range(len(plan.commit_benchmarks)):
-                found.setdefault((names[read[1]], benchmark), int(read[2]))
+        condition, block = notice.condition, notice.without_from
+        if notice.code != NOT_BUILT or condition is None or block is None:
+            continue
+        for benchmark in range(len(plan.commit_benchmarks)):
+            found.setdefault((terms.commit_of(condition), benchmark), block)
     # A failed trial tells by itself: a campaign may be killed before it has recorded a warning.
     latest = 0
     for trial in record.trials:
@@ -344,9 +337,10 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
     ) -> None:
         assert isinstance(self.judge, CommitsJudge), "commits have a judge of their own"
         name = commits_of(self.plan).every_commit[commit].hash
-        summary = _WITHDRAWN.format(name, block) + reason
+        summary = f"commit {name} is left out from block {block} on: {reason}"
         hint = f"to see why, run it by hand after: git checkout {name}"
-        self.store.record_notice(self.run_id, CampaignWarning(code, summary, hint))
+        notice = Notice(code, summary, hint, condition=commit, without_from=block)
+        self.store.record_notice(self.run_id, notice)
         for benchmark in benchmarks:
             self.judge.leave_out(commit, benchmark)
 

@@ -34,6 +34,7 @@ from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import FAILED, FAILURE, INTERRUPTED, CampaignWarning, Phase, RunRecord
+from equipoise.model.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers
@@ -190,7 +191,7 @@ def resume(
         if plan.gated is not None:
             raise UnusableInput(
                 f"run {run_id} is a gate, whose two revisions are removed when it ends",
-                hint="run equipoise gate again, with a larger --budget",
+                hint=f"run equipoise gate again, with a larger {option('budget')}",
             )
         stopping = limits.stopping(plan.stopping)
         judge = judge_of(plan, stopping)

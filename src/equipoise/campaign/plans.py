@@ -51,6 +51,7 @@ from equipoise.model.plan import (
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
+from equipoise.model.spelling import option
 from equipoise.stats.verdict import decisive_block
 
 if TYPE_CHECKING:
@@ -102,18 +103,21 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         plan, warnings = _ranked(over, options.ranking)
         if options.adjust and plan.not_adjustable_because is not None:
             raise UnusableInput(
-                f"--adjust (adjust=True) does not fit: {plan.not_adjustable_because}",
-                hint="leave out --adjust, or compare two commands alone",
+                f"{option('adjust')} does not fit: {plan.not_adjustable_because}",
+                hint=f"leave out {option('adjust')}, or compare two commands alone",
             )
         return plan, (*warnings, *_of_setup(options))
+    layouts, ranking = option("layouts"), option("ranking", True)
     conflicts = {
-        "examines one command, --adjust compares two": options.adjust,
-        "holds the parts of a layout one at a time, --layouts draws them": options.layouts,
-        "examines one command, --ranking on asks which of several is the fastest": options.ranking,
+        f"examines one command, {option('adjust')} compares two": options.adjust,
+        f"holds the parts of a layout one at a time, {layouts} draws them": options.layouts,
+        f"examines one command, {ranking} asks which of several is the fastest": options.ranking,
     }
     for conflict, value in conflicts.items():
         if value:
-            raise UnusableInput(f"--what-varies {conflict}", hint="leave out one of the two")
+            raise UnusableInput(
+                f"{option('what_varies')} {conflict}", hint="leave out one of the two"
+            )
     return _hold_sources_of_chance(plan)
 
 
@@ -123,8 +127,8 @@ def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:
     if parameter is not None:
         yield CampaignWarning(
             "setup_repeated",
-            f"--setup ran before each trial: {{{parameter}}} stands in it and in no command, and "
-            "the trials of all values alternate",
+            f"{option('setup')} ran before each trial: {{{parameter}}} stands in it and in no "
+            "command, and the trials of all values alternate",
             "build each value to a place of its own, and name that in the command, to set up once",
         )
 
@@ -144,14 +148,14 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
 
     if len(plan.conditions) != 1:
         raise UnusableInput(
-            f"--what-varies examines one command, not {len(plan.conditions)}",
-            hint="leave out --control and all commands but one",
+            f"{option('what_varies')} examines one command, not {len(plan.conditions)}",
+            hint=f"leave out {option('control')} and all commands but one",
         )
     blocks = plan.stopping.blocks or WHAT_VARIES_BLOCKS
     if blocks < LEAST_BLOCKS:
         raise UnusableInput(
-            f"--what-varies with {blocks} blocks can tell nothing",
-            hint=f"give at least --blocks {LEAST_BLOCKS}",
+            f"{option('what_varies')} with {blocks} blocks can tell nothing",
+            hint=f"give at least {option('blocks', LEAST_BLOCKS)}",
         )
     environment = own_environment()
     sources, warnings = chance.sources_here(
@@ -286,14 +290,23 @@ def ranking_warnings(
     if ranking is False or members < FEWEST_RANKED:
         return ()
     if layouts:
-        what = f"with --layouts it cannot be asked which of {members} conditions is the fastest"
-        hint = "--ranking off asks about the baseline alone; a ranking needs no --layouts"
+        what = (
+            f"with {option('layouts')} it cannot be asked which of {members} conditions is the "
+            "fastest"
+        )
+        hint = (
+            f"{option('ranking', False)} asks about the baseline alone; a ranking needs no "
+            f"{option('layouts')}"
+        )
     elif members > MOST_RANKED:
         what = (
             f"which of {members} conditions is the fastest cannot be asked: "
             f"a ranking has at most {MOST_RANKED}"
         )
-        hint = f"compare {MOST_RANKED} at a time; --ranking off asks about the baseline alone"
+        hint = (
+            f"compare {MOST_RANKED} at a time; {option('ranking', False)} asks about the "
+            "baseline alone"
+        )
     else:
         return ()
     if ranking:
@@ -365,13 +378,14 @@ def over_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanA
         if aslr is not None:
             raise UnusableInput(
                 f"aslr {aslr} says how layouts are drawn, but there are none",
-                hint="give --layouts 12 (layouts=12) with it",
+                hint=f"give {option('layouts', 12)} with it",
             )
         return plan, ()
     random = addresses_are_random(Host())
     if random and addresses_can_be_held():
         return with_layouts(plan, count, aslr or "drawn"), ()
-    only, what, hint = _ALWAYS_RANDOM if random else _NEVER_RANDOM
+    only, what, change = _ALWAYS_RANDOM if random else _NEVER_RANDOM
+    hint = f"{change}, or give {option('aslr', only)}"
     limited = with_layouts(plan, count, only)
     if aslr == only:
         return limited, ()
@@ -383,12 +397,12 @@ def over_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanA
 _ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "on",
     "this host cannot hold addresses: every layout has random ones",
-    "allow personality(2) in this container, or give --aslr on",
+    "allow personality(2) in this container",
 )
 _NEVER_RANDOM: tuple[Addresses, str, str] = (
     "off",
     "this host does not draw addresses: no layout has random ones",
-    "sysctl kernel.randomize_va_space=2, or give --aslr off",
+    "sysctl kernel.randomize_va_space=2",
 )
 
 
@@ -396,7 +410,9 @@ def _input(path: str | None) -> str | None:
     if path is None or path == "null":
         return None
     if not os.path.isfile(path):
-        raise UnusableInput(f"--input {path}: there is no such file", hint="check the path")
+        raise UnusableInput(
+            f"{option('input', path)}: there is no such file", hint="check the path"
+        )
     if not os.access(path, os.R_OK):
-        raise UnusableInput(f"--input {path} cannot be read", hint="check its permissions")
+        raise UnusableInput(f"{option('input', path)} cannot be read", hint="check its permissions")
     return os.path.abspath(path)

@@ -20,7 +20,8 @@ from equipoise.measure.trials import TrialReport
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import NO_ROOM, CampaignWarning, Draw, Phase, RunRecord, Trial
+from equipoise.model.record import CampaignWarning, Draw, Notice, Phase, RunRecord, Trial
+from equipoise.model.spelling import option
 
 StopReason = Literal["verdict", "block limit", "budget", "precision", "tail"]
 
@@ -155,7 +156,8 @@ class SegmentInProgress(Struct):
         if warmups and all(trial.timed_out for trial in warmups):
             raise ConditionFailed(
                 f"every condition {warmups[0].failure}",
-                hint="raise --timeout; a program that waits for input needs --input FILE",
+                hint=f"raise {option('timeout')}; a program that waits for input needs "
+                f"{option('input', 'FILE')}",
             )
 
     def _conditions_of(self, runner: Runner, block: int) -> tuple[int, ...]:
@@ -221,16 +223,18 @@ class SegmentInProgress(Struct):
         """Record the first warning of its kind about a condition; later ones differ in details."""
         condition = report.trial.condition
         name = self.plan.conditions[condition].name
-        left_processes = CampaignWarning(
+        left_processes = Notice(
             "left_processes",
             f"{name} left processes behind; they were ended before the next trial",
-            "let it wait for its children, or start servers in --setup",
+            "let it wait for its children, or start servers before the campaign",
+            condition,
         )
-        own_metrics = CampaignWarning(
+        own_metrics = Notice(
             "own_metrics",
             f"{name}: {report.metrics_problem}",
             'append lines such as {"metric": "latency_s", "value": 0.0012} '
             "to the file that EQUIPOISE_METRICS names",
+            condition,
         )
         due = [left_processes] if report.left_behind else []
         due += [] if report.metrics_problem is None else [own_metrics]
@@ -255,9 +259,12 @@ def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     if not fails(plan, trial) or judge.tolerates(trial):
         return
     what = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
-    if NO_ROOM in what:
+    if trial.failure_kind == "no room":
         raise ConditionFailed(what, hint="make room in that folder, or set TMPDIR to one with room")
-    hint = "correct the command, or count failed trials like others with --ignore-failure"
+    hint = (
+        "correct the command, or count failed trials like others with "
+        f"{option('ignore_failure', True)}"
+    )
     if plan.functions is not None:
         hint = "correct the function, or give setup=, which makes what it works on anew"
     raise ConditionFailed(what + stderr_suffix(trial.error_tail), hint=hint)

@@ -29,7 +29,12 @@ def typed_arguments() -> tuple[str, ...]:
 
 
 def command_line(seed: int | None) -> str:
-    """Return the command line of the running command, without where its outputs go.
+    """Return `command_words` as a line for a shell."""
+    return shell_line(command_words(seed))
+
+
+def command_words(seed: int | None) -> tuple[str, ...]:
+    """Return the words of the running command, without where its outputs go.
 
     Parameters
     ----------
@@ -57,5 +62,5 @@ def command_line(seed: int | None) -> str:
     command = ["equipoise", str(context.info_name)]
     # Behind two hyphens, an argument that begins with a hyphen is no option.
     if any(argument.startswith("-") for argument in arguments):
-        return shell_line([*command, *options, "--", *arguments])
-    return shell_line([*command, *arguments, *options])
+        return (*command, *options, "--", *arguments)
+    return (*command, *arguments, *options)

@@ -64,7 +64,6 @@ def measure_fleet(
     arguments: Mapping[str, Any],
     output: OutputOptions,
     *,
-    again: str | None = None,
     build_lines: Mapping[str, str] | None = None,
     build_folders: Mapping[str, str] | None = None,
     warnings: Sequence[CampaignWarning] = (),
@@ -73,15 +72,12 @@ def measure_fleet(
 
     Parameters
     ----------
-    again
-        The shell line that runs the campaign again; by default the plan's own.
     build_lines, build_folders
         Line that builds each level of a study, by the level's name, and the folder in which this
         machine built it: every host builds them itself.
     """
     options = replace(
         _options(access, arguments, output),
-        again=again,
         builds=portable_builds(build_lines or {}, plan.measure.working_folder),
         build_folders=tuple((build_folders or {}).values()),
     )

@@ -24,6 +24,7 @@ from equipoise.model.errors import (
     EquipoiseError,
     UnusableInput,
 )
+from equipoise.model.spelling import command_line_spelling
 
 # The one-line helps stand here so that --help imports no command.
 GROUPS = {
@@ -138,6 +139,7 @@ def main() -> NoReturn:
     sys.exit(status)
 
 
+@command_line_spelling()
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; return its exit status."""
     try:

@@ -18,6 +18,7 @@ from typing import Literal
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import option
 
 FORMS = "tcp://HOST:PORT, tls://HOST:PORT, ssh:FILE or local:N"
 SCHEDULER_FORM = "tcp://HOST:PORT"
@@ -151,7 +152,8 @@ def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) 
         raise UnusableInput(
             f"the connection to {address.text} is unprotected: it would leave the private network "
             f"in the clear{also}, and whoever is on the way could run code as you",
-            hint="use tls:// with --tls-ca, --tls-cert and --tls-key, or add --insecure",
+            hint=f"use tls:// with {option('tls_ca')}, {option('tls_cert')} and "
+            f"{option('tls_key')}, or add {option('insecure')}",
         )
 
 

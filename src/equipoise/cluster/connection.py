@@ -28,6 +28,7 @@ from equipoise.cluster.address import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
+from equipoise.model.spelling import option
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -76,7 +77,7 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
     if access.tls is not None and not isinstance(access.address, SchedulerAddress):
         raise UnusableInput(
             f"{access.address.text} makes a key for itself and takes no TLS files",
-            hint="leave --tls-ca, --tls-cert and --tls-key out",
+            hint=f"leave {option('tls_ca')}, {option('tls_cert')} and {option('tls_key')} out",
         )
     match access.address:
         case SchedulerAddress() as address:
@@ -160,14 +161,14 @@ def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float 
     if scheduler.is_encrypted and context is None:
         raise UnusableInput(
             f"the scheduler at {address} needs TLS files",
-            hint="add --tls-ca, --tls-cert and --tls-key",
+            hint=f"add {option('tls_ca')}, {option('tls_cert')} and {option('tls_key')}",
         )
     try:
         _greet(scheduler, context if scheduler.is_encrypted else None, timeout_s)
     except ssl.SSLCertVerificationError as error:
         raise UnusableInput(
             f"the certificate of the scheduler at {address} is refused: {error.verify_message}",
-            hint="renew it if it has expired; --tls-ca is the authority that signed it",
+            hint=f"renew it if it has expired; {option('tls_ca')} is the authority that signed it",
         ) from error
     except (OSError, ValueError) as error:
         raise unreachable(address, error) from error
@@ -209,7 +210,8 @@ def _unusable(file: Path, error: Exception) -> UnusableInput:
         return UnusableInput(f"there is no TLS file {file}", hint="check its name")
     return UnusableInput(
         f"the TLS file {file} cannot be used: {error}",
-        hint="give PEM files: --tls-key is the key of --tls-cert, without a password",
+        hint=f"give PEM files: {option('tls_key')} is the key of {option('tls_cert')}, without a "
+        "password",
     )
 
 

@@ -37,6 +37,7 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Condition, Plan, Server
 from equipoise.model.quantities import listed
+from equipoise.model.spelling import option
 
 EXAMINE_S = 60.0
 """Seconds that a host has to say which files it has."""
@@ -197,7 +198,7 @@ def _files_to_ship(
     named = fixed if ship else list(complaints)
     hint = f"install the same on {name}"
     if not fixed:
-        hint = f"add --ship, or copy the same into {introduction.folder} on {name}"
+        hint = f"add {option('ship')}, or copy the same into {introduction.folder} on {name}"
     elif ship:
         hint += ": only files in the working folder are shipped"
     differences = [f"{_display_name(path)} {complaints[path]}" for path in named]

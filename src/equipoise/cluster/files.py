@@ -26,6 +26,7 @@ from equipoise.files.reading import OPEN_UNTRUSTED, opened
 from equipoise.files.state import private_folder
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import option
 
 SHIPPED = "shipped"
 """Folder of shipped files, in the state folder."""
@@ -188,5 +189,5 @@ def _copy(file: File, kept: Path, target: Path) -> None:
 def _not_kept(file: File) -> UnusableInput:
     return UnusableInput(
         f"{os.uname().nodename} does not have {file.path} any more, which was shipped to it",
-        hint="run it again with --ship",
+        hint=f"run it again with {option('ship')}",
     )

@@ -59,8 +59,6 @@ class FleetOptions(Struct, frozen=True):
 
     cluster: str
     """The cluster, as the user typed it."""
-    again: str | None = None
-    """The shell line that runs it again; by default the plan's own."""
     campaign_for_each_worker: bool = False
     """Whether workers of one host measure side by side (``local:N``); else they are one host."""
     builds: tuple[Build, ...] = ()
@@ -140,7 +138,7 @@ async def start(
             ship=options.ship,
         )
         terms = _terms(comparison, introductions, options)
-        again = options.again or command_of_plan(replace(plan, fleet=terms)) or ""
+        again = command_of_plan(replace(plan, fleet=terms)) or ""
         whole = replace(plan, fleet=replace(terms, again=again))
         run_id = ledger.begin_run(whole, _environment(), time.time())
         with run_lock(run_id, ledger):
@@ -307,6 +305,7 @@ def member_plan(plan: Plan, fleet: str, place: int) -> Plan:
         plan,
         seed=host_seed(plan.seed, terms.hosts[place], place),
         fleet=None,
+        command_line=(),
         membership=FleetMembership(fleet, place),
         measure=replace(plan.measure, working_folder=""),
     )

@@ -52,6 +52,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import INTERRUPTED
+from equipoise.model.spelling import command_line_spelling, option
 
 MODULE = "equipoise.cluster.laboratory"
 _MOST_LOG_BYTES = 1 << 16
@@ -203,7 +204,7 @@ def check_plan(plan: Plan, order: Order) -> None:
         if term is not None:
             raise UnusableInput(
                 f"{what} cannot be measured on a cluster",
-                hint="--cluster is for equipoise compare, run and os",
+                hint=f"{option('cluster')} is for equipoise compare, run and os",
             )
 
 
@@ -281,7 +282,7 @@ def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -
     def waits(owner: LockOwner) -> None:
         reporter.report(
             hint=f"another campaign runs on this host ({owner.describe()}): wait for its end, "
-            "or add --allow-concurrent"
+            f"or add {option('allow_concurrent', True)}"
         )
 
     with (
@@ -324,6 +325,7 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
+@command_line_spelling()
 def main() -> int:
     """Carry out the order of the folder that the command line names."""
     signal.signal(signal.SIGINT, _terminate)

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
 from equipoise.genoud.executors import DaskClient
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import command_line_spelling, option
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Question
 from equipoise.observation.sample import Versions
@@ -60,6 +61,7 @@ class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
     """Why this worker cannot judge any stratum; the text goes on after the worker's name."""
 
 
+@command_line_spelling()
 def judge_request(request: bytes) -> bytes:
     """Judge the stratum of a `StratumRequest` on a worker; return a `StratumReply`."""
     try:
@@ -127,7 +129,10 @@ def _plain(value: Any) -> Any:
 
 
 def _refusal(what: str) -> bytes:
-    hint = "observe without --cluster ADDRESS, or name another column with --cluster"
+    hint = (
+        f"observe without {option('cluster', 'ADDRESS')}, or name another column with "
+        f"{option('cluster')}"
+    )
     return to_bytes(Refusal(what, hint))
 
 

@@ -33,6 +33,7 @@ from equipoise.files.state import this_host
 from equipoise.ledger import open_for_reading
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.spelling import command_line_spelling
 
 MOST_SLICE_BYTES = 1 << 20
 _MOST_TRIALS = 1000
@@ -43,6 +44,7 @@ def _answering(task: Task) -> Task:
     """Return the task with its errors as answers: Dask would log a stack trace for each."""
 
     @wraps(task)
+    @command_line_spelling()
     def answering(request: bytes = b"") -> bytes:
         try:
             return task(request)

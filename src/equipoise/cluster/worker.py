@@ -37,6 +37,7 @@ from equipoise.cluster.address import (
 )
 from equipoise.files.state import HOST_VARIABLE, private_folder
 from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.spelling import command_line_spelling
 
 FIRST_DELAY_S = 1.0
 """Seconds between the end of a worker and the start of the next one."""
@@ -65,6 +66,7 @@ _WITHOUT_PAGES: dict[str, object] = {"distributed.worker.http.routes": []}
 log = logging.getLogger("equipoise.cluster.worker")
 
 
+@command_line_spelling()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Supervise until SIGTERM or SIGINT; return the exit status."""
     options = options_in(arguments)

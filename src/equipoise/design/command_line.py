@@ -92,6 +92,8 @@ def command_of_plan(plan: Plan) -> str | None:
     A plan without hidden values makes a line for whoever has the variables: the shell puts them
     in place of ``$NAME``.
     """
+    if plan.command_line:
+        return shell_line_with_placeholders(plan.command_line)
     if plan.fleet is not None and plan.fleet.again:
         return plan.fleet.again
     lines = {COMPARE_STUDY: _compare_line, OS_STUDY: _os_line, WHY_STUDY: _why_line}

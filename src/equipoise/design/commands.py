@@ -24,6 +24,7 @@ from equipoise.design.coin import Addresses
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks, Output
+from equipoise.model.spelling import option
 
 MOST_CONDITIONS = 1000
 NO_SHELL = "none"
@@ -127,7 +128,7 @@ def output_from(kind: str) -> Output:
             folder = Path(kind).resolve().parent
             if not folder.is_dir():
                 raise UnusableInput(
-                    f"--output {kind}: there is no folder {folder}", hint="make it first"
+                    f"{option('output', kind)}: there is no folder {folder}", hint="make it first"
                 )
             return Output("file", os.path.abspath(kind))
 
@@ -137,7 +138,7 @@ def _outputs_of_each(
 ) -> list[Output | None]:
     if len(options.outputs) < 2:
         return [None] * len(commands)
-    kinds = _one_for_each(options.outputs, "--output", options, commands)
+    kinds = _one_for_each(options.outputs, "output", options, commands)
     return [None if kind is None else output_from(kind) for kind in kinds]
 
 
@@ -190,8 +191,8 @@ def _chosen_pair(pair: str, conditions: int) -> Contrast:
         if baseline != candidate and {baseline, candidate} <= set(range(conditions)):
             return Contrast(baseline, candidate)
     raise UnusableInput(
-        f"--pair {pair} names no two of the {conditions} conditions",
-        hint="give the positions of baseline and candidate, from 1: --pair 1:2",
+        f"{option('pair', pair)} names no two of the {conditions} conditions",
+        hint=f"give the positions of baseline and candidate, from 1: {option('pair', '1:2')}",
     )
 
 
@@ -305,7 +306,7 @@ def _names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[
     if len(chosen) > len(commands):
         raise UnusableInput(
             f"{len(chosen)} names for {len(commands)} commands",
-            hint="give at most one -n/--command-name for each command",
+            hint=f"give at most one {option('names')} for each command",
         )
     texts = [command.text for command in commands]
     if options.parameters and len(chosen) <= len(options.commands):
@@ -346,12 +347,12 @@ def _environments(
     for_each = [text for text in options.environments if _is_for_each(text, names)]
     if for_each and not any(map(str.strip, for_each)):
         raise UnusableInput(
-            f"--env {for_each[0]!r} sets nothing",
+            f"{option('env')} {for_each[0]!r} sets nothing",
             hint="leave it out; an empty one stands for a command without, beside one with",
         )
     environments = [
         {} if text is None else _assignments(text)
-        for text in _filled_for_each(for_each, "--env", options, commands)
+        for text in _filled_for_each(for_each, "env", options, commands)
     ]
     positions = {str(index + 1): index for index in range(len(names))}
     positions |= {name: index for index, name in enumerate(names)}
@@ -364,13 +365,14 @@ def _environments(
         key, equals, value = setting[len(which) + 1 :].partition("=")
         if not which or not key or not equals:
             raise UnusableInput(
-                f"--env {setting!r} is not of the form WHICH:KEY=VALUE",
-                hint="WHICH is a name or a position from 1, as in --env '2:LD_PRELOAD=lib.so'",
+                f"{option('env')} {setting!r} is not of the form WHICH:KEY=VALUE",
+                hint=f"WHICH is a name or a position from 1, as in {option('env')} "
+                "'2:LD_PRELOAD=lib.so'",
             )
         if which not in positions:
             known = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
             raise UnusableInput(
-                f"--env {setting!r} names no condition: {which!r}",
+                f"{option('env')} {setting!r} names no condition: {which!r}",
                 hint=f"the conditions are {known}",
             )
         environments[positions[which]][key] = value
@@ -380,12 +382,12 @@ def _environments(
 def _assignments(text: str) -> dict[str, str]:
     """Return the variables of hyperfine's ``--env 'KEY=VALUE KEY="A VALUE"'``."""
     variables: dict[str, str] = {}
-    for word in split_command(text, "cannot split --env"):
+    for word in split_command(text, f"cannot split {option('env')}"):
         key, _, value = word.partition("=")
         if _ASSIGNMENT.match(word) is None:
             raise UnusableInput(
-                f"--env {text!r}: {word!r} is no assignment",
-                hint="quote a value with spaces: --env 'KEY=\"A VALUE\"'",
+                f"{option('env')} {text!r}: {word!r} is no assignment",
+                hint=f"quote a value with spaces: {option('env')} 'KEY=\"A VALUE\"'",
             )
         variables[key] = value
     return variables
@@ -395,10 +397,7 @@ _HOOKS = ("setup", "prepare", "conclude", "cleanup")
 
 
 def _hooks(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[Hooks]:
-    columns = (
-        _filled_for_each(getattr(options, option), f"--{option}", options, commands)
-        for option in _HOOKS
-    )
+    columns = (_filled_for_each(getattr(options, hook), hook, options, commands) for hook in _HOOKS)
     hooks = [Hooks(*lines) for lines in zip(*columns, strict=True)]
     return [_with_setup_repeated(hook) for hook in hooks] if repeated_setup(options) else hooks
 
@@ -431,11 +430,11 @@ def _with_setup_repeated(hooks: Hooks) -> Hooks:
 
 def _filled_for_each(
     lines: Sequence[str],
-    option: str,
+    name: str,
     options: CompareOptions,
     commands: Sequence[_FilledCommand],
 ) -> list[str | None]:
-    templates = _one_for_each(lines, option, options, commands)
+    templates = _one_for_each(lines, name, options, commands)
     return [
         None if text is None else _fill(text, command.setting)
         for text, command in zip(templates, commands, strict=True)
@@ -444,7 +443,7 @@ def _filled_for_each(
 
 def _one_for_each(
     lines: Sequence[str],
-    option: str,
+    name: str,
     options: CompareOptions,
     commands: Sequence[_FilledCommand],
 ) -> list[str | None]:
@@ -456,8 +455,8 @@ def _one_for_each(
     if len(lines) == len(options.commands):
         return [lines[command.place] for command in commands]
     raise UnusableInput(
-        f"{len(lines)} times {option} for {len(commands)} conditions",
-        hint=f"give {option} once for all conditions, or once for each",
+        f"{len(lines)} times {option(name)} for {len(commands)} conditions",
+        hint=f"give {option(name)} once for all conditions, or once for each",
     )
 
 
@@ -634,14 +633,17 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
         stride = Decimal(step) if step is not None else Decimal(1)
     except InvalidOperation as error:
         raise UnusableInput(
-            f"--parameter-scan {low} {high} with step {step or 1} is not made of numbers",
+            f"{option('parameter_scan', low)} {high} with step {step or 1} is not made of numbers",
             hint="as in -P threads 1 8 -D 1",
         ) from error
     if not (start.is_finite() and end.is_finite() and stride.is_finite()) or stride <= 0:
-        raise UnusableInput("the step of --parameter-scan must be above zero", hint="as in -D 0.5")
+        raise UnusableInput(
+            f"the step of {option('parameter_scan')} must be above zero", hint="as in -D 0.5"
+        )
     if start > end:
         raise UnusableInput(
-            f"--parameter-scan begins at {low}, above its end {high}", hint="exchange them"
+            f"{option('parameter_scan')} begins at {low}, above its end {high}",
+            hint="exchange them",
         )
     try:
         steps = (end - start) / stride
@@ -652,7 +654,7 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
         # A count of thousands of digits could not be printed.
         count = int(steps) + 1 if steps < _MOST_COUNTED else f"{_MOST_COUNTED} or more"
         raise UnusableInput(
-            f"--parameter-scan makes {count} values, over {MOST_CONDITIONS}",
+            f"{option('parameter_scan')} makes {count} values, over {MOST_CONDITIONS}",
             hint="take a larger step with -D",
         )
     return tuple(str(start + stride * index) for index in range(int(steps) + 1))

@@ -15,6 +15,7 @@ from equipoise.design.commands import MOST_CONDITIONS, find_programs, refuse_in_
 from equipoise.design.site import Site, search_folders, search_path
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
+from equipoise.model.spelling import option
 from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, Study, Words
 
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
@@ -49,7 +50,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     if len(settings) > MOST_CONDITIONS:
         raise study.places.table("factors").fail(
             f"{len(settings)} conditions are more than the {MOST_CONDITIONS} of one block",
-            "choose fewer levels with --factor, or write an [[exclude]]",
+            f"choose fewer levels with {option('factor')}, or write an [[exclude]]",
         )
     for levels in settings:
         _refuse_contradictions(study, levels)

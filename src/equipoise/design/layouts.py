@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from equipoise.design.coin import Addresses, draw_layouts
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
+from equipoise.model.spelling import option
 
 BLOCKS_IN_EACH = 2
 """Number of blocks that separates the variance between layouts from the variance within."""
@@ -45,7 +46,7 @@ def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan
     if stopping.blocks is not None and stopping.blocks < min_blocks:
         raise UnusableInput(
             f"{stopping.blocks} blocks are too few for {count} layouts",
-            hint=f"allow --blocks {min_blocks}: at least two for each layout",
+            hint=f"allow {option('blocks', min_blocks)}: at least two for each layout",
         )
     if not stopping.min_blocks_explicit:
         stopping = replace(stopping, min_blocks=max(stopping.min_blocks, min_blocks))

@@ -17,6 +17,7 @@ from msgspec.structs import asdict, replace
 from equipoise.design.coin import LARGEST_SEED, fresh_seed
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Stopping
+from equipoise.model.spelling import option
 
 STUDY_BLOCKS = 1000
 """Default maximum of a study that compares nothing: no verdict ends it."""
@@ -168,13 +169,13 @@ class CampaignLimits(Struct, frozen=True):
         if most is not None and stopping.min_blocks_explicit and stopping.min_blocks > most:
             raise UnusableInput(
                 f"the minimum of {stopping.min_blocks} blocks is above the maximum of {most}",
-                hint="lower --min-blocks or raise --blocks",
+                hint=f"lower {option('min_blocks')} or raise {option('blocks')}",
             )
         if self.min_seconds is not None and self.min_seconds > stopping.budget_s:
             raise UnusableInput(
                 f"the minimum of {self.min_seconds:g} s is above the budget of "
                 f"{stopping.budget_s:g} s",
-                hint="lower --min-seconds or raise --budget",
+                hint=f"lower {option('min_seconds')} or raise {option('budget')}",
             )
         return stopping
 
@@ -221,7 +222,7 @@ def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
     if not stripped or not all(stripped):
         raise UnusableInput(
             "a name in the list of metrics is empty" if stripped else "no metric is named",
-            hint="as in --metrics wall_s,max_rss_bytes or metrics=('wall_s', 'max_rss_bytes')",
+            hint=f"as in {option('metrics', ['wall_s', 'max_rss_bytes'])}",
         )
     return stripped
 

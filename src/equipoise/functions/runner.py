@@ -105,7 +105,7 @@ class FunctionRunner(Struct):
     ) -> Iterator[TrialReport]:
         report, content = answer.report, answer.content or {}
         batches = content.get("batches")
-        ended = failure_of(report, self.plan.measure.timeout_s)
+        kind, ended = failure_of(report, self.plan.measure.timeout_s)
         of_process = accounting_of(report)
         accounting = replace(
             of_process,
@@ -114,12 +114,14 @@ class FunctionRunner(Struct):
             unknown={**of_process.unknown, **dict.fromkeys(_OF_PROCESS, SHARED)},
         )
         for place, condition in enumerate(draw.order):
-            failure = None
+            failure, failed = None, None
             # A process that ended before any function ran fails all of them.
             if batches is None and content.get("failed", answer.running) in (None, condition):
                 failure = ended or "its process ended early"
+                # The functions of a block share its process, so that a timeout ends the campaign.
+                failed = kind if kind not in (None, "timed out") else "failed"
                 if "failed" in content:
-                    failure = f"{content['during']}: {content['text']}"
+                    failure, failed = f"{content['during']}: {content['text']}", "failed"
             trial = Trial(
                 phase=draw.phase,
                 block=draw.block,
@@ -129,6 +131,7 @@ class FunctionRunner(Struct):
                 accounting=accounting,
                 exit=report.exit,
                 failure=failure,
+                failure_kind=failed,
                 error_tail=report.error_tail if failure is not None else "",
                 covariates=covariates,
                 samples=() if batches is None else self._samples(condition, batches[condition]),

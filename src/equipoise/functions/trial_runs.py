@@ -71,7 +71,8 @@ def examine(sides: Sequence[Side], *, timeout_s: float) -> tuple[Examined, ...]:
 def _examined(side: Side, sides: Sequence[Side], answer: Answer, timeout_s: float) -> Examined:
     content = answer.content
     if content is None:
-        failure = failure_of(answer.report, timeout_s) or "its process ended early"
+        _, ended = failure_of(answer.report, timeout_s)
+        failure = ended or "its process ended early"
         raise ConditionFailed(
             f"{side.name} failed: {failure}{stderr_suffix(answer.report.error_tail)}",
             hint="call it by itself; what takes longer than timeout= needs a larger one",

@@ -29,8 +29,8 @@ from equipoise.model.plan import (
 from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import (
     Accounting,
-    CampaignWarning,
     Draw,
+    Notice,
     RunRecord,
     Sample,
     Segment,
@@ -258,6 +258,7 @@ def _trials(placed: Sequence[_Placed], hosts: Sequence[str], now: float) -> Iter
             accounting=_accounting(process),
             exit=process.exit,
             failure=process.failure,
+            failure_kind=None if process.failure is None else "failed",
             covariates={HOST: float(hosts.index(process.host))} if process.host else {},
             samples=tuple(_samples(process)),
         )
@@ -298,9 +299,9 @@ def _notices(
     placed: Sequence[_Placed],
     conditions: Sequence[Condition],
     hosts: Sequence[str],
-) -> tuple[CampaignWarning, ...]:
+) -> tuple[Notice, ...]:
     notices = [
-        CampaignWarning("import", f"{file.file}: {note}", "nothing to do if that is what you want")
+        Notice("import", f"{file.file}: {note}", "nothing to do if that is what you want")
         for file in readings
         for note in file.reading.notes
     ]
@@ -309,7 +310,7 @@ def _notices(
     if single:
         some = single[0].name if len(single) == 1 else f"{len(single)} conditions"
         notices.append(
-            CampaignWarning(
+            Notice(
                 "one_process",
                 f"{some} ran in one process only: its iterations are no independent trials, so "
                 "nothing tells what another process would do",
@@ -321,7 +322,7 @@ def _notices(
         hosts_of[one.condition].add(one.process.host)
     if len(hosts) > 1 and any(len(each) == 1 for each in hosts_of.values()):
         notices.append(
-            CampaignWarning(
+            Notice(
                 "hosts",
                 "some conditions ran on one host and others on another: the hosts are in the ratio",
                 "measure every condition on every host",

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import option
 
 TIME = "time_s"
 """The seconds of one iteration, which are not those of a process (``wall_s``)."""
@@ -281,7 +282,7 @@ def read_by_format(
     recognising = (one for one in formats.values() if one.recognises(file))
     form = next(recognising, None) if chosen is None else formats[chosen]
     if form is None:
-        raise file.unusable(unknown, f"say which with --format: {', '.join(formats)}")
+        raise file.unusable(unknown, f"say which with {option('format')}: {', '.join(formats)}")
     if file.is_folder != form.reads_folders:
         what = f"it is a {'folder' if file.is_folder else 'file'}"
         raise file.unusable(what, hint.format(form.written_by))

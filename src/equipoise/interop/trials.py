@@ -37,6 +37,7 @@ _KINDS: dict[str, Kind] = {
     "involuntary_switches": "integer",
     "exit": "integer",
     "failure": "text",
+    "failure_kind": "text",
     "unknown": "texts",
     "layout": "integer",
 }

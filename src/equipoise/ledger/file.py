@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Self
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import option
 
-OTHER_LEDGER = "name another ledger with --ledger FILE"
 _TRIALS_ARE_SAFE = "the trials recorded so far are in it"
 _NO_ROOM_BYTES = 64 * 1024
 _STEPS_BETWEEN_CHECKS = 100_000
@@ -135,8 +135,13 @@ def sqlite_errors_explained(path: Path) -> Iterator[None]:
         raise UnusableInput(
             f"the ledger {path} cannot be used: "
             f"{error.filename or path}: {(error.strerror or str(error)).lower()}",
-            hint=OTHER_LEDGER,
+            hint=other_ledger(),
         ) from error
+
+
+def other_ledger() -> str:
+    """Return the hint to use another ledger."""
+    return f"name another ledger with {option('ledger', 'FILE')}"
 
 
 def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
@@ -148,7 +153,7 @@ def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
         return not_a_ledger(path, "it is not an SQLite database")
     if code in _DAMAGES:
         return damaged(path, _DAMAGES[code] or str(error))
-    trouble, hint = _TROUBLES.get(code, ("cannot be used: {error}", OTHER_LEDGER))
+    trouble, hint = _troubles().get(code, ("cannot be used: {error}", other_ledger()))
     what = trouble.format(error=error, why=_why_not_opened(path))
     return UnusableInput(f"the ledger {path} {what}", hint=hint)
 
@@ -160,40 +165,43 @@ _DAMAGES = {
 }
 
 
-_TROUBLES: dict[int, tuple[str, str]] = {
-    sqlite3.SQLITE_FULL: (
-        "cannot grow: no space is left on its disk",
-        f"make room there, or {OTHER_LEDGER}; {_TRIALS_ARE_SAFE}",
-    ),
-    sqlite3.SQLITE_IOERR: (
-        "cannot be used: the disk or a limit on the size of files stopped it ({error})",
-        f"check the disk and `ulimit -f`, or {OTHER_LEDGER}; {_TRIALS_ARE_SAFE}",
-    ),
-    sqlite3.SQLITE_READONLY: (
-        "cannot be written: the file, its folder or its disk is read-only",
-        f"make the file and its folder writable, or {OTHER_LEDGER}",
-    ),
-    **dict.fromkeys(
-        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
-        (
-            "is locked by another process",
-            f"wait until that process ends, end it, or {OTHER_LEDGER}",
+def _troubles() -> dict[int, tuple[str, str]]:
+    """Return what each error of SQLite means, and the hint for it, by its code."""
+    other = other_ledger()
+    return {
+        sqlite3.SQLITE_FULL: (
+            "cannot grow: no space is left on its disk",
+            f"make room there, or {other}; {_TRIALS_ARE_SAFE}",
         ),
-    ),
-    **dict.fromkeys(
-        (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
-        ("cannot be opened: {why}", OTHER_LEDGER),
-    ),
-    sqlite3.SQLITE_CONSTRAINT: (
-        "refuses what was to be recorded: {error}",
-        "this is a defect of Equipoise: please report it with this line",
-    ),
-}
+        sqlite3.SQLITE_IOERR: (
+            "cannot be used: the disk or a limit on the size of files stopped it ({error})",
+            f"check the disk and `ulimit -f`, or {other}; {_TRIALS_ARE_SAFE}",
+        ),
+        sqlite3.SQLITE_READONLY: (
+            "cannot be written: the file, its folder or its disk is read-only",
+            f"make the file and its folder writable, or {other}",
+        ),
+        **dict.fromkeys(
+            (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+            (
+                "is locked by another process",
+                f"wait until that process ends, end it, or {other}",
+            ),
+        ),
+        **dict.fromkeys(
+            (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
+            ("cannot be opened: {why}", other),
+        ),
+        sqlite3.SQLITE_CONSTRAINT: (
+            "refuses what was to be recorded: {error}",
+            "this is a defect of Equipoise: please report it with this line",
+        ),
+    }
 
 
 def not_a_ledger(path: Path, why: str) -> UnusableInput:
     """Return the error for a file that is not a ledger."""
-    return UnusableInput(f"{path} is not a ledger of Equipoise: {why}", hint=OTHER_LEDGER)
+    return UnusableInput(f"{path} is not a ledger of Equipoise: {why}", hint=other_ledger())
 
 
 def damaged(path: Path, why: str) -> UnusableInput:
@@ -201,7 +209,7 @@ def damaged(path: Path, why: str) -> UnusableInput:
     return UnusableInput(
         f"the ledger {path} is damaged: {why}",
         hint=f"restore it from a copy, save what is left with `sqlite3 {path} .recover`, "
-        f"or {OTHER_LEDGER}",
+        f"or {other_ledger()}",
     )
 
 

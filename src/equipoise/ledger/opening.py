@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.ledger.file import (
-    OTHER_LEDGER,
     bounded,
     damaged,
     not_a_ledger,
+    other_ledger,
     primary_code,
     sqlite_errors_explained,
 )
@@ -22,6 +22,7 @@ from equipoise.ledger.schema import APPLICATION_ID, latest_version, migrate, ver
 from equipoise.ledger.store import Ledger
 from equipoise.ledger.untrusted import check_small_tables, confine, refuse_foreign_objects
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import option
 
 DEFAULT_LEDGER = Path(".equipoise/ledger.db")
 LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
@@ -109,7 +110,8 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
         _refuse_what_is_no_file(file)
         if not file.exists():
             raise UnusableInput(
-                f"no ledger at {file}", hint="run `equipoise compare` first, or give --ledger FILE"
+                f"no ledger at {file}",
+                hint=f"run `equipoise compare` first, or give {option('ledger', 'FILE')}",
             )
         refuse_dubious_ownership(file)
         connection = _connect_to_read(file)
@@ -171,7 +173,7 @@ def _connect_without_log(file: Path) -> sqlite3.Connection:
             f"the ledger {file} cannot be read where it is: its last trials are in {log.name} "
             "and its folder is not writable",
             hint=f"copy {file.name} and {log.name} to a writable folder and name the copy "
-            "with --ledger FILE",
+            f"with {option('ledger', 'FILE')}",
         )
     return _connect(file, "mode=ro&immutable=1")
 
@@ -218,7 +220,7 @@ def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
         raise UnusableInput(
             f"the ledger {file} has version {version} of the tables, and this Equipoise "
             f"reads version {latest_version()}",
-            hint=f"use the Equipoise that wrote it, or {OTHER_LEDGER}",
+            hint=f"use the Equipoise that wrote it, or {other_ledger()}",
         )
     if version < 1 or things == 0:
         raise damaged(file, "its tables are missing")
@@ -245,7 +247,7 @@ def _make_folder(folder: Path) -> None:
     if folder.is_dir():
         return
     if folder.exists():
-        raise UnusableInput(f"{folder} is a file, not a folder for a ledger", hint=OTHER_LEDGER)
+        raise UnusableInput(f"{folder} is a file, not a folder for a ledger", hint=other_ledger())
     is_own = folder.name == OWN_FOLDER
     folder.mkdir(mode=_FOR_ITS_OWNER if is_own else 0o777, parents=True, exist_ok=True)
     if is_own:

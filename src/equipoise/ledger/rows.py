@@ -26,6 +26,7 @@ from equipoise.model.record import (
     Accounting,
     CampaignWarning,
     Draw,
+    Notice,
     Observation,
     RunRecord,
     Sample,
@@ -116,12 +117,12 @@ _MAX_MIN_EFFECT = 1000.0
 
 TRIAL_COLUMNS = (
     "phase, block, position, condition, started_at, wall_s, user_s, sys_s, "
-    f"{', '.join(WHOLE_NUMBERS)}, counters, unknown, exit, failure, timed_out, washout, "
+    f"{', '.join(WHOLE_NUMBERS)}, counters, unknown, exit, failure, failure_kind, washout, "
     "error_tail, covariates"
 )
 SAMPLE_COLUMNS = "metric, value, iteration, unit, better, resolution"
 DRAW_COLUMNS = "phase, block, conditions, padding_bytes, layout"
-NOTICE_COLUMNS = "code, words, mend"
+NOTICE_COLUMNS = "code, words, mend, condition, without_from"
 OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
 
 
@@ -187,7 +188,7 @@ def trial_rows(trial: Trial) -> TrialRows:
         mapping_to_text(accounting.unknown),
         trial.exit,
         _optional_text(trial.failure),
-        trial.timed_out,
+        trial.failure_kind,
         trial.washout,
         as_unicode(trial.error_tail) if trial.error_tail else None,
         mapping_to_text(_all_measured(trial.covariates)),
@@ -221,7 +222,10 @@ def draw_row(draw: Draw) -> Row:
 
 def notice_row(notice: CampaignWarning) -> Row:
     """Return a warning as a row."""
-    return tuple(map(as_unicode, (notice.code, notice.summary, notice.hint)))
+    texts = map(as_unicode, (notice.code, notice.summary, notice.hint))
+    if isinstance(notice, Notice):
+        return (*texts, notice.condition, notice.without_from)
+    return (*texts, None, None)
 
 
 def observation_row(observation: Observation) -> Row:
@@ -280,7 +284,7 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
             for phase, block, conditions, padding, layout in rows(SELECT_DRAWS)
         ),
         trials=_trials(rows(SELECT_TRIALS), _samples(rows(_SELECT_SAMPLES))),
-        notices=tuple(CampaignWarning(*row) for row in rows(SELECT_NOTICES)),
+        notices=tuple(Notice(*row) for row in rows(SELECT_NOTICES)),
         observations=_observations(rows(SELECT_OBSERVATIONS)),
     )
     _refuse_inconsistent(record)
@@ -322,7 +326,7 @@ def _trials(rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]) -> t
     reasons = _Cache(_REASONS)
     trials: list[Trial] = []
     for row in rows:
-        counters, unknown, status, failure, timed_out, washout, error_tail, covariates = row[17:]
+        counters, unknown, status, failure, kind, washout, error_tail, covariates = row[17:]
         accounting = _make_accounting(
             *row[6:17],
             {} if counters is None else read_as(counters, _NUMBERS),
@@ -334,7 +338,7 @@ def _trials(rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]) -> t
                 accounting,
                 status,
                 failure,
-                timed_out == 1,
+                kind,
                 washout == 1,
                 "" if error_tail is None else error_tail,
                 {} if covariates is None else read_as(covariates, _NUMBERS),
@@ -415,6 +419,7 @@ def _refuse_inconsistent(record: RunRecord) -> None:
     named = {index for contrast in plan.contrasts for index in contrast.pair}
     named |= {trial.condition for trial in record.trials}
     named |= {observation.condition for observation in record.observations}
+    named |= {notice.condition for notice in record.notices if notice.condition is not None}
     named.update(*{draw.order for draw in record.draws})
     if plan.control is not None:
         named.add(plan.control)

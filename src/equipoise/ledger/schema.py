@@ -94,7 +94,7 @@ _TABLES = {
         unknown TEXT,
         exit INTEGER,
         failure TEXT,
-        timed_out INTEGER NOT NULL,
+        failure_kind TEXT,
         washout INTEGER NOT NULL,
         error_tail TEXT,
         covariates TEXT,
@@ -117,6 +117,8 @@ _TABLES = {
         code TEXT NOT NULL,
         words TEXT NOT NULL,
         mend TEXT NOT NULL,
+        condition INTEGER,
+        without_from INTEGER,
         PRIMARY KEY (run, place)
     ) WITHOUT ROWID""",
     "observation": """CREATE TABLE observation (

@@ -69,6 +69,7 @@ from equipoise.model.record import (
     paused_garbage_collector,
 )
 from equipoise.model.safe_text import as_unicode
+from equipoise.model.spelling import option
 
 FIRST_SEGMENT = 1
 """The number of the segment that `Ledger.begin_run` opens."""
@@ -170,7 +171,7 @@ class Ledger(LedgerFile):
             if run is None:
                 raise UnusableInput(
                     f"no run of identity {identity} in {self.path}",
-                    hint="name the ledger that has it: --ledger FILE",
+                    hint=f"name the ledger that has it: {option('ledger', 'FILE')}",
                 )
             return slice_of(self.connection, run, after, most_trials)
 
@@ -328,7 +329,7 @@ class Ledger(LedgerFile):
             except UnusableInput as missing:
                 raise UnusableInput(
                     f"{self.path} lacks campaign {run_id} of a history that goes on from it",
-                    hint="name the ledger that has it: --ledger FILE",
+                    hint=f"name the ledger that has it: {option('ledger', 'FILE')}",
                 ) from missing
             yield recorded_run(self.connection, self.path, run)
 

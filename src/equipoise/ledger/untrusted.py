@@ -15,10 +15,12 @@ from collections.abc import Mapping
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
+from typing import get_args
 
 from equipoise.ledger.file import damaged
 from equipoise.ledger.schema import IDENTITY_BYTES, Statements, scripts_up_to
 from equipoise.model.quantities import MAX_MEASURED
+from equipoise.model.record import FailureKind
 
 MOST_ROW_BYTES = 256 * 1024 * 1024
 _MOST_SQL_BYTES = 100_000
@@ -28,6 +30,9 @@ _LATEST = 253402300799.0
 """End of the year 9999, in seconds since 1970: later moments have no date."""
 _MOMENT = f"typeof({{0}}) = 'real' AND abs({{0}}) <= {_LATEST}"
 _FLAG = "typeof({0}) = 'integer' AND {0} IN (0, 1)"
+_OPTIONAL_FAILURE_KIND = (
+    f"({{0}} IS NULL OR {{0}} IN ({', '.join(map(repr, get_args(FailureKind)))}))"
+)
 _TEXT = "typeof({0}) = 'text'"
 _OPTIONAL_TEXT = "typeof({0}) IN ('text', 'null')"
 _OPTIONAL_REAL = f"({{0}} IS NULL OR typeof({{0}}) = 'real' AND abs({{0}}) <= {MAX_MEASURED})"
@@ -72,7 +77,11 @@ _SMALL_TABLES: dict[str, dict[str, str]] = {
     "sitting": {"number": _COUNT, "started_at": _MOMENT},
     "sitting_end": {"sitting": _COUNT, "ended_at": _MOMENT, "stopped_because": _TEXT},
     "environment": {"document": _TEXT},
-    "notice": {"place": _COUNT, **dict.fromkeys(("code", "words", "mend"), _TEXT)},
+    "notice": {
+        "place": _COUNT,
+        **dict.fromkeys(("code", "words", "mend"), _TEXT),
+        **dict.fromkeys(("condition", "without_from"), _OPTIONAL_COUNT),
+    },
     "certificate": {
         "digest": _DIGEST,
         "kernel": _OPTIONAL_TEXT,
@@ -95,7 +104,8 @@ _TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
         "started_at": _MOMENT,
         "exit": _OPTIONAL_INTEGER,
         **dict.fromkeys(("block", "position", "condition"), _COUNT),
-        **dict.fromkeys(("timed_out", "washout"), _FLAG),
+        "failure_kind": _OPTIONAL_FAILURE_KIND,
+        "washout": _FLAG,
         **dict.fromkeys(("wall_s", "user_s", "sys_s"), _OPTIONAL_REAL),
         **dict.fromkeys(WHOLE_NUMBERS, _OPTIONAL_INTEGER),
         **dict.fromkeys(

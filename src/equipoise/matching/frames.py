@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 
 from equipoise.matching.formula import MOST_CELLS, cells_of, columns_in
 from equipoise.matching.units import (
-    LEAVE_OUT,
     Floats,
     Indices,
     Truths,
+    leave_out_hint,
     refuse_non_finite,
     refuse_rows,
     treatment,
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
+from equipoise.model.spelling import option
 
 MAX_CATEGORIES = 20
 """Largest number of distinct texts in a covariate: a column with more holds names, not kinds."""
@@ -267,7 +268,7 @@ def _widest(column: NDArray[Any]) -> NDArray[Any]:
 
 def check_present(column: NDArray[Any], name: str) -> None:
     """Refuse a column of any kind with missing values."""
-    refuse_rows(missing_in(column), name, "is missing", LEAVE_OUT)
+    refuse_rows(missing_in(column), name, "is missing", leave_out_hint())
 
 
 def missing_in(column: NDArray[Any]) -> Truths:
@@ -308,7 +309,7 @@ def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Fl
     if len(texts) > MAX_CATEGORIES:
         raise UnusableInput(
             f"{name}: {len(texts)} different texts are too many for a covariate",
-            hint=f"leave {name} out, or compare within each value: --exact {name}",
+            hint=f"leave {name} out, or compare within each value: {option('exact', name)}",
         )
     return [
         (f"{name}={text}", (code == place).astype(np.float64))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
+from equipoise.model.spelling import option
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -19,8 +20,6 @@ Truths = NDArray[np.bool_]
 
 MOST_NAMED_ROWS = 5
 """Rows that an error names; it counts the others."""
-LEAVE_OUT = "leave out these rows (of a table: --missing drop), or fill in their values first"
-"""Hint of an error over missing values."""
 FINITE_HINT = "put finite numbers in their place, or an empty field where none is known"
 """Hint of an error over infinite values."""
 
@@ -203,8 +202,16 @@ def same_length(length: int, name: str, rows: int) -> None:
 
 def refuse_non_finite(values: Floats, name: str) -> None:
     """Refuse missing values, then infinite ones."""
-    refuse_rows(np.isnan(values), name, "is missing", LEAVE_OUT)
+    refuse_rows(np.isnan(values), name, "is missing", leave_out_hint())
     refuse_rows(np.isinf(values), name, "is infinite", FINITE_HINT)
+
+
+def leave_out_hint() -> str:
+    """Return the hint of an error over missing values."""
+    return (
+        f"leave out these rows (of a table: {option('missing', 'drop')}), or fill in their values "
+        "first"
+    )
 
 
 def refuse_rows(wrong: Truths, name: str, fault: str, hint: str) -> None:

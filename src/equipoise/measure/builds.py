@@ -18,6 +18,7 @@ from equipoise.design.layouts import Compilation, Linker
 from equipoise.measure.abandoned import BUILD_VARIABLE, end_build
 from equipoise.measure.untimed import SHELL, describe_status, end_group, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
+from equipoise.model.spelling import option
 
 BUILDS_VARIABLE = "EQUIPOISE_BUILDS"
 """Variable that names the folder in which builds of revisions are kept."""
@@ -42,7 +43,8 @@ def build_levels(
         refuse_in_shell_line(
             line,
             {"build": os.path.abspath(home)},
-            hint=f'write "${BUILD_VARIABLE}" for it, or name a --ledger in another folder',
+            hint=f'write "${BUILD_VARIABLE}" for it, or name a '
+            f"{option('ledger')} in another folder",
         )
     builds: dict[str, str] = {}
     for level, line in lines.items():
@@ -141,7 +143,7 @@ def make_layouts(compilation: Compilation, folder: Path, seeds: range, linker: L
     except OSError as error:
         raise EquipoiseError(
             f"cannot make the folder {object_folder}: {error.strerror}",
-            hint="name another with --output",
+            hint=f"name another with {option('output')}",
         ) from None
     objects = [
         str(object_folder / f"{number}-{Path(source).stem}.o")

@@ -21,13 +21,13 @@ from msgspec import Struct
 
 from equipoise.files.reading import becomes_readable
 from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.spelling import option
 
 NAME = "equipoise-campaign"
 _CREDENTIALS = struct.Struct("3i")
 _MOST_WAITERS = 128
 _RETRY_S = 1.0
 """Seconds between two attempts where the owner cannot be waited for."""
-_OVERRIDE = "--allow-concurrent"
 
 
 class LockOwner(Struct, frozen=True):
@@ -81,7 +81,8 @@ def lock_host(
                 raise UnusableInput(
                     f"another campaign is running on this host ({who}), "
                     "and the two would disturb each other",
-                    hint=f"wait until it has ended, or measure all the same: {_OVERRIDE}",
+                    hint="wait until it has ended, or measure all the same: "
+                    f"{option('allow_concurrent', True)}",
                 )
             if owner is None:
                 time.sleep(min(_RETRY_S, remaining_s))
@@ -122,7 +123,7 @@ def _try_lock(name: str) -> MeasurementLock | None:
             return None
         raise EquipoiseError(
             f"cannot make sure that no other campaign runs on this host: {error.strerror or error}",
-            hint=f"if none does, add {_OVERRIDE}",
+            hint=f"if none does, add {option('allow_concurrent', True)}",
         ) from error
     return listener
 
@@ -151,5 +152,5 @@ def _refuse_ancestor(owner: LockOwner) -> None:
     if owner.process in [ancestor.pid for ancestor in ancestors]:
         raise UnusableInput(
             f"this campaign runs inside another one ({owner.describe()}), which waits for it",
-            hint=f"add {_OVERRIDE} to the inner command",
+            hint=f"add {option('allow_concurrent', True)} to the inner command",
         )

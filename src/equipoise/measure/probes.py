@@ -15,6 +15,7 @@ from equipoise.measure.untimed import describe_signal, unavailable_reason
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
 from equipoise.model.primitives import CLASS, PLACEMENT, PROBE, PROBE_PROGRAM, Form, ProbeRow
+from equipoise.model.spelling import option
 
 _LIST_S = 30.0
 _CHECK_S = 60.0
@@ -71,7 +72,7 @@ def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRo
             close = get_close_matches(name, sorted(known), 1)
             guess = f"is it {close[0]}? " if close else ""
             raise UnusableInput(
-                f"--only {name}: there is no such row, probe or table",
+                f"{option('only', name)}: there is no such row, probe or table",
                 hint=f"{guess}`equipoise list probes` has them all",
             )
     return tuple(row for row in rows if {row.name, row.probe, row.group}.intersection(names))

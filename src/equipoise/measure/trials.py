@@ -18,7 +18,8 @@ from equipoise.measure.launcher import Report, Request, Starter
 from equipoise.measure.untimed import describe_signal, run_hook, unavailable_reason
 from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, without_metrics
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
-from equipoise.model.record import UNAVAILABLE, Accounting, Draw, Trial
+from equipoise.model.record import Accounting, Draw, FailureKind, Trial
+from equipoise.model.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers, Service
@@ -110,13 +111,14 @@ class TrialRunner(Struct):
         if metrics.unreadable is not None:
             accounting = without_metrics(accounting, metrics.unreadable, self.plan, condition)
         self._run_hook("conclude", condition)
-        failure = failure_of(report, self.plan.measure.timeout_s)
+        kind, failure = failure_of(report, self.plan.measure.timeout_s)
         error_tail, samples = report.error_tail, metrics.samples
         if service is not None:
             samples += service.samples
             if service.failure is not None:
                 # The client's own failure only follows from it.
                 client = "" if failure is None else f", and its client: {failure}"
+                kind = "timed out" if report.timed_out else "failed"
                 failure = f"its server ended: {service.failure}{client}"
                 error_tail = service.log_tail
         trial = Trial(
@@ -128,7 +130,7 @@ class TrialRunner(Struct):
             accounting=accounting,
             exit=report.exit,
             failure=failure,
-            timed_out=report.timed_out,
+            failure_kind=kind,
             washout=washout,
             error_tail=error_tail if failure is not None else "",
             covariates=covariates,
@@ -220,28 +222,30 @@ def accounting_of(report: Report) -> Accounting:
     )
 
 
-def failure_of(report: Report, timeout_s: float) -> str | None:
-    """Describe why a trial failed; ``None`` if it did not."""
+def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, str | None]:
+    """Return the kind of a trial's failure and its description; two ``None`` if it succeeded."""
     if report.could_not_start is not None:
-        return f"could not be started: {report.could_not_start}"
+        return "failed", f"could not be started: {report.could_not_start}"
     if report.timed_out:
         stopped = "" if report.stopped_by is None else f", stopped by {_name(report.stopped_by)}"
-        return f"timed out after {timeout_s:g} s{stopped}"
+        return "timed out", f"timed out after {timeout_s:g} s{stopped}"
     if report.stopped_by is not None:
-        return (
+        return "failed", (
             f"stopped by {_name(report.stopped_by)}: it wants a terminal, and trials have none; "
-            "run it with --input FILE, or with an option that asks nothing"
+            f"run it with {option('input', 'FILE')}, or with an option that asks nothing"
         )
     if report.signal is not None:
         memory = ": out of memory" if report.out_of_memory else ""
-        return describe_signal(report.signal) + memory
+        return "failed", describe_signal(report.signal) + memory
     reason = unavailable_reason(report.exit, report.error_tail)
     if reason is not None:
-        return f"{UNAVAILABLE}{reason}"
-    if report.exit:
-        room = report.unknown.get(OUTPUT_ROOM)
-        return f"exit status {report.exit}" + ("" if room is None else f": {room}")
-    return None
+        return "unavailable", reason
+    if not report.exit:
+        return None, None
+    room = report.unknown.get(OUTPUT_ROOM)
+    if room is not None:
+        return "no room", f"exit status {report.exit}: {room}"
+    return "failed", f"exit status {report.exit}"
 
 
 def _name(number: int) -> str:

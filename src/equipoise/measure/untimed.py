@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from equipoise.model.errors import ConditionFailed
+from equipoise.model.spelling import option
 
 SHELL = "/bin/sh"
 TAIL_BYTES = 4096
@@ -28,14 +29,14 @@ UNAVAILABLE_STATUS = 69
 
 
 def run_hook(
-    option: str,
+    hook: str,
     condition: str,
     line: str,
     environment: Mapping[str, str],
     working_folder: str,
     timeout_s: float,
 ) -> None:
-    """Run the line of one hook (``--prepare`` and its like) of a condition, through a shell.
+    """Run the line of one hook (``prepare`` and its like) of a condition, through a shell.
 
     Raise `ConditionFailed` if it exits non-zero, dies of a signal or takes longer than
     ``timeout_s`` seconds.
@@ -55,7 +56,7 @@ def run_hook(
             if status == NOT_FOUND_STATUS
             else "append '|| true' to it if its failure does not matter"
         )
-        raise ConditionFailed(f"--{option} of {condition} failed: {failure}", hint=hint)
+        raise ConditionFailed(f"{option(hook)} of {condition} failed: {failure}", hint=hint)
 
 
 def run_untimed(

@@ -28,6 +28,7 @@ from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import Accounting, Better, Sample
+from equipoise.model.spelling import option
 
 METRICS_VARIABLE = "EQUIPOISE_METRICS"
 MOST_BYTES = 64 * 1024 * 1024
@@ -223,7 +224,8 @@ def metrics_reported(
             status = run_untimed(condition.command, complete, folder, timeout_s, errors)
         except subprocess.TimeoutExpired:
             raise ConditionFailed(
-                f"{condition.name} takes longer than {timeout_s:g} s", hint="raise --timeout"
+                f"{condition.name} takes longer than {timeout_s:g} s",
+                hint=f"raise {option('timeout')}",
             ) from None
         if status != 0:
             raise ConditionFailed(

@@ -17,7 +17,7 @@ observation_result.py  the result of ``equipoise observe``
 host.py                what disturbs a host, and its certificate
 primitives.py          the rows of ``equipoise os``
 errors.py              `EquipoiseError` and its exit statuses
-python_spelling.py     errors and hints with arguments in the place of options
+spelling.py            how messages name an option: on the command line and in Python
 redaction.py           known tuning variables, and placeholders for other values
 quantities.py          intervals, and numbers with their units and lists of names for readers
 safe_text.py           untrusted text on a terminal and in CSV

@@ -329,6 +329,9 @@ class Plan(Struct, frozen=True):
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
     functions: FunctionsPlan | None = None
     """What its processes do, if it compares Python functions."""
+    command_line: tuple[str, ...] = ()
+    """Words that its user typed, with its seed and without the options that change no number; empty
+    if its command line is put together from the plan."""
     fleet: FleetPlan | None = None
     """The hosts that measure it, if it is a coordinator's run: that has no trial of its own."""
     membership: FleetMembership | None = None

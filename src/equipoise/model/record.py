@@ -18,16 +18,15 @@ CUT_BLOCK = "its block was cut by an interruption"
 WASHOUT_RUN = "it washes out what ran before"
 BEFORE_WASHOUTS = "it ran before the blocks with washouts, which alone decide"
 WARMUP_RUN = "it warms up"
-NO_ROOM = "no space was left in "
-"""Words in the failure of a trial whose output found no room, before the folder's name."""
+FailureKind = Literal["timed out", "unavailable", "no room", "failed"]
+"""Kind of a failure: the trial took too long, the machine cannot do its work (``UNAVAILABLE`` in
+sysexits.h), its output found no room on the disk, or anything else."""
 FAILED = "a condition failed"
 """Why a segment ended, if a trial or a hook failed."""
 INTERRUPTED = "interrupted"
 """Why a segment ended, if its user or the coordinator of its fleet stopped it."""
 FAILURE = "failed"
 """Code of the warning that tells how it failed."""
-UNAVAILABLE = "unavailable here: "
-"""Beginning of a failure that the machine causes, not the workload."""
 
 
 class Draw(Struct, frozen=True):
@@ -106,13 +105,24 @@ class Trial(Struct, frozen=True):
     """Exit status; ``None`` if it died of a signal, timed out or could not start."""
     failure: str | None = None
     """Why it failed, such as "exit status 3" or "signal 11 (SIGSEGV)"; ``None`` if it succeeded."""
-    timed_out: bool = False
+    failure_kind: FailureKind | None = None
+    """Kind of the failure; ``None`` if it succeeded."""
     washout: bool = False
     """Whether it ran only to wash out what ran before; never analysed then."""
     error_tail: str = ""
     """The last lines that it wrote to standard error, kept if it failed."""
     covariates: dict[str, float | None] = field(default_factory=dict)
     samples: tuple[Sample, ...] = ()
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it took too long, and counts as slowest."""
+        return self.failure_kind == "timed out"
+
+    @property
+    def is_unavailable(self) -> bool:
+        """Whether the machine cannot do its work; its short time must not count as fast."""
+        return self.failure_kind == "unavailable"
 
 
 class CampaignWarning(Struct, frozen=True):
@@ -121,6 +131,21 @@ class CampaignWarning(Struct, frozen=True):
     code: str
     summary: str
     hint: str
+
+
+class Notice(CampaignWarning, frozen=True):
+    """A warning as the ledger keeps it, with what it is about."""
+
+    condition: int | None = None
+    """Index of the plan's condition that it is about; ``None`` if it is about the campaign. The
+    summary begins with the name of the condition, unless the condition is withdrawn."""
+    without_from: int | None = None
+    """First measured block without the condition, if it is withdrawn from the campaign."""
+
+    @property
+    def warning(self) -> CampaignWarning:
+        """The warning alone, as a result has it."""
+        return CampaignWarning(self.code, self.summary, self.hint)
 
 
 class Segment(Struct, frozen=True):
@@ -167,7 +192,7 @@ class RunRecord(Struct, frozen=True):
     segments: tuple[Segment, ...]
     draws: tuple[Draw, ...]
     trials: tuple[Trial, ...]
-    notices: tuple[CampaignWarning, ...]
+    notices: tuple[Notice, ...]
     observations: tuple[Observation, ...] = ()
     """Observations of the instrumented runs that explain it."""
     earlier: tuple[RunRecord, ...] = ()

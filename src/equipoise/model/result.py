@@ -23,7 +23,7 @@ from equipoise.model.plan import (
     Layout,
 )
 from equipoise.model.quantities import Interval
-from equipoise.model.record import CampaignWarning, Phase
+from equipoise.model.record import CampaignWarning, FailureKind, Phase
 from equipoise.model.reference import ReferenceComparison
 from equipoise.model.why import Explanation, ExtraTime
 
@@ -508,6 +508,7 @@ class TrialRow(Struct, frozen=True):
     involuntary_switches: int | None
     exit: int | None
     failure: str | None
+    failure_kind: FailureKind | None = None
     unknown: dict[str, str] = field(default_factory=dict)
     covariates: dict[str, float | None] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
@@ -520,7 +521,7 @@ class TrialRow(Struct, frozen=True):
     @property
     def timed_out(self) -> bool:
         """Whether its failure was that it took too long."""
-        return self.failure is not None and self.failure.startswith("timed out")
+        return self.failure_kind == "timed out"
 
     def value_of(self, metric: str) -> float | None:
         """Return its value in a metric, as the workload reported it or else as accounted."""

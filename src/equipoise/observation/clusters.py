@@ -11,6 +11,7 @@ from msgspec import Struct
 from equipoise.matching.frames import levels_of, missing_in
 from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import option
 from equipoise.observation.question import Log, Question
 
 MIN_CLUSTERS = 10
@@ -110,7 +111,8 @@ def _requested_clusters(log: Log, names: tuple[str, ...], treated: Truths) -> Cl
         together = np.unique(finer.code * (int(coarsest.code.max()) + 1) + coarsest.code)
         if len(together) > int(finer.code.max()) + 1:
             raise UnusableInput(
-                f"--cluster: {coarsest.by} and {finer.by} overlap: one {finer.by} has rows in "
+                f"{option('cluster')}: {coarsest.by} and {finer.by} overlap: one {finer.by} has "
+                "rows in "
                 f"several of {coarsest.by}",
                 hint="name only the column whose rows depend more on each other",
             )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from equipoise.matching.frames import MAX_CATEGORIES, levels_of, missing_in, numbers_or_indicators
 from equipoise.matching.units import Floats, Indices
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import option
 from equipoise.observation.clusters import is_known_cluster
 from equipoise.observation.question import Log, Question, column_of, row_count
 
@@ -26,7 +27,7 @@ MEDIATORS = frozenset(
         "instructions", "cycles", "cache_misses", "branch_misses", "dtlb_misses",
         "system_calls", "allocations",
         "pressure_cpu_s", "pressure_memory_s", "pressure_io_s", "run_delay_s", "steal_s",
-        "frequency_hz", "exit", "failure",
+        "frequency_hz", "exit", "failure", "failure_kind",
     }
 )  # fmt: skip
 """Names of columns that the version itself changes, without the prefix of a ledger's columns.
@@ -75,14 +76,14 @@ def read_covariates(log: Log, question: Question) -> Covariates:
     if not question.matched_on and not exact:
         raise UnusableInput(
             "there is no covariate to match on",
-            hint="name columns that may explain the difference: --covariates a,b,c",
+            hint=f"name columns that may explain the difference: {option('covariates')} a,b,c",
         )
     columns: list[tuple[str, str, Floats]] = []
     for name in question.matched_on:
         if name not in exact:
-            column = column_of(log, name, "--covariates")
+            column = column_of(log, name, "covariates")
             columns += [(new, name, values) for new, values in numbers_or_indicators(column, name)]
-    codes = [levels_of(column_of(log, name, "--exact"), name).astype(np.float64) for name in exact]
+    codes = [levels_of(column_of(log, name, "exact"), name).astype(np.float64) for name in exact]
     empty = np.empty((row_count(log), 0))
     return Covariates(
         tuple(name for name, _, _ in columns),

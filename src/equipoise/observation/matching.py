@@ -22,6 +22,7 @@ from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.matching.univariate import UnivariateBalance
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import ColumnBalance, DroppedMean, MissingRows
+from equipoise.model.spelling import option
 from equipoise.observation.covariates import Covariates
 from equipoise.observation.overlap import TreatmentModel, fit_treatment
 from equipoise.observation.question import Question
@@ -227,7 +228,7 @@ def match_until_balanced(
     raise UnusableInput(
         "there is no comparable pair of rows: no value of "
         f"{', '.join(covariates.exact_names)} occurs with both versions",
-        hint="leave a column out of --exact, or collect rows that share its values",
+        hint=f"leave a column out of {option('exact')}, or collect rows that share its values",
     ) from first_error
 
 

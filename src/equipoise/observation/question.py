@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import joined
+from equipoise.model.spelling import option
 
 Names = str | Sequence[str]
 """Names of columns; a single one may be given as it is."""
@@ -110,21 +111,21 @@ class Question(Struct, frozen=True):
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """Columns that the question names, by the option that names them."""
+        """Columns that the question names, by the argument that names them."""
         return {
-            "--treatment": (self.treatment,),
-            "--outcome": (self.outcome,),
-            "--covariates": self.covariates or (),
-            "--exact": self.exact,
-            "--cluster": self.cluster or (),
-            "--placebo-outcome": self.placebo_outcomes,
-            "--placebo-period": () if self.placebo_period is None else self.placebo_period[:1],
+            "treatment": (self.treatment,),
+            "outcome": (self.outcome,),
+            "covariates": self.covariates or (),
+            "exact": self.exact,
+            "cluster": self.cluster or (),
+            "placebo_outcomes": self.placebo_outcomes,
+            "placebo_period": () if self.placebo_period is None else self.placebo_period[:1],
         }
 
     @property
     def other_columns(self) -> tuple[str, ...]:
         """Columns that the question names, but not as covariates."""
-        others = (names for option, names in self.columns.items() if option != "--covariates")
+        others = (names for role, names in self.columns.items() if role != "covariates")
         return tuple(itertools.chain.from_iterable(others))
 
 
@@ -135,7 +136,7 @@ def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | N
     column, _, value = period.partition("=")
     if not (column and value):
         raise UnusableInput(
-            f"--placebo-period: '{period}' is not COLUMN=VALUE",
+            f"{option('placebo_period')}: '{period}' is not COLUMN=VALUE",
             hint="name a column and the value of the rows that the candidate cannot have reached",
         )
     return column, value
@@ -151,24 +152,24 @@ def names_in(names: Names | None) -> tuple[str, ...]:
 def check_question(log: Log, question: Question) -> None:
     """Check that every named column exists, and that no column has two roles."""
     named = question.columns
-    for option, names in named.items():
+    for role, names in named.items():
         for name in names:
-            column_of(log, name, option)
-    for option in ("--treatment", "--outcome", "--placebo-outcome"):
-        for other in ("--outcome", "--covariates", "--exact", "--placebo-outcome"):
-            twice = [name for name in named[option] if other != option and name in named[other]]
+            column_of(log, name, role)
+    for role in ("treatment", "outcome", "placebo_outcomes"):
+        for other in ("outcome", "covariates", "exact", "placebo_outcomes"):
+            twice = [name for name in named[role] if other != role and name in named[other]]
             if twice:
                 raise UnusableInput(
-                    f"{twice[0]} is named by {option} and by {other}",
-                    hint=f"leave {twice[0]} out of {other}: a column cannot explain itself",
+                    f"{twice[0]} is named by {option(role)} and by {option(other)}",
+                    hint=f"leave {twice[0]} out of {option(other)}: a column cannot explain itself",
                 )
 
 
-def column_of(log: Log, name: str, option: str) -> NDArray[Any]:
-    """Return the column that an option names."""
+def column_of(log: Log, name: str, role: str) -> NDArray[Any]:
+    """Return the column that an argument of the question names."""
     if name not in log:
         raise UnusableInput(
-            f"{option}: there is no column {name}", hint=f"the columns are {', '.join(log)}"
+            f"{option(role)}: there is no column {name}", hint=f"the columns are {', '.join(log)}"
         )
     return log[name]
 

@@ -14,6 +14,7 @@ from equipoise.matching.frames import distinct_texts, numbers_of, take_rows
 from equipoise.matching.units import Floats, Truths, row_numbers
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
+from equipoise.model.spelling import option
 from equipoise.observation.clusters import Clusters, choose_clusters
 from equipoise.observation.covariates import Covariates, default_covariates, read_covariates
 from equipoise.observation.question import Log, Question, check_question, column_of, row_count
@@ -124,7 +125,7 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
         lacking = arms.baseline if treated.any() else arms.candidate
         raise UnusableInput(
             f"no row of {question.treatment}={lacking} takes part: there is nothing to compare",
-            hint="collect such rows, or name another --placebo-period",
+            hint=f"collect such rows, or name another {option('placebo_period')}",
         )
     return Sample(
         rows,
@@ -144,7 +145,7 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
 def read_arms(log: Log, question: Question) -> Arms:
     """Read which rows ran the candidate and which the baseline."""
     name = question.treatment
-    values, code = distinct_texts(column_of(log, name, "--treatment"), name)
+    values, code = distinct_texts(column_of(log, name, "treatment"), name)
     if question.values is None:
         arms = _named_arms(name, values)
     else:
@@ -152,7 +153,7 @@ def read_arms(log: Log, question: Question) -> Arms:
     if len(values) > 2 and not question.leave_others_out:
         raise UnusableInput(
             f"{name} has {len(values)} values: {listed(values)}; the question names two",
-            hint="--leave-others-out leaves out the rows with other values",
+            hint=f"{option('leave_others_out', True)} leaves out the rows with other values",
         )
     return Arms(*arms, *(np.asarray(code == values.index(arm)) for arm in arms))
 
@@ -160,7 +161,7 @@ def read_arms(log: Log, question: Question) -> Arms:
 def read_outcomes(log: Log, question: Question) -> Scales[Floats]:
     """Read the outcome of every row in one unit, and its logarithm where a ratio is wanted."""
     name = question.outcome
-    column = column_of(log, name, "--outcome")
+    column = column_of(log, name, "outcome")
     if column.dtype.kind not in "biuf":
         cells = (_WITH_UNIT.match(str(value or "")) for value in column.tolist())
         units = sorted({cell[1] for cell in cells if cell})
@@ -177,13 +178,13 @@ def read_outcomes(log: Log, question: Question) -> Scales[Floats]:
     if question.ratio and has_no_log.any():
         raise UnusableInput(
             f"{name}: 0 or less in {row_numbers(has_no_log)}: a ratio needs values above 0",
-            hint="leave out rows without a measurement, or give --difference",
+            hint=f"leave out rows without a measurement, or give {option('ratio', False)}",
         )
     return Scales(np.log(values) if question.ratio else None, values)
 
 
 def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
-    hint = "convert them to one unit; give --one-unit if they have one already"
+    hint = f"convert them to one unit; give {option('one_unit', True)} if they have one already"
     for column in (*UNIT_COLUMNS, f"{name}_unit"):
         if column in log:
             units, _ = distinct_texts(log[column], column)
@@ -224,7 +225,7 @@ def _named_arms(name: str, values: list[str]) -> tuple[str, str]:
     if len(values) != 2:
         raise UnusableInput(
             f"{name} has {listed(values)}: which two are to be compared is open",
-            hint=f"name them: --treatment {name}=CANDIDATE:BASELINE",
+            hint=f"name them: {option('treatment', f'{name}=CANDIDATE:BASELINE')}",
         )
     first, second = values
     if all(_VERSION.fullmatch(value) for value in values):
@@ -235,7 +236,8 @@ def _named_arms(name: str, values: list[str]) -> tuple[str, str]:
     if is_baseline[0] == is_baseline[1]:
         raise UnusableInput(
             f"{name} has {first} and {second}: which of them is the baseline is open",
-            hint=f"say it: --treatment {name}={second}:{first} compares {second} with {first}",
+            hint=f"say it: {option('treatment', f'{name}={second}:{first}')} compares {second} "
+            f"with {first}",
         )
     return (second, first) if is_baseline[0] else (first, second)
 
@@ -249,18 +251,21 @@ def _split_values(text: str, values: list[str], known: str) -> tuple[str, str]:
         return fitting[0]
     if not splits or not all(splits[0]):
         raise UnusableInput(
-            f"--treatment: '{text}' is not CANDIDATE:BASELINE", hint=f"name two values; {known}"
+            f"{option('treatment')}: '{text}' is not CANDIDATE:BASELINE",
+            hint=f"name two values; {known}",
         )
     if len(fitting) > 1:
         raise UnusableInput(
-            f"--treatment: '{text}' can be split in several ways", hint="rename one of the values"
+            f"{option('treatment')}: '{text}' can be split in several ways",
+            hint="rename one of the values",
         )
     if fitting:
         raise UnusableInput(
-            f"--treatment: '{text}' names one value twice", hint=f"name two values; {known}"
+            f"{option('treatment')}: '{text}' names one value twice",
+            hint=f"name two values; {known}",
         )
     missing = [part for part in splits[0] if part not in values] if len(splits) == 1 else [text]
-    raise UnusableInput(f"--treatment: no row has {', '.join(missing)}", hint=known)
+    raise UnusableInput(f"{option('treatment')}: no row has {', '.join(missing)}", hint=known)
 
 
 def _in_period(log: Log, name: str, value: str) -> Truths:
@@ -268,6 +273,7 @@ def _in_period(log: Log, name: str, value: str) -> Truths:
     values, code = distinct_texts(log[name], name)
     if value not in values:
         raise UnusableInput(
-            f"--placebo-period: no row has {name}={value}", hint=f"{name} has {listed(values)}"
+            f"{option('placebo_period')}: no row has {name}={value}",
+            hint=f"{name} has {listed(values)}",
         )
     return np.asarray(code == values.index(value))

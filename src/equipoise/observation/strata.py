@@ -40,6 +40,7 @@ from equipoise.model.observation_result import (
     StratumResult,
 )
 from equipoise.model.quantities import listed
+from equipoise.model.spelling import option
 from equipoise.observation.analysis import describe_matching, describe_question
 from equipoise.observation.clusters import MIN_CLUSTERS
 from equipoise.observation.effects import (
@@ -195,14 +196,15 @@ def observe_strata(
     read = sum(outcome.rows for outcome in outcomes)
     if log.number_of_rows not in (None, read):
         raise UnusableInput(
-            f"--strata {log.column}: the strata have {read:,} rows of {log.number_of_rows:,}: the "
+            f"{option('strata', log.column)}: the strata have {read:,} rows of "
+            f"{log.number_of_rows:,}: the "
             "statistics in the file are wrong",
             hint="save it again from the program that wrote it",
         )
     answers = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
     if not answers:
         raise UnusableInput(
-            f"--strata {log.column}: no stratum can be judged: {_reasons(outcomes)}",
+            f"{option('strata', log.column)}: no stratum can be judged: {_reasons(outcomes)}",
             hint="name a column whose values both versions ran with, or collect such rows",
         )
     judged = list(answers.values())
@@ -263,22 +265,23 @@ def check_strata(column: str, question: Question) -> None:
     """Check that the question means the same in every stratum."""
     if question.covariates is None and not question.exact:
         raise UnusableInput(
-            "--strata: the default covariates could differ between the strata",
-            hint="name the columns to match on with --covariates or --exact",
+            f"{option('strata')}: the default covariates could differ between the strata",
+            hint=f"name the columns to match on with {option('covariates')} or {option('exact')}",
         )
     if question.cluster is None or len(question.cluster) > 1:
         raise UnusableInput(
-            "--strata: the default clusters could differ between the strata",
-            hint="name one column with --cluster, or give --cluster none",
+            f"{option('strata')}: the default clusters could differ between the strata",
+            hint=f"name one column with {option('cluster')}, or give {option('cluster', 'none')}",
         )
     if question.placebo_outcomes or question.placebo_period is not None:
         raise UnusableInput(
-            "--strata: placebos cannot be combined over strata",
-            hint="test placebos on the rows of one stratum, without --strata",
+            f"{option('strata')}: placebos cannot be combined over strata",
+            hint=f"test placebos on the rows of one stratum, without {option('strata')}",
         )
     if column in (question.treatment, question.outcome):
         raise UnusableInput(
-            f"--strata: {column} is the treatment or the outcome", hint="name another column"
+            f"{option('strata')}: {column} is the treatment or the outcome",
+            hint="name another column",
         )
 
 

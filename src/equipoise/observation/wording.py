@@ -20,6 +20,7 @@ from equipoise.model.observation_result import (
 )
 from equipoise.model.quantities import amount
 from equipoise.model.record import CampaignWarning
+from equipoise.model.spelling import option
 from equipoise.observation.clusters import MIN_CLUSTERS
 from equipoise.observation.covariates import is_mediator
 from equipoise.observation.hidden_factor import MAX_GAMMA
@@ -244,7 +245,7 @@ def pattern_refusal(pattern: str) -> Refusal:
         "unmodelled",
         f"{pattern_clause(pattern)}, so the model does not describe how the columns act",
         f"collect more rows, or split {pattern.split()[0]} into categories and name the new column "
-        "with --exact",
+        f"with {option('exact')}",
     )
 
 
@@ -261,7 +262,8 @@ def few_clusters_refusal(clustering: Clustering, versions: Versions) -> Refusal 
         "few-clusters",
         f"the comparable rows of {fewest} come from only {counts[fewest]} clusters "
         f"({clustering.by}); an error needs at least {MIN_CLUSTERS}",
-        "collect rows from more of them, or name a finer column with --cluster; --cluster none "
+        f"collect rows from more of them, or name a finer column with {option('cluster')}; "
+        f"{option('cluster', 'none')} "
         "treats all rows as independent",
     )
 
@@ -288,14 +290,14 @@ def sample_warnings(
             "mediator",
             f"the version itself changes {', '.join(mediators)}: matching on it removes part of "
             "the effect",
-            "leave it out of --covariates, unless it was measured before the trial",
+            f"leave it out of {option('covariates')}, unless it was measured before the trial",
         )
     if clustering is None:
         yield CampaignWarning(
             "rows-independent",
             "the log has no known time, day, host or job: every row counts as independent, and "
             "the interval is too narrow if rows are not",
-            "name the column that dependent rows share with --cluster",
+            f"name the column that dependent rows share with {option('cluster')}",
         )
     elif min(clustering.with_candidate, clustering.with_baseline) < _ENOUGH_CLUSTERS:
         yield CampaignWarning(
@@ -310,7 +312,7 @@ def sample_warnings(
             f"{100.0 * without_neighbors:.0f} % of the matched rows have no comparable row of the "
             "same version: they share one variance, and the interval is too narrow where the "
             "baseline is noisier",
-            "name fewer columns with --exact, or collect more rows",
+            f"name fewer columns with {option('exact')}, or collect more rows",
         )
     if dropped > MANY_DROPPED:
         yield CampaignWarning(
@@ -322,7 +324,7 @@ def sample_warnings(
         yield CampaignWarning(
             "another-method",
             f"{question.method} left a column unbalanced, so the genetic search was used",
-            "--method genetic starts with the search",
+            f"{option('method', 'genetic')} starts with the search",
         )
 
 

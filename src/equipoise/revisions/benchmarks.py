@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from equipoise.design.commands import split_command
 from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import option
 
 
 class Benchmark(Struct, frozen=True):
@@ -86,12 +87,12 @@ def benchmarks_named(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
         name, _, line = text.partition("=")
         if not name.strip() or not line.strip():
             raise UnusableInput(
-                f"--bench {text!r} is not of the form NAME=CMD",
-                hint="as in --bench 'parse=./bench parse'",
+                f"{option('bench')} {text!r} is not of the form NAME=CMD",
+                hint=f"as in {option('bench')} 'parse=./bench parse'",
             )
         if name in benchmarks:
             raise UnusableInput(f"two benchmarks are called {name!r}", hint="rename one of them")
-        benchmarks[name] = Benchmark(name, _split_command(line, f"--bench {name}"))
+        benchmarks[name] = Benchmark(name, _split_command(line, f"{option('bench', name)}"))
     return tuple(benchmarks.values())
 
 

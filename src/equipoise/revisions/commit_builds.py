@@ -20,6 +20,7 @@ from equipoise.model.plan import (
     Plan,
     Revision,
 )
+from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import TOOLS, BenchmarkTool
 from equipoise.revisions.build_cache import Build, BuildCache, NoFolder, source_of
 from equipoise.revisions.commits import trees_of
@@ -144,7 +145,8 @@ class CommitBuilds:
             one = by_place[commit]
             raise ConditionFailed(
                 f"the {one.role}: {reason}",
-                hint=f"name another one as {one.option}, or correct --build: it runs in a fresh "
+                hint=f"name another one as {one.option}, or correct {option('build')}: it runs in "
+                "a fresh "
                 "clone",
             )
 

@@ -37,6 +37,7 @@ from equipoise.model.plan import (
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
+from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool
 from equipoise.revisions.build_cache import digest, digest_of_toolchain
 from equipoise.revisions.commit_builds import (
@@ -168,7 +169,8 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
         names = ", ".join(one.name for one in shared.benchmarks[:20])
         raise UnusableInput(
             f"a history is of one benchmark, and these are {len(shared.benchmarks)}: {names}",
-            hint="run one for each: with --kind, --metrics names it; else its command behind --",
+            hint=f"run one for each: with {option('kind')}, {option('metrics')} names it; else "
+            "its command behind --",
         )
     terms = HistoryPlan(
         **asdict(shared),
@@ -351,7 +353,8 @@ def chosen_benchmarks(
         if end is None:
             raise UnusableInput(
                 f"{tool.name} has no benchmark {','.join(words)}; it has {', '.join(names[:20])}",
-                hint="name those to be searched, with commas between: --metrics NAME,NAME",
+                hint="name those to be searched, with commas between: "
+                f"{option('metrics', 'NAME,NAME')}",
             )
         chosen.append(known[",".join(words[:end])])
         words = words[end:]

@@ -13,6 +13,7 @@ from msgspec import Struct
 from equipoise.model.bisection import CommitDiff
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit, MergedBranch, Revision
+from equipoise.model.spelling import option
 from equipoise.revisions.checkout import UNSHALLOW, is_changed
 from equipoise.revisions.git import (
     Repository,
@@ -79,7 +80,8 @@ BISECTED = EndNames(
     "name two revisions: --good one that was fast, --bad one that is slow",
 )
 MEASURED = EndNames(
-    *("baseline", "--from", "last revision", "--to"), "name an earlier revision with --from"
+    *("baseline", "--from", "last revision", "--to"),
+    "name an earlier revision with --from",
 )
 
 
@@ -239,7 +241,7 @@ def weights_by_path(
             listed.add((commits[-1].hash, True))
         if not listed:
             raise UnusableInput(
-                f"--likely {path}: no commit between good and bad touches it",
+                f"{option('likely', path)}: no commit between good and bad touches it",
                 hint="check its spelling: a file or a folder, from the current folder",
             )
         touching |= listed
@@ -311,8 +313,9 @@ def tagged(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]
     places = [place for place, commit in enumerate(commits) if place and commit.hash in names]
     if not places:
         raise UnusableInput(
-            "--tags: no commit after the baseline has a tag",
-            hint="fetch them: git fetch --tags, or measure every tenth commit: --every 10",
+            f"{option('tags')}: no commit after the baseline has a tag",
+            hint="fetch them: git fetch --tags, or measure every tenth commit: "
+            f"{option('every', 10)}",
         )
     return _with_ends(commits, places)
 
@@ -331,8 +334,9 @@ def later_than(repository: Repository, commits: Sequence[Commit], date: str) -> 
     places = [place for place, commit in enumerate(commits) if commit.hash in names]
     if not places:
         raise UnusableInput(
-            f"--since {date}: no commit after the baseline is that late",
-            hint="give an earlier date, such as --since 2026-01-31 or --since '3 months ago'",
+            f"{option('since', date)}: no commit after the baseline is that late",
+            hint=f"give an earlier date, such as {option('since', '2026-01-31')} or "
+            f"{option('since')} '3 months ago'",
         )
     return _with_ends(commits, places)
 

@@ -39,6 +39,7 @@ from equipoise.model.plan import (
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
+from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool, Listing
 from equipoise.revisions.build_cache import BuildCache, source_of, tool_variables
 from equipoise.revisions.checkout import SIDES, check_out
@@ -315,7 +316,7 @@ def _no_program_of(kind: str, condition: Condition, problem: str | None) -> Unus
     return UnusableInput(
         f"{condition.name}: {os.path.basename(condition.command[0])} is no program of {kind}, "
         f"or its options choose no benchmark: {problem}",
-        hint=f"leave --kind {kind} out to time the whole program; else check its options",
+        hint=f"leave {option('kind', kind)} out to time the whole program; else check its options",
     )
 
 
@@ -449,6 +450,7 @@ def _program_in(side: CheckedOut, name: str) -> str:
     if not os.path.isfile(file):
         raise UnusableInput(
             f"the {side.label} has no program {name}",
-            hint="let --build make it; the path is from the folder in which you run the command",
+            hint=f"let {option('build')} make it; the path is from the folder in which you run "
+            "the command",
         )
     return path

@@ -24,6 +24,7 @@ from msgspec import Struct
 from equipoise.model.bisection import UnconfirmedReason
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import MergedBranch
+from equipoise.model.spelling import option
 from equipoise.stats.bisection_layout import (
     LAYOUT_SPREAD,
     CandidateStep,
@@ -137,7 +138,8 @@ class Bisection:
         check_alpha(alpha)
         if count < 1:
             raise UnusableInput(
-                "there is no commit after the good one", hint="give a later commit with --bad"
+                "there is no commit after the good one",
+                hint=f"give a later commit with {option('bad')}",
             )
         self.count = count
         self._alpha = alpha
@@ -237,7 +239,7 @@ class Bisection:
             which = "good" if commit == 0 else "bad"
             raise UnusableInput(
                 f"the {which} commit does not build or run",
-                hint=f"give another one with --{which}",
+                hint=f"give another one with {option(which)}",
             )
         if commit in self._withdrawn:
             return

@@ -20,6 +20,7 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 from equipoise.model.history import HistoryPair, PairStatus
 from equipoise.model.quantities import Interval
+from equipoise.model.spelling import option
 from equipoise.stats.bisection_segment import NARROW
 from equipoise.stats.bisection_segment import Pair as Places
 from equipoise.stats.history_course import BASELINE, Course, Link, LinkStatus
@@ -119,7 +120,7 @@ class History:
             raise UnusableInput(
                 "a history needs a smallest effect that matters: without one no pair of commits "
                 "is ever alike enough to be left",
-                hint="add --min-effect 1",
+                hint=f"add {option('min_effect', 1)}",
             )
         self._alpha = alpha
         self._resolution = NO_RESOLUTION
@@ -165,12 +166,13 @@ class History:
         """
         if len(names) < 2:
             raise UnusableInput(
-                "there is no commit after the baseline", hint="give an earlier one with --from"
+                "there is no commit after the baseline",
+                hint=f"give an earlier one with {option('from')}",
             )
         if self._names and names[BASELINE] != self._names[BASELINE]:
             raise UnusableInput(
                 "the campaigns of one history have one baseline",
-                hint="begin a history of its own for another --from",
+                hint=f"begin a history of its own for another {option('from')}",
             )
         known = [place for place, name in enumerate(names) if name in self._measured]
         self._first = max(known, default=BASELINE) if only_new else BASELINE
@@ -243,7 +245,7 @@ class History:
         """
         if commit == BASELINE:
             raise UnusableInput(
-                "the baseline does not build or run", hint="give another one with --from"
+                "the baseline does not build or run", hint=f"give another one with {option('from')}"
             )
         self._withdrawn[self._era].add(self._names[commit])
         self._retried.discard(self._names[commit])

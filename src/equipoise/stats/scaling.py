@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
+from equipoise.model.spelling import option
 from equipoise.stats.arrays import (
     LEVEL,
     RESAMPLES,
@@ -119,7 +120,7 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
         worst = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
         raise UnusableInput(
             f"the size {worst:g} has no positive finite median",
-            hint="leave the size out, or raise --timeout",
+            hint=f"leave the size out, or raise {option('timeout')}",
         )
     growth = tuple(_growths(ordered, logs))
     profile, resampled = _profiles(logs[None])[0], _resampled(logs, seed)

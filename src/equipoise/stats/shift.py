@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import StatisticAnswer, Verdict
+from equipoise.model.spelling import option
 from equipoise.stats.arrays import LEVEL, FloatArray
 from equipoise.stats.describe import quantile_interval
 from equipoise.stats.verdict import margin_of
@@ -102,7 +103,7 @@ def _check(baseline: FloatArray, candidate: FloatArray) -> None:
     if len(baseline) < LEAST_BLOCKS:
         raise UnusableInput(
             f"a shift function needs {LEAST_BLOCKS} blocks, but there are {len(baseline)}",
-            hint=f"measure more: --min-blocks {LEAST_BLOCKS}",
+            hint=f"measure more: {option('min_blocks', LEAST_BLOCKS)}",
         )
     for name, costs in (("baseline", baseline), ("candidate", candidate)):
         if np.isnan(costs).any() or (costs < 0).any():

@@ -26,6 +26,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.gate import GateOutcome
 from equipoise.model.quantities import Interval
 from equipoise.model.result import Verdict
+from equipoise.model.spelling import option
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
@@ -256,7 +257,7 @@ def margin_of(min_effect: float) -> float:
     if not (math.isfinite(min_effect) and min_effect >= 0):
         raise UnusableInput(
             f"the smallest effect that matters cannot be {min_effect} percent",
-            hint="give a number from 0 up, such as --min-effect 1",
+            hint=f"give a number from 0 up, such as {option('min_effect', 1)}",
         )
     return math.log1p(min_effect / 100.0)
 
@@ -467,7 +468,8 @@ def check_alpha(alpha: float) -> None:
     """Raise `UnusableInput` unless alpha lies between 0 and 1."""
     if not 0.0 < alpha < 1.0:
         raise UnusableInput(
-            f"alpha cannot be {alpha}", hint="give a number between 0 and 1, such as --alpha 0.05"
+            f"alpha cannot be {alpha}",
+            hint=f"give a number between 0 and 1, such as {option('alpha', 0.05)}",
         )
 
 

@@ -16,6 +16,7 @@ from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
+from equipoise.model.spelling import option
 from equipoise.model.study import Study
 
 DATA = "data"
@@ -92,7 +93,7 @@ def data_file(name: str, rows: str, home: Path) -> Path:
     except OSError as error:
         raise UnusableInput(
             f"the rows of {name} cannot be written to {file}: {error.strerror}",
-            hint="choose a folder that can be written to by --ledger",
+            hint=f"choose a folder that can be written to by {option('ledger')}",
         ) from error
     return file
 

@@ -21,6 +21,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
+from equipoise.model.spelling import option
 from equipoise.model.study import Factor, Level, Place, Study, Words, is_size
 from equipoise.studies.catalogue import find_study
 from equipoise.studies.data_sets import with_data
@@ -105,7 +106,9 @@ def _chosen_study(options: StudyOptions) -> Study:
     if options.command is not None:
         command_line = tuple(split_command(options.command))
         if not command_line:
-            raise UnusableInput("--command is empty", hint="write the program that is to be run")
+            raise UnusableInput(
+                f"{option('command')} is empty", hint="write the program that is to be run"
+            )
         study = with_command(study, command_line)
     changes = {
         key: getattr(options, key)
@@ -122,7 +125,7 @@ def quick_form(study: Study) -> Study:
     if quick is None:
         raise UnusableInput(
             f"the study {study.name} has no quick form",
-            hint="give it a table [quick], or use --budget and --factor",
+            hint=f"give it a table [quick], or use {option('budget')} and {option('factor')}",
         )
     measure, workload = study.measure, study.workload
     measure = replace(
@@ -152,7 +155,7 @@ def with_command(study: Study, command: Words) -> Study:
     """
     if study.workload.server is not None:
         raise UnusableInput(
-            f"the workload of {study.name} is a server: --command cannot replace it",
+            f"the workload of {study.name} is a server: {option('command')} cannot replace it",
             hint="change [workload.server] in its file",
         )
     workload = replace(study.workload, command=command, command_place=Place("--command"))
@@ -170,17 +173,17 @@ def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ..
         name, equals, levels = text.partition("=")
         if not equals or not levels:
             raise UnusableInput(
-                f"--factor {text!r} is not of the form NAME=LEVEL,LEVEL",
+                f"{option('factor')} {text!r} is not of the form NAME=LEVEL,LEVEL",
                 hint=f"the factors are {known}",
             )
         if study.factor(name) is None:
             raise UnusableInput(
-                f"--factor {text!r}: the study {study.name} has no factor {name!r}",
+                f"{option('factor')} {text!r}: the study {study.name} has no factor {name!r}",
                 hint=f"there are {known}",
             )
         if name in chosen:
             raise UnusableInput(
-                f"--factor {name} is given twice", hint="separate its levels by commas"
+                f"{option('factor', name)} is given twice", hint="separate its levels by commas"
             )
         chosen[name] = tuple(dict.fromkeys(parameter_list(levels)))
     return chosen

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from equipoise.matching.balance import Balance
 from equipoise.matching.gen_match import Progress as SearchProgress
@@ -17,7 +17,6 @@ from equipoise.matching.match import MatchResult
 from equipoise.matching.options import Estimand, Order
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import Effect, ObservationResult
-from equipoise.model.python_spelling import in_python, python_errors
 from equipoise.model.quantities import Interval
 from equipoise.observation.analysis import observe as observe_log
 from equipoise.observation.question import Names, Question
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 Calipers = float | Sequence[float] | None
 
 
-@python_errors
 @with_matchit_hints
 def match(
     table: Any,
@@ -123,7 +121,6 @@ variance, r_compatible, threads, seed, progress
     )
 
 
-@python_errors
 @with_matchit_hints
 def match_balance(
     table: Any,
@@ -169,7 +166,6 @@ def match_balance(
     )
 
 
-@python_errors
 @with_matchit_hints
 def gen_match(
     table: Any,
@@ -244,7 +240,6 @@ executor, progress
     )
 
 
-@python_errors
 def observe(
     table: Any,
     treatment: str,
@@ -329,11 +324,7 @@ def observe(
         warnings=log.warnings,
         progress=progress,
     )
-    warnings = tuple(
-        structs.replace(warning, summary=in_python(warning.summary), hint=in_python(warning.hint))
-        for warning in document.warnings
-    )
-    return Observation(structs.replace(document, warnings=warnings))
+    return Observation(document)
 
 
 class Observation(Struct, frozen=True):

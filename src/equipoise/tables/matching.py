@@ -24,6 +24,7 @@ from equipoise.matching.units import Floats, Indices
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 from equipoise.model.record import CampaignWarning
+from equipoise.model.spelling import option
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.missing import MissingValues
 from equipoise.tables.problem import MatchTable, Pairing
@@ -106,18 +107,24 @@ def run_match(
     Raise `UnusableInput` if two of the options do not go together.
     """
     if bias_adjust and table.outcome is None:
-        raise UnusableInput("--bias-adjust has no outcome to adjust", hint="give --outcome COLUMN")
+        raise UnusableInput(
+            f"{option('bias_adjust')} has no outcome to adjust",
+            hint=f"give {option('outcome', 'COLUMN')}",
+        )
     if bias_adjust and table.by is not None:
         raise UnusableInput(
-            "--bias-adjust and --by do not go together", hint="leave one of them out"
+            f"{option('bias_adjust')} and {option('by')} do not go together",
+            hint="leave one of them out",
         )
     if table.by is not None and pairing.common_support:
         raise UnusableInput(
-            "--by and --common-support do not go together",
+            f"{option('by')} and {option('common_support')} do not go together",
             hint="leave one of them out; a caliper keeps strata apart from what is too far, too",
         )
     if table.by is not None and pairing.order is not None:
-        raise UnusableInput("--by and --order do not go together", hint="leave one of them out")
+        raise UnusableInput(
+            f"{option('by')} and {option('order')} do not go together", hint="leave one of them out"
+        )
     covariates, owners = table.covariates, table.owners
     matrix, names = covariates.matrix, covariates.names
     if propensity:

@@ -17,6 +17,7 @@ from equipoise.matching.frames import holds_text, missing_in, take_rows
 from equipoise.matching.units import FINITE_HINT, Floats, Indices, row_numbers
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning
+from equipoise.model.spelling import option
 from equipoise.observation.covariates import infinite_covariates, usable_covariates
 from equipoise.observation.question import Log, Question, check_question
 from equipoise.tables.csv_file import Columns
@@ -25,10 +26,6 @@ Policy = Literal["refuse", "drop", "indicator"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 MISSING_WORD = "(missing)"
 """Word that stands for a missing word, under the policy ``indicator``."""
-_MATCH_ON_GAPS = (
-    "to match on them, give --missing indicator, which keeps the rows, or --missing drop; or name "
-    "the covariates with --covariates"
-)
 
 
 class MissingValues(Struct, frozen=True):
@@ -112,7 +109,8 @@ def without_missing(
         number = int(np.any(list(gaps.values()), axis=0).sum())
         raise UnusableInput(
             f"{name} is missing in {row_numbers(gap)} (from 0)",
-            hint=f"--missing drop leaves out the {number:,} rows with a missing value; --missing "
+            hint=f"{option('missing', 'drop')} leaves out the {number:,} rows with a missing "
+            f"value; {option('missing')} "
             "indicator keeps them, with a covariate that says so",
         )
     fatal = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
@@ -120,7 +118,7 @@ def without_missing(
     if not kept.any():
         raise UnusableInput(
             f"every row has a missing value: {', '.join(gaps)}",
-            hint="give fewer columns, or --missing indicator",
+            hint=f"give fewer columns, or {option('missing', 'indicator')}",
         )
     rows = np.flatnonzero(kept)
     taken = dict(columns) if kept.all() else take_rows(columns, rows)
@@ -154,7 +152,8 @@ def _filled(column: NDArray[Any], gap: NDArray[np.bool_], name: str) -> NDArray[
     except (TypeError, ValueError) as error:
         raise UnusableInput(
             f"{name} holds {column.dtype}, whose missing values no number can replace",
-            hint="make numbers of it first, such as days since a date, or give --missing drop",
+            hint="make numbers of it first, such as days since a date, or give "
+            f"{option('missing', 'drop')}",
         ) from error
     filled = np.empty(len(column))
     filled[~gap], filled[gap] = numbers, numbers.mean()
@@ -202,7 +201,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
         policy = "refuse"
     if policy is None:
         if gaps:
-            of_gaps = _unmatched("covariates-left-out", gaps, "missing", _MATCH_ON_GAPS)
+            of_gaps = _unmatched("covariates-left-out", gaps, "missing", _match_on_gaps())
             warnings = (of_gaps, *warnings)
         return CompleteLog(log, question, {}, warnings)
     if policy == "refuse" and not gaps:
@@ -232,3 +231,11 @@ def _unmatched(kind: str, columns: Mapping[str, int], what: str, hint: str) -> C
 
 def _counted(columns: Mapping[str, int], what: str) -> str:
     return ", ".join(f"{name} ({count:,} {what})" for name, count in columns.items())
+
+
+def _match_on_gaps() -> str:
+    """Return the hint that says how to match on columns with gaps."""
+    return (
+        f"to match on them, give {option('missing', 'indicator')}, which keeps the rows, or "
+        f"{option('missing', 'drop')}; or name the covariates with {option('covariates')}"
+    )

@@ -28,6 +28,7 @@ from equipoise.matching.options import Estimand, Order
 from equipoise.matching.units import Floats, Indices, Truths, treatment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
+from equipoise.model.spelling import option
 from equipoise.observation.question import names_in
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.missing import MissingValues, Policy, without_missing
@@ -114,7 +115,7 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
     if name in named:
         raise UnusableInput(
             f"{name} is the treatment and a covariate",
-            hint="leave it out of --covariates: nobody is like the others in it",
+            hint=f"leave it out of {option('covariates')}: nobody is like the others in it",
         )
     matched_on = tuple(named)
     if question.balance is not None:
@@ -220,7 +221,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
         unknown = [name for name in self.exact if name not in matched_on and name not in names]
         if unknown:
             raise UnusableInput(
-                f"--exact: {', '.join(unknown)} is not matched on",
+                f"{option('exact')}: {', '.join(unknown)} is not matched on",
                 hint=f"matched on are {', '.join(matched_on)}",
             )
         caliper: Any = self.caliper
@@ -233,7 +234,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
             caliper = [widths.get(owner, math.inf) for owner in owners]
         elif caliper is not None and len(caliper) != len(names):
             raise UnusableInput(
-                f"--caliper: {len(caliper)} numbers for {len(matched_on)} covariates",
+                f"{option('caliper')}: {len(caliper)} numbers for {len(matched_on)} covariates",
                 hint=f"give one, or one each for {', '.join(matched_on)}",
             )
         same = ("estimand", "m", "replace", "ties", "r_compatible", "threads", "seed")
@@ -257,14 +258,16 @@ def _check_complete(question: MatchColumns) -> None:
     if question.formula is not None:
         if question.treatment or question.covariates:
             raise UnusableInput(
-                "--formula names treatment and covariates itself",
-                hint="leave out --treatment and --covariates, or --formula",
+                f"{option('formula')} names treatment and covariates itself",
+                hint=f"leave out {option('treatment')} and {option('covariates')}, or "
+                f"{option('formula')}",
             )
         return
     if not (question.treatment and question.covariates):
-        missing = "--covariates" if question.treatment else "--treatment"
+        missing = option("covariates" if question.treatment else "treatment")
         raise UnusableInput(
-            f"{missing} is missing", hint="give --treatment and --covariates, or --formula"
+            f"{missing} is missing",
+            hint=f"give {option('treatment')} and {option('covariates')}, or {option('formula')}",
         )
 
 
@@ -288,7 +291,8 @@ def _treatment_and_values(
     ]
     if len(fitting) != 1:
         raise UnusableInput(
-            f"--treatment: '{rest}' does not name two values of {name} as TREATED:CONTROL",
+            f"{option('treatment')}: '{rest}' does not name two values of {name} as "
+            "TREATED:CONTROL",
             hint=f"{name} has {listed(texts)}",
         )
     return name, fitting[0]
@@ -310,7 +314,8 @@ def _codes(
             example = f"{texts[-1]}:{texts[0]}" if len(texts) > 1 else "TREATED:CONTROL"
             raise UnusableInput(
                 f"{name} is neither 0 nor 1, nor yes or no: it has {listed(texts)}",
-                hint=f"say which value is the treated one: --treatment {name}={example}",
+                hint="say which value is the treated one: "
+                f"{option('treatment', f'{name}={example}')}",
             )
         return codes, np.ones(len(column), dtype=np.bool_)
     texts, place = distinct_texts(column[~is_missing], name)

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from equipoise.matching.frames import columns_of, text_of
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import option
 from equipoise.observation.question import Log, Question
 from equipoise.observation.strata import StratifiedLog
 from equipoise.tables.csv_file import refuse_repeated
@@ -75,7 +76,8 @@ def find_strata(
     path = Path(name)
     if not is_parquet(path):
         raise UnusableInput(
-            f"{name}: --strata reads Parquet files only: any other file would be read whole for "
+            f"{name}: {option('strata')} reads Parquet files only: any other file would be read "
+            "whole for "
             "each stratum",
             hint="save it as Parquet, such as by pandas.read_csv(…).to_parquet(…)",
         )
@@ -107,7 +109,8 @@ def find_strata(
             raise no_row(path)
         if any(value is None or value != value for value in strata):
             raise UnusableInput(
-                f"--strata: {column} is missing in some rows", hint="fill it in, or leave them out"
+                f"{option('strata')}: {column} is missing in some rows",
+                hint="fill it in, or leave them out",
             )
         folder = str(path.absolute())
         rows = {

@@ -17,6 +17,7 @@ from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
 from equipoise.model.quantities import listed
 from equipoise.model.record import RunRecord, Trial
 from equipoise.model.result import Comparison
+from equipoise.model.spelling import option
 from equipoise.why.evidence.sources import Runs
 
 CALLED = ("faster", "slower")
@@ -91,7 +92,7 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
         raise UnusableInput(
             f"run {record.id} is a campaign of a history, whose commits are not explained",
             hint="explain a change by its two commits: equipoise bisect --good PARENT --bad COMMIT "
-            "--why, with the same --build and command",
+            f"--why, with the same {option('build')} and command",
         )
     names = [condition.name for condition in plan.conditions]
     for name in (baseline, candidate):

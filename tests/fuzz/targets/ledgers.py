@@ -16,8 +16,8 @@ from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import (
     Accounting,
-    CampaignWarning,
     Draw,
+    Notice,
     Observation,
     RunRecord,
     Sample,
@@ -58,7 +58,7 @@ _STATEMENTS = (
     "UPDATE trial SET position = 0",
     "UPDATE trial SET condition = condition + 1",
     "UPDATE trial SET block = 1",
-    "UPDATE trial SET failure = 'timed out after 1 s', timed_out = 1",
+    "UPDATE trial SET failure = 'timed out after 1 s', failure_kind = 'timed out'",
     "UPDATE sample SET metric = 'wall_s'",
     "CREATE TABLE more (a, b)",
     "CREATE INDEX more_of_trial ON trial (wall_s)",
@@ -114,7 +114,7 @@ def _recorded(ledger: Any, kernel: str) -> str:
                     covariates={"load": 0.25}, samples=samples,
                 ),
             )  # fmt: skip
-    ledger.record_notice(run, CampaignWarning("drift", "it drifted", "close what else runs"))
+    ledger.record_notice(run, Notice("drift", "it drifted", "close what else runs"))
     ledger.record_observation(run, Observation("profile", 0, 1, 0, 1.7e9, b"{}", None))
     ledger.end_segment(run, 1, 1.7e9 + 9, "verdict")
     return run

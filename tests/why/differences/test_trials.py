@@ -76,7 +76,7 @@ def test_accounts_that_are_unknown_have_their_reason() -> None:
 
 def test_a_trial_that_was_stopped_counts_with_its_time_and_a_remark() -> None:
     pairs = trials([1.0, 1.1], [5.0, 60.0])
-    stopped = replace(pairs.candidate[1], timed_out=True)
+    stopped = replace(pairs.candidate[1], failure_kind="timed out")
     difference = trials_difference(Runs(pairs.baseline, (pairs.candidate[0], stopped)))
     assert difference.gap.candidate == 32.5
     assert "1 of 4 trials" in difference.unseen["trials"][0]

@@ -11,6 +11,7 @@ from equipoise.measure.environment.hardware import CLOCK, CPUS, HUGE_PAGES
 from equipoise.measure.environment.host import Unknown, readable
 from equipoise.measure.environment.system import RANDOMISATION, randomisation_off_for_us
 from equipoise.model.host import Disturbance
+from equipoise.model.spelling import option
 
 SUPPLIES = "/sys/class/power_supply"
 SLOW = {
@@ -109,7 +110,7 @@ def debug_variables(state: HostState) -> Iterator[Disturbance]:
             continue
         shown = f"{name}={readable(value)[:80]}" if name in SHOWN else name
         what = f"{shown} is set: {effect}"
-        hint = f"unset {name}; to give it to one condition: --env 'WHICH:{name}=VALUE'"
+        hint = f"unset {name}; to give it to one condition: {option('env')} 'WHICH:{name}=VALUE'"
         yield Disturbance("debug_variable", "disturbs", what, hint)
     for name in SANITIZERS:
         if state.environment.get(name):

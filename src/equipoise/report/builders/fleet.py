@@ -12,6 +12,7 @@ from equipoise.figures.quantity import metric_name
 from equipoise.model.fleet import FleetAnswers, FleetHost, FleetResult, HostEffect
 from equipoise.model.quantities import counted, listed, names_of
 from equipoise.model.result import Comparison, ResultDocument
+from equipoise.model.spelling import option
 from equipoise.report.builders.claims import (
     campaign_answer,
     failures_of,
@@ -95,7 +96,9 @@ def parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
             forms = WRITTEN if many else SCREEN | WRITTEN
             yield Section(_title(comparison), parts, folded=many, forms=forms)
         if many:
-            yield Paragraph("The page of --report has the hosts of each comparison.", forms=SCREEN)
+            yield Paragraph(
+                f"The page of {option('report')} has the hosts of each comparison.", forms=SCREEN
+            )
     others = document.other_comparisons
     if others:
         yield Section("Other metrics", (_means_table(document, others),))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from equipoise.model.gate import GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.model.result import ResultDocument
+from equipoise.model.spelling import option
 from equipoise.report.document import (
     ALIKE_SHOWN,
     UNKNOWN,
@@ -101,9 +102,9 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
     if shortage.needed_blocks is None or shortage.needed_s is None:
         what = (
             f"Not decided after {measured} ({took}), and no forecast: the change is close to "
-            f"--min-effect {gate.min_effect:g}, or trials vary too much."
+            f"{option('min_effect')} {gate.min_effect:g}, or trials vary too much."
         )
-        more = "a larger --budget"
+        more = f"a larger {option('budget')}"
     else:
         least = "at least " if shortage.is_lower_bound else "about "
         what = (
@@ -111,12 +112,12 @@ def shortage_sentences(gate: GateResult) -> tuple[str, ...]:
             f"blocks, {'' if shortage.is_lower_bound else 'about '}"
             f"{waiting_time(shortage.needed_s)}."
         )
-        more = f"--budget {math.ceil(_SPARE_TIME * shortage.needed_s)}"
-    fails = " --fail-undecided fails such a gate." if gate.passed else ""
+        more = f"{option('budget')} {math.ceil(_SPARE_TIME * shortage.needed_s)}"
+    fails = f" {option('fail_undecided')} fails such a gate." if gate.passed else ""
     return (
         what,
         f"Run again with {more}, make the benchmark shorter (a block takes "
-        f"{duration(shortage.block_s)}), or raise --min-effect.{fails}",
+        f"{duration(shortage.block_s)}), or raise {option('min_effect')}.{fails}",
     )
 
 
@@ -137,7 +138,9 @@ def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
         title = f"{passing} benchmarks pass"
         yield Section(title, (Table(*headed(folded)),), folded=True)
     if len(rows) > room:
-        yield Paragraph(f"{len(rows) - room} more are in the document that --json writes.")
+        yield Paragraph(
+            f"{len(rows) - room} more are in the document that {option('json')} writes."
+        )
 
 
 def _row(row: GateRow, alpha: float) -> Mapping[str, str]:

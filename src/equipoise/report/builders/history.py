@@ -27,6 +27,7 @@ from equipoise.model.metrics import history_of_values
 from equipoise.model.plan import short_name
 from equipoise.model.quantities import counted
 from equipoise.model.result import ResultDocument
+from equipoise.model.spelling import option
 from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.builders.origin import minute_of
 from equipoise.report.document import (
@@ -469,7 +470,9 @@ def _lines(suspected: Sequence[ImportedSeries]) -> Iterator[Part]:
     yield from lines[:_MOST_LINES]
     rest = lines[_MOST_LINES:]
     if rest:
-        yield Paragraph(f"{len(rest)} more lines are in --json and --report.", "dim")
+        yield Paragraph(
+            f"{len(rest)} more lines are in {option('json')} and {option('report')}.", "dim"
+        )
         yield Section("More lines", tuple(rest), folded=True, forms=PAGE)
 
 

@@ -17,6 +17,7 @@ from equipoise.matching.units import power_of_two
 from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.quantities import amount, listed
 from equipoise.model.record import CampaignWarning
+from equipoise.model.spelling import option
 from equipoise.report.document import (
     SCREEN,
     UNKNOWN,
@@ -501,20 +502,22 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Cam
                 "unbalanced",
                 f"After matching {_worst_phrase(worst)}: that difference, not the treatment, may "
                 "be what is seen.",
-                "search for better weights with equipoise genmatch, or give --caliper or --exact",
+                f"search for better weights with equipoise genmatch, or give {option('caliper')} "
+                f"or {option('exact')}",
             )
     if result is not None and result.n_dropped:
         yield CampaignWarning(
             "dropped",
             f"{dropped_sentence(result)} The answer is about the others.",
-            "widen --caliper or give fewer --exact, or say whom the answer is about",
+            f"widen {option('caliper')} or give fewer {option('exact')}, or say whom the answer "
+            "is about",
         )
     if isinstance(result, MatchByResult) and result.skipped:
         yield CampaignWarning(
             "skipped",
             f"{len(result.skipped):,} of {len(result.strata):,} strata lack treated units or "
             "controls and take no part.",
-            "give --by fewer columns or wider classes",
+            f"give {option('by')} fewer columns or wider classes",
         )
     if result is not None and result.n_without_neighbors:
         units = _units_in_pairs(result)
@@ -524,7 +527,8 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Cam
                 f"{result.n_without_neighbors:,} of {units:,} matched units have no comparable "
                 "unit in their own arm. They share one variance, and the interval is too narrow "
                 "where the controls are noisier.",
-                "widen --caliper, or give fewer --exact or --by columns",
+                f"widen {option('caliper')}, or give fewer {option('exact')} or {option('by')} "
+                "columns",
             )
 
 
@@ -598,7 +602,9 @@ def _strata_table(result: MatchResult) -> Iterator[Table]:
     yield Table(
         *headed(rows),
         title="Strata",
-        notes=(f"The largest of them; --json has the {more:,} others too.",) if more else (),
+        notes=(f"The largest of them; {option('json')} has the {more:,} others too.",)
+        if more
+        else (),
         forms=WRITTEN,
     )
 

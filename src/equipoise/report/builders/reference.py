@@ -8,6 +8,7 @@ from typing import Any
 
 from equipoise.model.quantities import listed
 from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
+from equipoise.model.spelling import option
 from equipoise.report.document import UNKNOWN, Cell, Paragraph, Section, Styled, Table, headed
 from equipoise.report.units import (
     estimate_and_interval,
@@ -114,7 +115,7 @@ def _differences(against: ReferenceComparison) -> Iterator[str]:
         yield f"  {_difference(difference)}"
     more = len(against.differences) - _DIFFERENCES_SHOWN
     if more > 0:
-        yield f"  and {more} more; --json has all"
+        yield f"  and {more} more; {option('json')} has all"
 
 
 def _difference(difference: EnvironmentDifference) -> str:

@@ -25,6 +25,7 @@ from equipoise.model.result import (
     ResultDocument,
     SampleComparison,
 )
+from equipoise.model.spelling import option
 from equipoise.report.builders import (
     bisection,
     claims,
@@ -300,7 +301,9 @@ def _warnings(document: ResultDocument) -> Iterator[Part]:
         yield Warnings(warnings, forms=EVERYWHERE - BRIEF)
         yield Warnings((min(warnings, key=_importance),), forms=BRIEF)
         if more := len(warnings) - 1:
-            yield Paragraph(f"  {counted(more, 'more warning')}: --verbose", "dim", forms=BRIEF)
+            yield Paragraph(
+                f"  {counted(more, 'more warning')}: {option('verbose')}", "dim", forms=BRIEF
+            )
 
 
 def _importance(warning: CampaignWarning) -> int:
@@ -487,7 +490,9 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
     ]
     if certificate := document.environment.get("certificate"):
         lines.append(f"certificate of this host: {certificate}")
-    brief = f"run {run.id}, {counted(run.blocks, 'block')}, {ended}{ledger} (more: --verbose)"
+    brief = (
+        f"run {run.id}, {counted(run.blocks, 'block')}, {ended}{ledger} (more: {option('verbose')})"
+    )
     yield Bullets(tuple(lines), "dim", forms=VERBOSE if _is_brief(document) else SCREEN)
     if _is_brief(document):
         yield Paragraph(brief, "dim", forms=BRIEF)

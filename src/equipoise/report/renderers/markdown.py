@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from equipoise.model.safe_text import visible
+from equipoise.model.spelling import option
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -167,4 +168,4 @@ def _warnings(part: Warnings) -> Iterator[str]:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"- {line(warning.summary)}{hint}"
     if part.more:
-        yield f"- and {part.more} more like these; `--json` has all"
+        yield f"- and {part.more} more like these; `{option('json')}` has all"

@@ -15,6 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from equipoise.model.safe_text import visible
+from equipoise.model.spelling import option
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -203,7 +204,7 @@ def _print_warnings(console: Console, part: Warnings) -> None:
 
 def _print_more(console: Console, more: int) -> None:
     if more > 0:
-        console.print(f"  and {more} more like these; --json has all", style="dim")
+        console.print(f"  and {more} more like these; {option('json')} has all", style="dim")
 
 
 def _print_table(console: Console, table: Table) -> None:

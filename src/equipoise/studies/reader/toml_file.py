@@ -1,7 +1,7 @@
 """A TOML file whose errors name the file, the line and the key.
 
-tomllib reads the values and msgspec checks their types; neither knows lines. ``key_lines`` finds
-the line of every key, and ``Table`` turns what msgspec refuses into a message with its place.
+tomllib reads the values, and `Table.checked` checks them one by one against the fields of a form,
+by msgspec. ``key_lines`` finds the line of every key, for the messages.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Keys, Place, Places
@@ -27,10 +28,6 @@ MOST_BYTES = 16 * 2**20
 _LARGEST_WHOLE = 10**300
 """Bound below the largest float: every smaller number can be compared and printed."""
 _SHORTER = "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes"
-_REFUSED = re.compile(
-    r"(?P<what>.*?)(?: - at `\$(?:\.(?P<key>\w+))?(?P<element>\[.*)?`)?", re.DOTALL
-)
-"""A message of msgspec: ``Expected `float`, got `str` - at `$.budget```."""
 _KINDS = {
     "str": "a string",
     "bool": "true or false",
@@ -38,10 +35,8 @@ _KINDS = {
     "float": "a number",
     "list": "an array",
     "dict": "a table",
-    "array": "an array",
-    "object": "a table",
 }
-"""Names of the types of TOML, by those of Python and of msgspec."""
+"""Names of the types of TOML, by those of Python."""
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -68,10 +63,17 @@ class Table(Struct, frozen=True):
 
         Raise `UnusableInput` if a key is unknown, missing, of another type or out of its bounds.
         """
-        try:
-            values = msgspec.convert(self.values, form)
-        except msgspec.ValidationError as error:
-            raise self._refusal(str(error), form) from None
+        types = get_type_hints(form, include_extras=True)
+        for key, value in self.values.items():
+            if key not in types:
+                raise self.unknown(key, one_of(key, sorted(types)))
+            if not _fits(value, types[key]):
+                raise self._misfit(key, form)
+        for field in structs.fields(form):
+            if field.required and field.name not in self.values:
+                hint = f"as in {_example(form, field.name)}"
+                raise self.fail(None, f"{field.name} is missing", hint)
+        values = msgspec.convert(self.values, form)
         for key in form.__struct_fields__:
             value = getattr(values, key)
             if isinstance(value, float) and not math.isfinite(value):
@@ -150,30 +152,25 @@ class Table(Struct, frozen=True):
                 )
         return {name: str(value) for name, value in table.values.items()}
 
-    def _refusal(self, message: str, form: type[Form]) -> UnusableInput:
-        """Return what msgspec refused, with its place."""
-        parts = _REFUSED.fullmatch(message)
-        assert parts is not None, "the pattern fits every text"
-        what, key, quoted = parts["what"], parts["key"], message.split("`")[1::2]
-        if what.startswith("Object contains unknown"):
-            # The message quotes a key as it is, also one with a quote in it.
-            unknown = next(key for key in self.values if key not in form.__struct_encode_fields__)
-            return self.unknown(unknown, one_of(unknown, sorted(form.__struct_fields__)))
-        if what.startswith("Object missing"):
-            return self.fail(None, f"{quoted[0]} is missing", f"as in {_example(form, quoted[0])}")
+    def _misfit(self, key: str, form: type[Form]) -> UnusableInput:
+        """Return the error for a value that its field does not accept."""
         value, description = self.values[key], _description(form, key)
-        if parts["element"] and isinstance(value, list):
-            wrong = _KINDS.get(quoted[1], _DATE)
-            element = next(part for part in value if _kind(part) == wrong)
-            hint = f"give {description}" if description else f'write "{element}"'
-            return self.fail(key, f"it holds {_kind(element)}", hint)
-        if what.startswith("Invalid enum"):
-            choices = list(_parts(form, key, str))
-            return self.fail(key, f"there is no {key} {value!r}", one_of(value, choices))
-        if ", got `" in what:
-            description = description or _KINDS[quoted[0].split(" | ")[0]]
-            return self.fail(key, f"it is {_kind(value)}, not {description}", f"give {description}")
-        return self.fail(key, f"it is {value}", f"give {description}")
+        accepted = tuple(_alternatives(get_type_hints(form)[key]))
+        for alternative in accepted:
+            if get_origin(alternative) is list and isinstance(value, list):
+                (of_element,) = get_args(alternative)
+                element = next(part for part in value if not _fits(part, of_element))
+                hint = f"give {description}" if description else f'write "{element}"'
+                return self.fail(key, f"it holds {_kind(element)}", hint)
+            if get_origin(alternative) is Literal and isinstance(value, str):
+                hint = one_of(value, get_args(alternative))
+                return self.fail(key, f"there is no {key} {value!r}", hint)
+        kinds = [_kind_of_type(alternative) for alternative in accepted]
+        # A whole number may be given where a number is wanted.
+        if _kind(value) in kinds or (_kind(value) == _KINDS["int"] and _KINDS["float"] in kinds):
+            return self.fail(key, f"it is {value}", f"give {description}")
+        wanted = description or kinds[0]
+        return self.fail(key, f"it is {_kind(value)}, not {wanted}", f"give {wanted}")
 
     def unknown(self, key: str, hint: str) -> UnusableInput:
         """Return the error for a key or a table that no study has."""
@@ -279,6 +276,30 @@ _DATE = "a date or a time"
 
 def _kind(value: Any) -> str:
     return _KINDS.get(type(value).__name__, _DATE)
+
+
+def _kind_of_type(alternative: Any) -> str:
+    """Return the kind of the values that one of a field's types accepts."""
+    origin = get_origin(alternative) or alternative
+    return _KINDS["str" if origin is Literal else origin.__name__]
+
+
+def _fits(value: Any, annotation: Any) -> bool:
+    """Return whether a value is of a type and within its bounds."""
+    try:
+        msgspec.convert(value, annotation)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    """Yield the types that a field accepts, without ``None``, which TOML cannot write."""
+    if get_origin(annotation) in (Union, UnionType):
+        for alternative in get_args(annotation):
+            yield from _alternatives(alternative)
+    elif annotation is not NoneType:
+        yield annotation
 
 
 AnyPart = TypeVar("AnyPart")

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.spelling import option
 from equipoise.why.evidence.observer import EVIDENCE_PROGRAM, Function, Sampled, native_file
 from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 
@@ -36,7 +37,8 @@ def draw(picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower
     if not can_be_drawn(runs, slower):
         raise UnusableInput(
             "nothing to draw: there is no profile of both conditions",
-            hint="observe both with --sources profile; `equipoise why` says what it could not see",
+            hint=f"observe both with {option('sources')} profile; `equipoise why` says what it "
+            "could not see",
         )
     conditions = {
         "baseline": _condition(names[0], runs.baseline),

@@ -14,6 +14,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import ConditionFailed, TookNoEffect, UnusableInput
 from equipoise.model.plan import WHY_STUDY, Condition, Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import Observation, RunRecord
+from equipoise.model.spelling import option
 from equipoise.model.why import (
     ExperimentPlan,
     Explanation,
@@ -217,7 +218,7 @@ def plan_of_interventions(
             because = "both conditions are like that already"
         is_full = sum(bool(other.causes) and other.is_reachable for other in tried) >= limit
         if because is None and intervention.causes and is_full:
-            because = f"{limit} others came first; --only {name} tries it"
+            because = f"{limit} others came first; {option('only', name)} tries it"
         if because is None:
             tried.append(intervention)
         else:
@@ -227,7 +228,8 @@ def plan_of_interventions(
         reasons = "; ".join(f"{cause.words}: {cause.because}" for cause in omitted)
         raise NothingToTry(
             "no intervention can test a cause of this gap" + (f" ({reasons})" if reasons else ""),
-            hint="try a change of your own: --try 'NAME:KEY=VALUE' or --try-command NAME=CMD",
+            hint=f"try a change of your own: {option('try')} 'NAME:KEY=VALUE' or "
+            f"{option('try_command', 'NAME=CMD')}",
         )
     explained = gap.record.plan
     conditions, attempts = _conditions_and_attempts(gap, tried)

@@ -10,6 +10,7 @@ from equipoise.design.commands import find_program, split_command
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
+from equipoise.model.spelling import option
 from equipoise.stats.intervention import CONFIRMED_ABOVE
 from equipoise.why.interventions import blas, files, memory, runtime
 from equipoise.why.interventions.intervention import (
@@ -82,7 +83,9 @@ def user_variable(text: str) -> Intervention:
     name, colon, assignment = text.partition(":")
     key, equals, value = assignment.partition("=")
     if not (name.strip() and colon and key and equals):
-        raise UnusableInput(f"--try {text!r} is not of the form NAME:KEY=VALUE", hint=TRY_FORM)
+        raise UnusableInput(
+            f"{option('try')} {text!r} is not of the form NAME:KEY=VALUE", hint=TRY_FORM
+        )
     _refuse_null("--try", text)
     return Intervention(
         name=name.strip(),
@@ -105,16 +108,18 @@ def user_command(text: str, site: Site) -> Intervention:
     name, equals, line = text.partition("=")
     if not (name.strip() and equals and line.strip()):
         raise UnusableInput(
-            f"--try-command {text!r} is not of the form NAME=CMD", hint=COMMAND_FORM
+            f"{option('try_command')} {text!r} is not of the form NAME=CMD", hint=COMMAND_FORM
         )
     _refuse_null("--try-command", text)
-    words = split_command(line, f"--try-command {name}: cannot split")
+    words = split_command(line, f"{option('try_command', name)}: cannot split")
     if not words[0]:
-        raise UnusableInput(f"--try-command {name}: its program is empty", hint=COMMAND_FORM)
+        raise UnusableInput(
+            f"{option('try_command', name)}: its program is empty", hint=COMMAND_FORM
+        )
     if not any(COMMAND in word for word in words):
         words.append(COMMAND)
     if COMMAND not in words[0]:
-        hint = "check the spelling of --try-command"
+        hint = f"check the spelling of {option('try_command')}"
         words[0] = find_program(words[0], site.native_programs, site.environment, hint)
 
     def alter(condition: Condition) -> Condition:
