@@ -19,8 +19,8 @@ from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import fields_of, limits_of
 from equipoise.figures.save import MimeBundle, require_figures
+from equipoise.files.state import default_ledger
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
-from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
 from equipoise.model.plan import PRIMARY_METRIC

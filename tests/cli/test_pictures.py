@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from equipoise.cli.output_options import flame_graph_of, save_flame_graph
+from equipoise.cli.writing import flame_graph_of, save_flame_graph
 from equipoise.cli.why import Pictures, pictures_of, say_that_none_is_drawn, write_pictures
 from equipoise.figures.save import PIXELS_PER_POINT
 from equipoise.model.errors import UnusableInput
