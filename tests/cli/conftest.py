@@ -20,8 +20,8 @@ import pytest
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import compare
 from equipoise.cli.compare import CompareRequest
-from equipoise.cli.options.requests import read_request
 from equipoise.cli.main import run
+from equipoise.cli.options.requests import read_request
 from equipoise.model.plan import Plan
 from tests.repositories import MadeRepository
 from tests.schema import valid_result

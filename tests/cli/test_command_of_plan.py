@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import os, why
 from equipoise.cli.options.requests import read_request
-from equipoise.design.limits import CampaignLimits
 from equipoise.design.command_line import command_of_plan
+from equipoise.design.limits import CampaignLimits
 from equipoise.model.plan import WHY_STUDY, Plan, Stopping
 from equipoise.model.why import ExperimentPlan, PlannedIntervention
 from tests.cli.conftest import plan_from

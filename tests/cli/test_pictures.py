@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from equipoise.cli.writing import flame_graph_of, save_flame_graph
 from equipoise.cli.why import Pictures, pictures_of, say_that_none_is_drawn, write_pictures
+from equipoise.cli.writing import flame_graph_of, save_flame_graph
 from equipoise.figures.save import PIXELS_PER_POINT
 from equipoise.model.errors import UnusableInput
 from equipoise.why.campaigns import result_of
