@@ -119,10 +119,10 @@ def median_of(values: FloatArray) -> FloatArray:
 def percentile_interval(values: FloatArray) -> tuple[float, float]:
     """Return the middle 95 % of the resampled values."""
     ordered = np.sort(values)
-    return (_quantile(ordered, LEVEL / 2.0), _quantile(ordered, 1.0 - LEVEL / 2.0))
+    return (quantile_of(ordered, LEVEL / 2.0), quantile_of(ordered, 1.0 - LEVEL / 2.0))
 
 
-def _quantile(ordered: FloatArray, share: float) -> float:
+def quantile_of(ordered: FloatArray, share: float) -> float:
     """Return what ``np.quantile`` does, to the digit, which would import masked arrays first.
 
     The values, shape (n,), are ascending. Between two of them it interpolates linearly (Hyndman

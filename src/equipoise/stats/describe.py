@@ -19,6 +19,7 @@ from equipoise.stats.arrays import (
     median_of,
     part_medians,
     percentile_interval,
+    quantile_of,
     shared_ranks,
 )
 from equipoise.stats.modes import find_modes
@@ -55,7 +56,7 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
         )
     ordered = np.sort(values)
     p05, p25, median, p75, p95 = (
-        float(quantile) for quantile in np.quantile(ordered, [0.05, 0.25, 0.5, 0.75, 0.95])
+        quantile_of(ordered, share) for share in (0.05, 0.25, 0.5, 0.75, 0.95)
     )
     modes = find_modes(values, resolution=resolution)
     return MetricSummary(
