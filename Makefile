@@ -82,7 +82,7 @@ wheel: $(VENV)/dev $(VENV)/wheel ## build an sdist and a manylinux wheel into di
 # Each prints its own figures; docs/validity.md holds what they printed once.
 .PHONY: bench
 bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle machine)
-	@set -e; for folder in live gate launcher campaign ledger surroundings control genmatch workloads probes evidence database shape explaining stranger; do \
+	@set -e; for folder in live gate launcher campaign ledger surroundings control genmatch workloads probes evidence database shape explaining stranger start; do \
 		for script in benchmarks/$$folder/*.py; do \
 			echo "== $$script"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) $$script; \
 		done; \

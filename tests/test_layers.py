@@ -51,6 +51,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "api": frozenset(
         {
             "model",
+            "files",
             "design",
             "measure",
             "ledger",

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from benchmarks.cluster.faults import Injected
 from benchmarks.cluster.fleet import Fleet
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import read_result
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.report.json_document import encode

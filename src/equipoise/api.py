@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -17,12 +17,13 @@ from equipoise.campaign.plans import compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
-from equipoise.design.limits import fields_of, limits_of
+from equipoise.design.limits import CampaignLimits
 from equipoise.figures.save import MimeBundle, require_figures
+from equipoise.files.state import default_ledger
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
-from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
+from equipoise.model.keywords import takes
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
@@ -37,12 +38,36 @@ if TYPE_CHECKING:
     import polars
 
 
+class Limits(TypedDict, total=False):
+    """The numbers that limit and judge a campaign; ``None`` is the default, or the study's own."""
+
+    alpha: float | None
+    """The largest chance of a wrong verdict: by default 0.05."""
+    min_effect: float | None
+    """Smallest effect that matters, in percent: by default 1."""
+    blocks: int | None
+    """Maximum number of blocks; by default the budget alone is the limit."""
+    min_blocks: int | None
+    """Number of blocks before the first verdict, by default 5; a given one beats the budget."""
+    min_seconds: float | None
+    """Seconds of measured blocks before the first verdict, by default 1; 0 for none."""
+    budget: float | None
+    """Seconds: by default 60, or 10 for one command."""
+    patient: bool | None
+    """Exceed the budget, by less than half, where a forecast says that a verdict is near."""
+    precision: float | None
+    """Go on until the interval is at most so many percent wide."""
+    tail: float | None
+    """Go on until slow runs that come in this percentage of runs would have shown."""
+    warmup: int | None
+    """Trials of each condition before the first block, never analysed: by default 1."""
+    timeout: float | None
+    """Seconds after which a trial is ended, and counts as slowest: by default 600."""
+    seed: int | None
+    """Seed of the coin; drawn and recorded by default."""
+
+
 OnOrOff = Literal["on", "off"]
-_FOR_COMMANDS_ALONE = (
-    *("environments", "washout", "control", "adjust", "metrics", "ignore_failure"),
-    *("layouts", "aslr"),
-)
-"""Parameters of `compare` that do not go with functions."""
 
 
 class Result(Struct, frozen=True):
@@ -160,35 +185,25 @@ class Result(Struct, frozen=True):
         return f"{comparison.summary}\n  {interval}"
 
 
+@takes(Limits, CampaignLimits())
 def compare(
     *commands: str | Sequence[str] | Callable[..., object],
     setup: Callable[[], object] | None = None,
     names: Sequence[str] = (),
     environments: Mapping[int, Mapping[str, str]] | None = None,
-    alpha: float = 0.05,
-    min_effect: float = 1.0,
-    blocks: int | None = None,
-    min_blocks: int | None = None,
-    min_seconds: float | None = None,
-    budget: float | None = None,
-    patient: bool = False,
-    precision: float | None = None,
-    tail: float | None = None,
-    warmup: int = 1,
     washout: bool = False,
     control: bool = False,
     adjust: bool = False,
     ranking: bool | OnOrOff | None = None,
     metrics: Sequence[str] = (PRIMARY_METRIC,),
-    timeout: float = 600.0,
     ignore_failure: bool = False,
     layouts: int | None = None,
     aslr: Addresses | None = None,
-    seed: int | None = None,
     ledger: Path | str | None = None,
     allow_concurrent: bool = False,
     show_env: bool = False,
     progress: ProgressListener | None = None,
+    **limits: Unpack[Limits],
 ) -> Result:
     """Compare commands, or Python functions; the first is the baseline.
 
@@ -222,18 +237,6 @@ def compare(
         Number of memory layouts; ``{layout}`` in a command is the number of each.
     aslr
         Whether the kernel draws addresses in a layout: ``drawn`` by a coin, ``on`` or ``off``.
-    min_effect, precision
-        Numbers in percent.
-    tail
-        Go on until slow runs that come in this percentage of runs would have shown.
-    blocks
-        Maximum number of blocks; by default the budget alone is the limit.
-    min_seconds
-        Seconds of measured blocks before the first verdict, by default 1; 0 for none.
-    patient
-        Exceed the budget, by less than half, where a forecast says that a verdict is near.
-    budget, timeout
-        Numbers of seconds; the budget is by default 60, or 10 for one command.
     ledger
         Ledger that keeps the campaign: by default ``$EQUIPOISE_LEDGER``, or
         ``.equipoise/ledger.db``.
@@ -243,6 +246,8 @@ def compare(
         Keep the values of all environment variables; by default those of known tuning variables.
     progress
         Listener that hears of every trial and block.
+    limits
+        Numbers that limit and judge the campaign, by the names of `Limits`.
 
     Raises
     ------
@@ -253,60 +258,63 @@ def compare(
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
-    asks_ranking = _ranking_of(ranking)
-    given = locals() | {"ranking": asks_ranking}
-    limits = limits_of(given)
+    asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
     if setup is not None or any(map(callable, commands)):
         from equipoise.functions.conducting import FunctionsRequest, compare_functions
 
-        request = FunctionsRequest(limits, names, asks_ranking, ledger, allow_concurrent, progress)
-        others = {name: given[name] for name in _FOR_COMMANDS_ALONE}
-        others["metrics"] = tuple(metrics) != (PRIMARY_METRIC,)
+        request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
+        others: dict[str, object] = {
+            "environments": environments,
+            "washout": washout,
+            "control": control,
+            "adjust": adjust,
+            "metrics": tuple(metrics) != (PRIMARY_METRIC,),
+            "ignore_failure": ignore_failure,
+            "layouts": layouts,
+            "aslr": aslr,
+        }
         record = compare_functions(commands, setup, request, others)
         return _result_of(record, show_env=show_env)
-    options = fields_of(CompareOptions, given) | {
-        "commands": _checked_commands([one for one in commands if not callable(one)]),
-        "names": tuple(names),
-        "environments": tuple(
+    options = CompareOptions(
+        commands=_checked_commands([one for one in commands if not callable(one)]),
+        names=tuple(names),
+        environments=tuple(
             f"{which}:{key}={value}"
             for which, variables in (environments or {}).items()
             for key, value in variables.items()
         ),
-        "setup": (),
-        "limits": limits,
-    }
-    plan, warnings = compare_plan(CompareOptions(**options))
+        metrics=metrics,
+        ignore_failure=ignore_failure,
+        washout=washout,
+        control=control,
+        adjust=adjust,
+        layouts=layouts,
+        aslr=aslr,
+        ranking=asks_ranking,
+        limits=numbers,
+    )
+    plan, warnings = compare_plan(options)
     with _measuring(ledger, allow_concurrent=allow_concurrent) as store:
         run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
         record = store.read_run(run_id)
     return _result_of(record, show_env=show_env)
 
 
+@takes(Limits, CampaignLimits())
 def run(
     study: Path | str,
     *,
     quick: bool = False,
     factors: Mapping[str, object] | None = None,
     command: str | None = None,
-    alpha: float | None = None,
-    min_effect: float | None = None,
-    blocks: int | None = None,
-    min_blocks: int | None = None,
-    min_seconds: float | None = None,
-    budget: float | None = None,
-    patient: bool = False,
-    precision: float | None = None,
-    tail: float | None = None,
-    warmup: int | None = None,
     ranking: bool | OnOrOff | None = None,
-    timeout: float | None = None,
     layouts: int | None = None,
     aslr: Addresses | None = None,
-    seed: int | None = None,
     ledger: Path | str | None = None,
     allow_concurrent: bool = False,
     show_env: bool = False,
     progress: ProgressListener | None = None,
+    **limits: Unpack[Limits],
 ) -> Result:
     """Run a study: a workload under every combination of its factors' levels.
 
@@ -320,8 +328,7 @@ def run(
         The level to run of a factor, or a list of them, by its name; all others keep theirs.
     command
         Program to ask it of instead of the study's own workload.
-    alpha, min_effect, blocks, min_blocks, min_seconds, budget, patient, precision, tail, warmup, \
-ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progress
+    ranking, layouts, aslr, ledger, allow_concurrent, show_env, progress, limits
         As for ``compare``; ``None`` for the study's own, or else the usual default.
 
     Raises
@@ -333,19 +340,21 @@ ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progr
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
-    asks_ranking = _ranking_of(ranking)
-    given = locals() | {"ranking": asks_ranking}
-    limits = limits_of(given)
+    asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
     place = Path(ledger or default_ledger())
     chosen = [
         f"{name}={','.join(map(str, levels)) if isinstance(levels, list | tuple) else levels}"
         for name, levels in (factors or {}).items()
     ]
-    options = fields_of(StudyOptions, given) | {"study": str(study), "factors": chosen}
-    prepared = prepare_study(StudyOptions(**options), place)
+    options = StudyOptions(
+        study=str(study), quick=quick, command=command, factors=chosen, layouts=layouts, aslr=aslr
+    )
+    prepared = prepare_study(options, place)
     with _measuring(place, allow_concurrent=allow_concurrent) as store:
         builds = prepared.built(place) if prepared.build_lines else {}
-        plan, more = study_plan(prepared.study, prepared.grid(builds), limits, ranking=asks_ranking)
+        plan, more = study_plan(
+            prepared.study, prepared.grid(builds), numbers, ranking=asks_ranking
+        )
         warnings = (*prepared.warnings, *more)
         with prepared.errors_at_settings(plan):
             run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
@@ -366,28 +375,18 @@ def _measuring(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
 
 
+@takes(Limits, CampaignLimits())
 def compare_code(
     *codes: str,
     setup: str = "",
     globals: Mapping[str, object] | None = None,
     names: Sequence[str] = (),
-    alpha: float = 0.05,
-    min_effect: float = 1.0,
-    blocks: int | None = None,
-    min_blocks: int | None = None,
-    min_seconds: float | None = None,
-    budget: float | None = None,
-    patient: bool = False,
-    precision: float | None = None,
-    tail: float | None = None,
-    warmup: int = 1,
     ranking: bool | OnOrOff | None = None,
-    timeout: float = 600.0,
-    seed: int | None = None,
     ledger: Path | str | None = None,
     allow_concurrent: bool = False,
     show_env: bool = False,
     progress: ProgressListener | None = None,
+    **limits: Unpack[Limits],
 ) -> Result:
     """Compare pieces of Python code, as `compare` compares functions; the first is the baseline.
 
@@ -415,10 +414,10 @@ def compare_code(
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
-    limits, asks_ranking = limits_of(locals()), _ranking_of(ranking)
+    asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
     from equipoise.functions.conducting import FunctionsRequest, compare_pieces
 
-    request = FunctionsRequest(limits, names, asks_ranking, ledger, allow_concurrent, progress)
+    request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
     record = compare_pieces(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
 

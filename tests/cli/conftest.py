@@ -19,8 +19,9 @@ import pytest
 
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import compare
-from equipoise.cli.hyperfine import in_our_names
+from equipoise.cli.compare import CompareRequest
 from equipoise.cli.main import run
+from equipoise.cli.options.requests import read_request
 from equipoise.model.plan import Plan
 from tests.repositories import MadeRepository
 from tests.schema import valid_result
@@ -57,8 +58,13 @@ def compared(equipoise: Equipoise, *arguments: str) -> Any:
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    parameters = compare.command.make_context("compare", line).params
-    return compare_plan(compare.compare_options(in_our_names(parameters)[0]))[0]
+    return compare_plan(compare_request(*line).in_our_words().comparison)[0]
+
+
+def compare_request(*line: str) -> CompareRequest:
+    """The request of a command line."""
+    context = compare.command.make_context("compare", list(line))
+    return read_request(CompareRequest, context.params)
 
 
 Equipoise = Callable[..., Answer]

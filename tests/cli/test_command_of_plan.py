@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import os, why
-from equipoise.cli.options import limits_of
+from equipoise.cli.options.requests import read_request
 from equipoise.design.command_line import command_of_plan
+from equipoise.design.limits import CampaignLimits
 from equipoise.model.plan import WHY_STUDY, Plan, Stopping
 from equipoise.model.why import ExperimentPlan, PlannedIntervention
 from tests.cli.conftest import plan_from
@@ -78,7 +79,9 @@ def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
     def plan(line: list[str]) -> Plan:
         parameters = os.command.make_context("os", line).params
         names = os.probe_names(parameters["only"])
-        return primitives_plan(names, limits_of(parameters), quick=parameters["quick"])
+        return primitives_plan(
+            names, read_request(CampaignLimits, parameters), quick=parameters["quick"]
+        )
 
     first = plan([*options, "--seed", "11"])
     repeated = shlex.split(str(command_of_plan(first)))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli.output_options import folder_name
+from equipoise.cli.writing import folder_name
 from tests.payloads import LONG, PAYLOADS
 
 

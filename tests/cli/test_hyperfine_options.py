@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from equipoise.cli import compare
-from equipoise.cli.hyperfine import in_our_names
+from equipoise.cli.compare import CompareRequest
 from equipoise.model.errors import UnusableInput
-from tests.cli.conftest import Equipoise
+from tests.cli.conftest import Equipoise, compare_request
 
 Script = Callable[[str, Sequence[str]], str]
 ONCE = ("--blocks", "1", "--warmup", "0")
@@ -25,9 +25,10 @@ def document_of(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
     return document
 
 
-def ours(*line: str) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The parameters of a command line in our names, and the notes."""
-    return in_our_names(compare.command.make_context("compare", list(line)).params)
+def ours(*line: str) -> tuple[CompareRequest, tuple[str, ...]]:
+    """The request of a command line in our words, and the notes."""
+    request = compare_request(*line)
+    return request.in_our_words(), tuple(request.hyperfine.notes(request.comparison))
 
 
 def test_runs_are_exactly_that_many_whatever_is_known_before(equipoise: Equipoise) -> None:
@@ -38,7 +39,8 @@ def test_runs_are_exactly_that_many_whatever_is_known_before(equipoise: Equipois
 
 def test_at_least_and_at_most_so_many_runs() -> None:
     found, _ = ours("-m", "7", "-M", "9", "--min-benchmarking-time", "2", "true")
-    assert (found["min_blocks"], found["blocks"], found["min_seconds"]) == (7, 9, 2.0)
+    limits = found.comparison.limits
+    assert (limits.min_blocks, limits.blocks, limits.min_seconds) == (7, 9, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -63,10 +65,13 @@ def test_options_that_exclude_each_other_are_refused(line: tuple[str, ...], name
 
 
 def test_a_shell_is_the_default_one_none_or_another() -> None:
-    assert ours("-S", "true")[0]["shell"] == "/bin/sh"
-    assert ours("-N", "true")[0]["shell"] == "none"
-    assert ours("--shell", "none", "true")[0]["shell"] == "none"
-    assert ours("--shell", "bash --norc", "true")[0]["shell"] == "bash --norc"
+    def shell(*line: str) -> str | None:
+        return ours(*line, "true")[0].comparison.shell
+
+    assert shell("-S") == "/bin/sh"
+    assert shell("-N") == "none"
+    assert shell("--shell", "none") == "none"
+    assert shell("--shell", "bash --norc") == "bash --norc"
 
 
 def test_without_a_shell_its_operators_are_plain_arguments(equipoise: Equipoise) -> None:
@@ -135,7 +140,7 @@ def test_a_reference_is_the_baseline_at_each_value(equipoise: Equipoise) -> None
 )
 def test_a_style_is_quiet_or_without_colour(style: str, quiet: bool, color: bool) -> None:
     found, notes = ours("--style", style, "true")
-    assert (found["quiet"], found["color"]) == (quiet, color)
+    assert (found.output.quiet, found.output.color) == (quiet, color)
     assert bool(notes) == (style == "basic")
 
 
@@ -162,8 +167,8 @@ def test_a_time_unit_is_that_of_the_tables_that_are_exported(
     ],
 )
 def test_metrics_have_hyperfine_s_names_too(given: str, found: str, noted: bool) -> None:
-    arguments, notes = ours("--metrics", given, "true")
-    assert arguments["metrics"] == found
+    request, notes = ours("--metrics", given, "true")
+    assert request.comparison.metrics == found
     assert bool(notes) == noted
 
 

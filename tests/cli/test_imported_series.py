@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.cli.history import read_imported, show_imported
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.options import OutputOptions
 from tests.analysis.test_series import STEP
 from tests.cli.conftest import Equipoise
 from tests.imports import written

@@ -8,8 +8,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from equipoise.cli.output_options import flame_graph_of, save_flame_graph
-from equipoise.cli.why import Pictures, pictures_of, say_that_none_is_drawn, write_pictures
+from equipoise.cli import why
+from equipoise.cli.options.requests import read_request
+from equipoise.cli.why import (
+    Pictures,
+    WhyRequest,
+    say_that_none_is_drawn,
+    write_pictures,
+)
+from equipoise.cli.writing import flame_graph_of, save_flame_graph
 from equipoise.figures.save import PIXELS_PER_POINT
 from equipoise.model.errors import UnusableInput
 from equipoise.why.campaigns import result_of
@@ -19,7 +26,10 @@ from tests.why.test_explanation import profiles, record_of
 
 
 def pictures(flame_graph: Path | None, firefox: Path | None = None) -> Pictures:
-    return pictures_of({"flame_graph": flame_graph, "firefox": firefox})
+    options = {"--flame-graph": flame_graph, "--firefox": firefox}
+    words = [f"{name}={file}" for name, file in options.items() if file is not None]
+    context = why.command.make_context("why", [*words, "last"])
+    return read_request(WhyRequest, context.params).pictures()
 
 
 def test_the_profiles_of_a_campaign_are_written_as_both_files(tmp_path: Path) -> None:

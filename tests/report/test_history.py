@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.history import change_sentence, history_sentence
 from equipoise.api import Result
-from equipoise.cli.output_options import write_documents
+from equipoise.cli.writing import write_documents
 from equipoise.model.errors import UnusableInput
 from equipoise.model.history import HistoryResult
 from equipoise.model.record import FAILURE, CampaignWarning

@@ -326,8 +326,8 @@ def test_an_argument_of_matchit_is_refused_with_the_one_that_is_meant(
         eq.match(people, treatment="treat", covariates=COVARIATES, **argument)
     assert isinstance(refused.value, eq.EquipoiseError)
     assert ours in str(refused.value.hint)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
-        unknown: dict[str, Any] = {"colour": "red"}
+    unknown: dict[str, Any] = {"colour": "red"}
+    with pytest.raises(TypeError, match=r"match\(\) got an unexpected keyword argument 'colour'"):
         eq.match(people, treatment="treat", covariates=COVARIATES, **unknown)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -66,6 +65,8 @@ def measurement_lock(
 
 def warn_of_wait(owner: LockOwner) -> None:
     """Log which campaign a caller from Python waits for; Python shows it on stderr by default."""
+    import logging
+
     logging.getLogger("equipoise").warning(
         "another campaign runs on this host (%s): waiting for its end; allow_concurrent=True "
         "measures all the same",

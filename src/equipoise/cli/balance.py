@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from equipoise.cli import matching, options
 from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli.options import tables
+from equipoise.cli.options.tables import TableRequest
+
+
+class BalanceRequest(TableRequest, frozen=True, kw_only=True):
+    """What `equipoise balance` is asked for."""
+
+    unmatched: bool
+    metric: str
+    propensity: bool
+    boot: int
+    ks: bool
 
 
 @click.command(
@@ -15,12 +25,13 @@ from equipoise.cli.command_line import Remembering, command_line
     cls=Remembering,
     epilog="Example: equipoise balance people.csv --treatment treat --covariates age,educ",
 )
-@matching.table_options
+@tables.table_options
 @options.flag("--unmatched", help="Match nothing: only the balance before.")
-@matching.match_options
-@matching.ks_options(500)
-@matching.output_options("Draw the standardized differences")
-def command(**arguments: Any) -> int:
+@tables.match_options
+@tables.ks_options(500)
+@tables.plot_options("Draw the standardized differences")
+@options.request_of(BalanceRequest)
+def command(request: BalanceRequest) -> int:
     """Compare treated and controls of FILE (CSV or Parquet) in every covariate.
 
     They are matched as `equipoise match` would with the same options.
@@ -28,28 +39,34 @@ def command(**arguments: Any) -> int:
     from equipoise.cli.progress_bars import work_bar
     from equipoise.report.builders.matching import balance_document
     from equipoise.tables.matching import balance_of, question_of, run_match
+    from equipoise.tables.problem import read_table
 
-    output = matching.output_of(arguments)
-    table, pairing = matching.table_and_pairing(arguments)
-    options = {name: arguments[name] for name in ("metric", "propensity")}
+    output, pairing = request.checked_output(), request.pairing
+    table = read_table(request.file, request.columns)
     result = None
-    if not arguments["unmatched"]:
+    if not request.unmatched:
         with work_bar("matching", quiet=output.quiet, color=output.color) as progress:
-            result = run_match(table, pairing, progress=progress, **options)
+            result = run_match(
+                table,
+                pairing,
+                metric=request.metric,
+                propensity=request.propensity,
+                progress=progress,
+            )
     with work_bar("testing", quiet=output.quiet, color=output.color) as progress:
         balance = balance_of(
             table,
             result,
             pairing,
-            boot=arguments["boot"],
-            ks=not arguments["no_ks"],
+            boot=request.boot,
+            ks=request.ks,
             # As matching draws its lots: the same table gives the same numbers again.
-            seed=arguments["seed"] or 0,
+            seed=pairing.seed or 0,
             progress=progress,
         )
-    options["unmatched"] = arguments["unmatched"]
-    question = question_of(table, pairing, options, command_line(None))
+    chosen = {name: getattr(request, name) for name in ("metric", "propensity", "unmatched")}
+    question = question_of(table, pairing, chosen, command_line(None))
     report = balance_document(balance, result, question)
     document = {"schema": "equipoise.balance/1", **matching.table_document(table, result, balance)}
-    matching.write(arguments, output, report, balance.love_plot, document, balance)
+    matching.write(request, output, report, balance.love_plot, document, balance)
     return 0

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
@@ -20,8 +20,9 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
 from equipoise.cli.completing import complete_revisions
 from equipoise.cli.conducting import measuring, show_result
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import read_result
+from equipoise.cli.revisions import CommitsOptions
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger
@@ -50,6 +51,15 @@ if TYPE_CHECKING:
     from equipoise.why.gap import Gap
 
 EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
+
+
+class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
+    """What `equipoise bisect` is asked for; `BisectRequest` has the commits that it names."""
+
+    good: str
+    bad: str | None
+    likely: tuple[str, ...]
+    layouts: int | None
 
 
 @click.command("bisect", epilog=f"Example: {EXAMPLE}")
@@ -87,14 +97,15 @@ EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
 )
 @options.no_test_option
 @revisions.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(BisectOptions)
+def command(asked: BisectOptions) -> int:
     """Which commit made it slower? Between a good revision and a bad one.
 
     Commits run in pairs, in random order, and are built when they are needed. A commit is named
     once it is certain that it differs from its parent; a wrong one is at most as likely as --alpha.
     """
-    output = OutputOptions.from_options(arguments)
-    request = _request(arguments)
+    output = asked.output.checked()
+    request = _request(asked)
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
             builds = CommitBuilds(cache, request.every_commit)
@@ -102,7 +113,7 @@ def command(**arguments: Any) -> int:
             builds.make_needed(request.needed)
             spread = _layout_spread(ledger, request.repository)
             plan, warnings = bisect_plan(request, builds, scratch, spread)
-            if arguments["bad"] is None:
+            if asked.bad is None:
                 left = warnings_of_working_tree(request.repository, "no commit", "the program")
                 warnings = (*warnings, *left)
             run_id = conduct.start(
@@ -234,29 +245,26 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
         )
 
 
-def _request(arguments: dict[str, Any]) -> BisectRequest:
-    fields = revisions.requested(arguments, "bisection", EXAMPLE)
-    repository = fields["repository"]
-    good = revision_named(repository, arguments["good"], "--good")
-    bad = revisions.revision_of(repository, arguments["bad"], "--bad")
-    if arguments["layouts"] is None:
-        _check_that_no_layout_is_named(fields["benchmarks"])
+def _request(asked: BisectOptions) -> BisectRequest:
+    common = asked.request("bisection", EXAMPLE)
+    repository, limits = common.repository, common.limits
+    good = revision_named(repository, asked.good, "--good")
+    bad = revisions.revision_of(repository, asked.bad, "--bad")
+    if asked.layouts is None:
+        _check_that_no_layout_is_named(common.benchmarks)
     between = commits_between(repository, good, bad)
-    likely = tuple(arguments["likely"])
-    limits = fields.pop("limits")
     merged = merged_commits(repository, between)
     request = BisectRequest(
-        **fields,
+        **asdict(replace(common, limits=replace(limits, seed=limits.drawn_seed()))),
         good=good,
         bad=bad,
         commits=between,
         merged=merged,
         prose=prose_commits(repository, (*between, *merged.commits)),
-        layouts=arguments["layouts"],
-        why=("test" if arguments["test"] else "observe") if arguments["why"] else None,
-        likely=likely,
-        prior=weights_by_path(repository, between, likely) if likely else (),
-        limits=replace(limits, seed=limits.drawn_seed()),
+        layouts=asked.layouts,
+        why=("test" if asked.output.test else "observe") if asked.output.why else None,
+        likely=asked.likely,
+        prior=weights_by_path(repository, between, asked.likely) if asked.likely else (),
     )
     return replace(request, command_line=shell_line(_command_line(request)))
 

@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
-from equipoise.campaign import conduct
-from equipoise.campaign.plans import compare_plan
 from equipoise.cli import options
-from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.hyperfine import HyperfineCommand, hyperfine_options, in_our_names
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.hyperfine import HyperfineCommand, HyperfineOptions, hyperfine_options
+from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.streams import say
 from equipoise.design.commands import CompareOptions, parameters_from
 from equipoise.design.limits import ONE_COMMAND, WHAT_VARIES_BLOCKS
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC
+
+
+class CompareRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise compare` is asked for, in hyperfine's words and in ours."""
+
+    comparison: CompareOptions
+    hyperfine: HyperfineOptions
+    parameter_list: tuple[tuple[str, str], ...]
+    parameter_scan: tuple[tuple[str, str, str], ...]
+    parameter_step_size: str | None
+    output: OutputOptions
+    hosts: HostOptions
+
+    def in_our_words(self) -> CompareRequest:
+        """Return the same request with the options and parameters of hyperfine as ours.
+
+        Raises
+        ------
+        UnusableInput
+            Two options exclude each other, or a parameter cannot be read.
+        """
+        comparison = self.hyperfine.comparison(self.comparison)
+        if comparison.what_varies and self.output.why:
+            raise UnusableInput(
+                "--what-varies examines one command, --why the gap between two",
+                hint="leave out one of the two",
+            )
+        parameters = parameters_from(
+            self.parameter_list, self.parameter_scan, self.parameter_step_size
+        )
+        return replace(
+            self,
+            comparison=replace(comparison, parameters=parameters),
+            hyperfine=HyperfineOptions(),
+            parameter_list=(),
+            parameter_scan=(),
+            parameter_step_size=None,
+            output=self.hyperfine.output(self.output),
+            hosts=replace(self.hosts, outputs=comparison.outputs),
+        )
 
 
 @click.command(
@@ -96,48 +133,30 @@ from equipoise.model.plan import PRIMARY_METRIC
 @options.host_options
 @options.verbose_option
 @options.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(CompareRequest)
+def command(request: CompareRequest) -> int:
     """Is one command faster than another? The first is the baseline; one alone is described.
 
     Each block runs every command once in random order; after each block Equipoise looks, and
     it stops as soon as the answer is clear. A command that is decided, and is not a contender for
     the fastest, gets no more trials. A command is split into words and run without a shell.
     """
-    arguments, notes = in_our_names(arguments)
-    output = OutputOptions.from_options(arguments)
-    for note in () if output.quiet else notes:
-        say(note)
-    plan, warnings = compare_plan(compare_options(arguments))
-    access = options.fleet_access(arguments)
+    from equipoise.campaign import conduct
+    from equipoise.campaign.plans import compare_plan
+    from equipoise.cli.conducting import analyse, measuring, show_result
+
+    ours = request.in_our_words()
+    output = ours.output.checked()
+    if not output.quiet:
+        for note in request.hyperfine.notes(request.comparison):
+            say(note)
+    plan, warnings = compare_plan(ours.comparison)
+    access = ours.hosts.access()
     if access is not None:
         from equipoise.cli.fleet import measure_fleet
 
-        return measure_fleet(plan, access, arguments, output, warnings=warnings)
+        return measure_fleet(plan, access, ours.hosts, output, warnings=warnings)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)
-
-
-def compare_options(arguments: dict[str, Any]) -> CompareOptions:
-    """Return the options of a comparison, from those of the command line in our names.
-
-    Raises
-    ------
-    UnusableInput
-        Two options exclude each other, or a parameter cannot be read.
-    """
-    if arguments["what_varies"] and arguments["why"]:
-        raise UnusableInput(
-            "--what-varies examines one command, --why the gap between two",
-            hint="leave out one of the two",
-        )
-    return CompareOptions(
-        **options.fields_of(CompareOptions, arguments),
-        parameters=parameters_from(
-            arguments["parameter_list"],
-            arguments["parameter_scan"],
-            arguments["parameter_step_size"],
-        ),
-        limits=options.limits_of(arguments),
-    )

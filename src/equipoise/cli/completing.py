@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from equipoise.ledger.opening import default_ledger
+from equipoise.files.state import default_ledger
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.safe_text import visible
 

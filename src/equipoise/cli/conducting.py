@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import ProgressListener
-from equipoise.cli.output_options import OutputOptions, save_figures
+from equipoise.cli.options import OutputOptions
 from equipoise.cli.progress import progress_for
 from equipoise.cli.results import CampaignResult, read_result, show
 from equipoise.cli.streams import say
+from equipoise.cli.writing import save_figures
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.leftovers import Clearance, clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 import click
+from msgspec import Struct
 
 from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import say_who_measures
-from equipoise.cli.output_options import OutputOptions, write_json
+from equipoise.cli.options import OutputOptions
 from equipoise.cli.streams import say
+from equipoise.cli.writing import write_json
 from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
 from equipoise.measure.environment import snapshot
@@ -21,6 +22,13 @@ from equipoise.measure.leftovers import clear_leftovers, unproven_folders
 from equipoise.model.errors import EXIT_INTERRUPTED
 from equipoise.report.builders import host
 from equipoise.report.renderers.terminal import print_document, print_parts
+
+
+class DoctorRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise doctor` is asked for."""
+
+    certifying: bool
+    output: OutputOptions
 
 
 @click.command("doctor")
@@ -32,15 +40,16 @@ from equipoise.report.renderers.terminal import print_document, print_parts
 @options.ledger_option
 @options.host_options
 @options.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(DoctorRequest)
+def command(request: DoctorRequest) -> int:
     """Print what disturbs measurements on this host, worst first, each with its hint.
 
     Nothing is changed, but what a killed campaign provably has left is cleared away; what cannot
     be proven is named. 'disturbs' slows trials down now; 'weakens' adds noise; 'lacks' is what this
     host does not offer.
     """
-    output = OutputOptions(**options.fields_of(OutputOptions, arguments))
-    return _certify(output) if arguments["certifying"] else _examine(output)
+    output = request.output
+    return _certify(output) if request.certifying else _examine(output)
 
 
 def _examine(output: OutputOptions) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from equipoise.campaign import conduct
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.options import OutputOptions
 from equipoise.cli.progress import progress_for
 from equipoise.cli.progress_bars import work_bar
 from equipoise.cli.streams import say

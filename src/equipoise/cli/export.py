@@ -7,14 +7,15 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import Struct
 
 from equipoise.cli import options
 from equipoise.cli.completing import complete_runs
-from equipoise.cli.output_options import check_folder, rendered, report_of, write_file
+from equipoise.cli.options.outputs import check_folder
 from equipoise.cli.results import reported_records
+from equipoise.cli.writing import rendered, report_of, write_file
 from equipoise.interop import trials
 from equipoise.interop.formats import hyperfine
 from equipoise.interop.series import bencher
@@ -53,6 +54,17 @@ BY_ENDING = {
 }
 
 
+class ExportRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise export` is asked for."""
+
+    run: str
+    output: Path
+    form: str | None
+    ledger_slice: bool
+    show_env: bool
+    ledger: Path
+
+
 @click.command("export", epilog="Example: equipoise export last -o trials.csv")
 @click.argument("run", default="last", shell_complete=complete_runs)
 @options.file_option(
@@ -76,31 +88,32 @@ BY_ENDING = {
 )
 @options.show_env_option
 @options.ledger_option
-def command(**arguments: Any) -> int:
+@options.request_of(ExportRequest)
+def command(request: ExportRequest) -> int:
     """Write RUN (an id, its beginning, or 'last') for other programs.
 
     csv, parquet and json hold every trial, one row each: levels, covariates and the workload's
     own metrics are columns of their own.
     """
-    output: Path = arguments["output"]
-    if arguments["ledger_slice"]:
-        _write_slice(output, arguments)
+    output = request.output
+    if request.ledger_slice:
+        _write_slice(request)
         return 0
-    form: str | None = arguments["form"] or BY_ENDING.get(output.suffix.lower())
+    form = request.form or BY_ENDING.get(output.suffix.lower())
     if form is None:
         raise UnusableInput(
             f"{output}: a run cannot be written as '{output.suffix}'",
             hint=f"end the name in {', '.join(BY_ENDING)}, or say --format",
         )
     check_folder(output)
-    with open_for_reading(arguments["ledger"]) as ledger:
-        records = with_experiment(ledger.read_run(arguments["run"]), ledger)
-    records = reported_records(records, show_env=arguments["show_env"])
+    with open_for_reading(request.ledger) as ledger:
+        records = with_experiment(ledger.read_run(request.run), ledger)
+    records = reported_records(records, show_env=request.show_env)
     write_file(output, _content(result_of(*records), records[0], form))
     return 0
 
 
-def _write_slice(output: Path, arguments: dict[str, Any]) -> None:
+def _write_slice(request: ExportRequest) -> None:
     """Write a ledger of one run; for its owner alone, as every ledger.
 
     Raises
@@ -108,17 +121,18 @@ def _write_slice(output: Path, arguments: dict[str, Any]) -> None:
     UnusableInput
         There is no such run, or the file cannot be written.
     """
-    if arguments["form"] is not None or arguments["show_env"]:
+    if request.form is not None or request.show_env:
         raise UnusableInput(
             "--ledger-slice writes a ledger: it has no --format, and hides no value",
             hint="leave --format and --show-env out",
         )
+    output = request.output
     check_folder(output)
     with (
-        open_for_reading(arguments["ledger"]) as source,
+        open_for_reading(request.ledger) as source,
         tempfile.TemporaryDirectory(prefix="equipoise-slice-") as folder,
     ):
-        needed = needed_by(source, arguments["run"])
+        needed = needed_by(source, request.run)
         file = Path(folder, "ledger.db")
         with open_for_writing(file, durable=False) as slice_ledger:
             report = merge(slice_ledger, source, needed)

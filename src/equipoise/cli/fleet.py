@@ -18,8 +18,7 @@ from rich.text import Text
 
 from equipoise.campaign.conduct import Interrupted
 from equipoise.cli.conducting import analyse, show_result
-from equipoise.cli.options import fleet_access
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.progress_bars import SHORTEST_REDRAW_S
 from equipoise.cli.streams import say
 from equipoise.cluster import fleet
@@ -61,7 +60,7 @@ STYLES: dict[HostState, str] = {
 def measure_fleet(
     plan: Plan,
     access: ClusterAccess,
-    arguments: Mapping[str, Any],
+    hosts: HostOptions,
     output: OutputOptions,
     *,
     build_lines: Mapping[str, str] | None = None,
@@ -77,7 +76,7 @@ def measure_fleet(
         machine built it: every host builds them itself.
     """
     options = replace(
-        _options(access, arguments, output),
+        _options(access, hosts, output),
         builds=portable_builds(build_lines or {}, plan.measure.working_folder),
         build_folders=tuple((build_folders or {}).values()),
     )
@@ -89,28 +88,27 @@ def measure_fleet(
 def resume_fleet(
     record: RunRecord,
     limits: CampaignLimits,
-    arguments: Mapping[str, Any],
+    hosts: HostOptions,
     output: OutputOptions,
 ) -> int:
     """Go on with the campaign of a fleet where its hosts are, and show what holds over them."""
     terms = record.plan.fleet
     assert terms is not None, "only a coordinator's run has a cluster"
-    access = fleet_access({**arguments, "cluster": arguments["cluster"] or terms.cluster})
+    cluster = replace(hosts.cluster, cluster=hosts.cluster.cluster or terms.cluster)
+    access = replace(hosts, cluster=cluster).access()
     assert access is not None
-    options = _options(access, arguments, output)
+    options = _options(access, hosts, output)
     return _follow(lambda *cluster: fleet.resume(record, limits, options, *cluster), access, output)
 
 
-def _options(
-    access: ClusterAccess, arguments: Mapping[str, Any], output: OutputOptions
-) -> FleetOptions:
+def _options(access: ClusterAccess, hosts: HostOptions, output: OutputOptions) -> FleetOptions:
     return FleetOptions(
         cluster=access.address.text,
         campaign_for_each_worker=isinstance(access.address, LocalWorkers),
-        ship=bool(arguments.get("ship")),
+        ship=hosts.ship,
         allow_concurrent=output.allow_concurrent,
         durable=output.durable,
-        host_timeout_s=arguments["host_timeout"] or HOST_TIMEOUT_S,
+        host_timeout_s=hosts.host_timeout or HOST_TIMEOUT_S,
     )
 
 

@@ -7,21 +7,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.completing import complete_revisions
 from equipoise.cli.conducting import analyse, exit_status, measuring
-from equipoise.cli.output_options import OutputOptions, check_folder, write_file
+from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.results import CampaignResult, write_files
-from equipoise.cli.revisions import revision_of, suite_of, suite_options
+from equipoise.cli.revisions import SuiteOptions, revision_of, suite_options
 from equipoise.cli.streams import say
+from equipoise.cli.writing import write_file
 from equipoise.design.command_line import shell_line
-from equipoise.design.limits import GATE_MIN_EFFECT, metric_names
+from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits, metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED
 from equipoise.model.gate import GateResult
@@ -29,7 +30,7 @@ from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.gate import gate_document, shortage_sentences
 from equipoise.report.renderers.markdown import to_markdown
-from equipoise.revisions.benchmarks import TOOLS, words_naming
+from equipoise.revisions.benchmarks import words_naming
 from equipoise.revisions.build_cache import BuildCache, open_cache
 from equipoise.revisions.checkout import (
     fork_point,
@@ -44,6 +45,20 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """Variable that names the file to which a step of GitHub Actions appends its summary."""
 MARK = "<!-- equipoise gate -->"
 """Ends what becomes a comment, unseen: by it the next run finds the comment and replaces it."""
+
+
+class GateOptions(Struct, frozen=True, kw_only=True):
+    """What `equipoise gate` is asked for; `GateRequest` has the revisions that it names."""
+
+    baseline: str
+    candidate: str | None
+    merge_base: bool
+    program: SuiteOptions
+    metrics: str | None
+    fail_undecided: bool
+    markdown: Path | None
+    limits: CampaignLimits
+    output: OutputOptions
 
 
 @click.command("gate", epilog="Example: equipoise gate --baseline main --build make -- ./bench")
@@ -88,16 +103,17 @@ MARK = "<!-- equipoise gate -->"
 @options.show_env_option
 @options.host_options
 @options.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(GateOptions)
+def command(asked: GateOptions) -> int:
     """Is a revision of this repository slower than another? Exit 1 if it is.
 
     Both are checked out into private folders, built there, and compared in random order until it
     is known for each benchmark whether it is slower by more than --min-effect.
     """
-    output, markdown = OutputOptions.from_options(arguments), arguments["markdown"]
+    output, markdown = asked.output.checked(), asked.markdown
     if markdown is not None:
         check_folder(markdown)
-    request = _request(repository_at(Path.cwd()), arguments)
+    request = _request(repository_at(Path.cwd()), asked)
     # For a user who waits at a terminal.
     on_step = say if sys.stderr.isatty() and not output.quiet else lambda step: None
     with (
@@ -107,7 +123,7 @@ def command(**arguments: Any) -> int:
     ):
         pair = check_out_and_build(request, scratch, builds, say=on_step)
         plan, warnings = gate_plan(request, pair, scratch)
-        warnings = (*_warnings(request, of_working_tree=arguments["candidate"] is None), *warnings)
+        warnings = (*_warnings(request, of_working_tree=asked.candidate is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
     write_files(result, output)
@@ -167,16 +183,15 @@ def _summarise(document: ResultDocument, markdown: Path | None, output: OutputOp
         sys.stdout.write(summary)
 
 
-def _request(repository: Repository, arguments: dict[str, Any]) -> GateRequest:
-    tool = None if arguments["kind"] is None else TOOLS[arguments["kind"]]
+def _request(repository: Repository, asked: GateOptions) -> GateRequest:
+    tool, limits = asked.program.tool, asked.limits
     own = "" if tool is None else f"--kind {tool.name} "
     example = f"equipoise gate --baseline main {own}--build make -- ./bench"
-    suite = suite_of(arguments, "a gate", example)
-    baseline = revision_named(repository, arguments["baseline"], "--baseline")
-    candidate = revision_of(repository, arguments["candidate"], "--candidate")
-    if arguments["merge_base"]:
+    suite = asked.program.read("a gate", example)
+    baseline = revision_named(repository, asked.baseline, "--baseline")
+    candidate = revision_of(repository, asked.candidate, "--candidate")
+    if asked.merge_base:
         baseline = fork_point(repository, baseline, candidate)
-    limits = options.limits_of(arguments)
     request = GateRequest(
         repository=repository,
         baseline=baseline,
@@ -184,9 +199,9 @@ def _request(repository: Repository, arguments: dict[str, Any]) -> GateRequest:
         benchmarks=suite.benchmarks,
         build=suite.build,
         tool=tool,
-        metrics=None if arguments["metrics"] is None else metric_names(arguments["metrics"]),
+        metrics=None if asked.metrics is None else metric_names(asked.metrics),
         limits=replace(limits, seed=limits.drawn_seed()),
-        fail_undecided=arguments["fail_undecided"],
+        fail_undecided=asked.fail_undecided,
     )
     return replace(request, command_line=shell_line(_command_line(request)))
 

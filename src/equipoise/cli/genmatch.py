@@ -9,6 +9,8 @@ import click
 
 from equipoise.cli import matching, options
 from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli.options import ClusterOptions, tables
+from equipoise.cli.options.tables import TableRequest
 
 if TYPE_CHECKING:
     from equipoise.matching.gen_match import GenMatchResult
@@ -24,7 +26,6 @@ _FITNESS = (
     "qqmax.mean",
     "qqmax.max",
 )
-_OPTIONS = ("population", "generations", "fitness", "boot", "variance_neighbors")
 _COURSE = (
     "seed",
     "generations",
@@ -47,25 +48,40 @@ _EFFECT = (
 )
 
 
+class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
+    """What `equipoise genmatch` is asked for."""
+
+    variance_neighbors: int | None
+    population: int
+    generations: int
+    hard_limit: bool
+    wait: int
+    fitness: str
+    loss: str
+    boot: int
+    ks: bool
+    hosts: ClusterOptions
+
+
 @click.command(
     "genmatch",
     cls=Remembering,
     epilog="Example: equipoise genmatch people.csv --treatment treat --outcome re78 "
     "--covariates age,educ,re74 --balance 'age + educ + re74 + age:educ'",
 )
-@matching.table_options
-@matching.outcome_option
+@tables.table_options
+@tables.outcome_option
 @click.option(
     "--balance",
     metavar="TERMS",
     help="What to balance, as the right side of a formula; by default the covariates.",
 )
-@matching.pairing_options
-@matching.variance_neighbors_option
-@matching.count_option("--population", 100, "Candidates in a generation.", low=2)
-@matching.count_option("--generations", 100, "At most, unless the search still improves.", low=1)
+@tables.pairing_options
+@tables.variance_neighbors_option
+@tables.count_option("--population", 100, "Candidates in a generation.", low=2)
+@tables.count_option("--generations", 100, "At most, unless the search still improves.", low=1)
 @options.flag("--hard-limit", help="End after --generations in any case.")
-@matching.count_option("--wait", 4, "Generations without improvement before it ends.")
+@tables.count_option("--wait", 4, "Generations without improvement before it ends.")
 @click.option(
     "--fitness",
     type=click.Choice(_FITNESS),
@@ -80,11 +96,12 @@ _EFFECT = (
     show_default=True,
     help="All p-values, the smallest first; or the smallest only.",
 )
-@matching.ks_options(0)
+@tables.ks_options(0)
 @options.cluster_option("Evaluate on the workers")
-@matching.matched_option
-@matching.output_options("Draw the balance before, along the search and after")
-def command(**arguments: Any) -> int:
+@tables.matched_option
+@tables.plot_options("Draw the balance before, along the search and after")
+@options.request_of(GenMatchRequest)
+def command(request: GenMatchRequest) -> int:
     """Search for the weights of the covariates whose matches balance best.
 
     FILE is CSV or Parquet. Who is matched, and how balanced, stands below; with --outcome the
@@ -92,34 +109,39 @@ def command(**arguments: Any) -> int:
     """
     from equipoise.cli.progress_bars import search_bar
     from equipoise.tables.matching import search_table
+    from equipoise.tables.problem import read_table
 
-    output = matching.output_of(arguments)
-    table, pairing = matching.table_and_pairing(arguments)
-    criterion = "smallest p" if arguments["fitness"] == "pvals" else arguments["fitness"]
+    output = request.checked_output()
+    table = read_table(request.file, request.columns)
+    criterion = "smallest p" if request.fitness == "pvals" else request.fitness
     bar = search_bar(criterion, quiet=output.quiet, color=output.color)
-    with _executor(arguments) as executor, bar as progress:
+    with _executor(request.hosts) as executor, bar as progress:
         result = search_table(
             table,
-            pairing,
-            wait_generations=arguments["wait"],
-            hard_generation_limit=arguments["hard_limit"],
-            loss=int(arguments["loss"]),
-            ks=not arguments["no_ks"],
+            request.pairing,
+            population=request.population,
+            generations=request.generations,
+            wait_generations=request.wait,
+            hard_generation_limit=request.hard_limit,
+            fitness=request.fitness,
+            loss=int(request.loss),
+            boot=request.boot,
+            ks=request.ks,
+            variance_neighbors=request.variance_neighbors,
             executor=executor,
             progress=progress,
-            **{name: arguments[name] for name in _OPTIONS},
         )
-    matching.write_rows(result, arguments["matched"])
+    matching.write_rows(result, request.matched)
     search = result.search
     assert search is not None
     report = result.document(command_line(search.seed))
     document = _document(result, search)
-    matching.write(arguments, output, report, search.plot, document, result.balance)
+    matching.write(request, output, report, search.plot, document, result.balance)
     return 0
 
 
-def _executor(arguments: dict[str, Any]) -> AbstractContextManager[Any]:
-    access = options.access_of(arguments)
+def _executor(hosts: ClusterOptions) -> AbstractContextManager[Any]:
+    access = hosts.access()
     if access is None:
         return nullcontext()
     from equipoise.cluster.connection import cluster_client

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from glob import glob
 from pathlib import Path
-from typing import Any
 
 import click
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from equipoise.campaign import conduct
 from equipoise.campaign.commits import (
@@ -27,9 +26,11 @@ from equipoise.cli import options, revisions
 from equipoise.cli.command_line import Remembering, typed_arguments
 from equipoise.cli.completing import complete_revisions
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.output_options import OutputOptions, numbered, write_output
+from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import CampaignResult
+from equipoise.cli.revisions import CommitsOptions
 from equipoise.cli.streams import say
+from equipoise.cli.writing import write_output
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import HOST_VARIABLE, host_name
@@ -60,9 +61,37 @@ from equipoise.revisions.commits import (
 )
 from equipoise.revisions.git import Repository
 
-_TO_MEASURE = ("words", "kind", "benches", "suite", "first", "every", "tags", "since", "only_new")
-"""Options without which ``--import`` measures nothing."""
 EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
+
+
+class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
+    """What `equipoise history` is asked for; `HistoryRequest` has the commits that it names."""
+
+    first: str | None
+    last: str
+    every: int | None
+    tags: bool
+    since: str | None
+    only_new: bool
+    host: str
+    imported: tuple[str, ...]
+    form: str | None
+
+    @property
+    def measures(self) -> bool:
+        """Whether there is something to measure, beside what ``--import`` shows."""
+        program = self.program
+        named = program.words or program.kind or program.benches or program.suite
+        selected = self.first or self.every or self.tags or self.since or self.only_new
+        return bool(named or selected)
+
+    def with_files_of_pattern(self) -> HistoryOptions:
+        """Return the options with what stands behind ``--import FILE`` as files, too.
+
+        A shell puts the files of a pattern behind the first one.
+        """
+        imported = (*self.imported, *self.program.words)
+        return replace(self, imported=imported, program=replace(self.program, words=()))
 
 
 @click.command("history", cls=Remembering, epilog=f"Example: {EXAMPLE}")
@@ -119,30 +148,29 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
     help="Hosts of one name share a history: give alike runners of a pool the same one.",
 )
 @revisions.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(HistoryOptions)
+def command(asked: HistoryOptions) -> int:
     """Measure revisions side by side, and name the commits that changed something.
 
     Revisions run in random blocks with the baseline and with each other: first a few, then where
     something changes down to a commit and its parent. Run it again to add what is new: all
     campaigns of one command and one baseline on a host are one history.
     """
-    output = OutputOptions.from_options(arguments)
-    if arguments["imported"] and "--" not in typed_arguments():
-        # A shell puts the files of a pattern behind the first one.
-        arguments["imported"] += arguments["words"]
-        arguments["words"] = ()
+    output = asked.output.checked()
+    if asked.imported and "--" not in typed_arguments():
+        asked = asked.with_files_of_pattern()
     imported = None
-    if arguments["imported"]:
+    if asked.imported:
         imported = read_imported(
-            arguments["imported"],
-            arguments["form"],
-            min_effect=arguments["min_effect"],
-            command=arguments["words"],
-            build=arguments["build"],
+            asked.imported,
+            asked.form,
+            min_effect=asked.limits.judgement().min_effect,
+            command=asked.program.words,
+            build=asked.program.build,
         )
-    if imported is not None and not any(map(arguments.get, _TO_MEASURE)):
+    if imported is not None and not asked.measures:
         return show_imported(imported, output)
-    requests = tuple(_of_each_benchmark(_request(arguments, output), arguments, output))
+    requests = tuple(_of_each_benchmark(_request(asked, output), asked, output))
     first, *_ = requests
     results: list[CampaignResult] = []
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
@@ -163,7 +191,7 @@ def command(**arguments: Any) -> int:
         if output.has_screen:
             title = Paragraph(f"{number}. {request.benchmarks[0].name}")
             print_parts([title], color=output.color)
-        status = max(status, show_result(result, numbered(output, number)))
+        status = max(status, show_result(result, output.numbered(number)))
     return status
 
 
@@ -232,26 +260,26 @@ def resume_history(
             )
 
 
-def _request(arguments: dict[str, Any], output: OutputOptions) -> HistoryRequest:
-    fields = revisions.requested(arguments, "history", EXAMPLE)
-    repository = fields["repository"]
-    check_judgement(fields["limits"])
-    latest = revision_named(repository, arguments["last"], "--to")
-    baseline = _baseline(arguments, repository, latest, output)
+def _request(asked: HistoryOptions, output: OutputOptions) -> HistoryRequest:
+    common = asked.request("history", EXAMPLE)
+    repository = common.repository
+    check_judgement(common.limits)
+    latest = revision_named(repository, asked.last, "--to")
+    baseline = _baseline(asked, repository, latest, output)
     between = commits_between(repository, baseline, latest, MEASURED)
     return HistoryRequest(
-        **fields,
+        **asdict(common),
         baseline=baseline,
         latest=latest,
         commits=between,
-        selected=_selected(arguments, repository, between),
-        only_new=arguments["only_new"],
-        host=arguments["host"],
+        selected=_selected(asked, repository, between),
+        only_new=asked.only_new,
+        host=asked.host,
     )
 
 
 def _of_each_benchmark(
-    request: HistoryRequest, arguments: dict[str, Any], output: OutputOptions
+    request: HistoryRequest, asked: HistoryOptions, output: OutputOptions
 ) -> Iterator[HistoryRequest]:
     """Yield the request of each benchmark: each has a history of its own, and they share builds.
 
@@ -267,20 +295,20 @@ def _of_each_benchmark(
         limits = replace(limits, budget=(limits.budget or BUDGET_S) / count)
     for benchmark in request.benchmarks:
         one = replace(request, benchmarks=(benchmark,), limits=limits)
-        yield replace(one, command_line=shell_line(_command_line(one, arguments)))
+        yield replace(one, command_line=shell_line(_command_line(one, asked)))
 
 
 def _baseline(
-    arguments: dict[str, Any], repository: Repository, latest: Revision, output: OutputOptions
+    asked: HistoryOptions, repository: Repository, latest: Revision, output: OutputOptions
 ) -> Revision:
     """Return the baseline that is named, that of the latest history, or the last before a date."""
-    if arguments["first"] is not None:
-        return revision_named(repository, arguments["first"], "--from")
+    if asked.first is not None:
+        return revision_named(repository, asked.first, "--from")
     terms = _latest_history(output)
     if terms is not None:
         commit = revision_named(repository, terms.baseline.commit, "--from").commit
         return replace(terms.baseline, commit=commit)
-    since = arguments["since"]
+    since = asked.since
     before = None if since is None else last_before(repository, latest, since)
     if before is None:
         raise UnusableInput(
@@ -300,10 +328,10 @@ def _latest_history(output: OutputOptions) -> HistoryPlan | None:
 
 
 def _selected(
-    arguments: dict[str, Any], repository: Repository, between: tuple[Commit, ...]
+    asked: HistoryOptions, repository: Repository, between: tuple[Commit, ...]
 ) -> tuple[int, ...]:
     """Return the places of the commits that the curve shows."""
-    every, tags, since = (arguments[name] for name in ("every", "tags", "since"))
+    every, tags, since = asked.every, asked.tags, asked.since
     if (every is not None) + tags + (since is not None) > 1:
         raise UnusableInput(
             "--every, --tags and --since each select commits", hint="give one of them"
@@ -315,17 +343,17 @@ def _selected(
     return every_nth(between, every or 1)
 
 
-def _command_line(request: HistoryRequest, arguments: dict[str, Any]) -> Iterator[str]:
+def _command_line(request: HistoryRequest, asked: HistoryOptions) -> Iterator[str]:
     """Yield the words of the command line that adds what is new."""
     yield from ("equipoise", "history", "--from", request.baseline.commit)
     if request.latest.asked != "HEAD":
         yield from ("--to", request.latest.asked)
-    if arguments["every"] is not None:
-        yield from ("--every", str(arguments["every"]))
-    if arguments["tags"]:
+    if asked.every is not None:
+        yield from ("--every", str(asked.every))
+    if asked.tags:
         yield "--tags"
-    if arguments["since"] is not None:
-        yield from ("--since", arguments["since"])
+    if asked.since is not None:
+        yield from ("--since", asked.since)
     if request.only_new:
         yield "--new"
     if request.host != os.uname().nodename:

@@ -10,13 +10,22 @@ import itertools
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
-from equipoise.cli.options import Option, flag, number_option, option_named, options_of
-from equipoise.design.commands import NO_SHELL
+from equipoise.cli.options.declaring import (
+    Option,
+    flag,
+    number_option,
+    option_named,
+    options_of,
+)
+from equipoise.cli.options.outputs import OutputOptions, export_option
+from equipoise.design.commands import NO_SHELL, CompareOptions
+from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
 
 DEFAULT_SHELL = "/bin/sh"
@@ -132,7 +141,7 @@ hyperfine_options: Option = options_of(
     click.option(
         "--style",
         type=click.Choice(STYLES),
-        help="none is --quiet, basic and nocolor are --no-color.",
+        hidden=True,
     ),
     click.option(
         "-u",
@@ -145,90 +154,149 @@ hyperfine_options: Option = options_of(
     click.option("--sort", type=click.Choice(["auto", "command", "mean-time"]), hidden=True),
     number_option("--min-benchmarking-time", number="min_seconds", metavar="SECONDS", hidden=True),
     click.option(_IGNORED_EXITS, callback=_exits, hidden=True),
+    export_option("asciidoc", hidden=True),
+    export_option("orgmode", hidden=True),
 )
 
 
-def in_our_names(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the arguments with hyperfine's options as ours, and a note on each that differs.
+class HyperfineOptions(Struct, frozen=True):
+    """The options that only hyperfine has."""
 
-    Raises
-    ------
-    UnusableInput
-        Two options exclude each other, or ``-S`` stands before the name of a shell.
-    """
-    notes = tuple(_notes(arguments))
-    ours = {
-        **arguments,
-        **_stopping(arguments),
-        "shell": _shell(arguments),
-        "outputs": _outputs(arguments),
-        "metrics": _metrics(arguments["metrics"]),
-    }
-    if arguments["ignored_exits"]:
-        ours["ignore_failure"] = True
-    reference, name = arguments["reference"], arguments["reference_name"]
-    if reference is None and name is not None:
-        raise UnusableInput(
-            "--reference-name without --reference", hint="name conditions with -n NAME"
+    runs: int | None = None
+    min_runs: int | None = None
+    max_runs: int | None = None
+    default_shell: bool = False
+    no_shell: bool = False
+    show_output: bool = False
+    reference: str | None = None
+    reference_name: str | None = None
+    style: str | None = None
+    time_unit_name: str | None = None
+    sort: str | None = None
+    min_benchmarking_time: float | None = None
+
+    def comparison(self, asked: CompareOptions) -> CompareOptions:
+        """Return the options of a comparison with those of hyperfine among them.
+
+        Raises
+        ------
+        UnusableInput
+            Two options exclude each other, or ``-S`` stands before the name of a shell.
+        """
+        if self.reference is None and self.reference_name is not None:
+            raise UnusableInput(
+                "--reference-name without --reference", hint="name conditions with -n NAME"
+            )
+        commands, names = asked.commands, asked.names
+        if self.reference is not None:
+            commands = (self.reference, *commands)
+            if self.reference_name is not None or names:
+                name = self.reference if self.reference_name is None else self.reference_name
+                names = (name, *names)
+        return replace(
+            asked,
+            commands=commands,
+            names=names,
+            shell=self._shell(asked),
+            outputs=self._outputs(asked.outputs),
+            metrics=_metrics(str(asked.metrics)),
+            ignore_failure=asked.ignore_failure or bool(asked.ignored_exits),
+            limits=self._limits(asked.limits),
         )
-    if reference is not None:
-        ours["commands"] = (reference, *arguments["commands"])
-        if name is not None or arguments["names"]:
-            ours["names"] = (reference if name is None else name, *arguments["names"])
-    if arguments["style"] == "none":
-        ours["quiet"] = True
-    if arguments["style"] in ("basic", "nocolor"):
-        ours["color"] = False
-    unit = arguments["time_unit_name"]
-    if unit is not None:
-        ours["time_unit"] = next(short for short, names in TIME_UNITS.items() if unit in names)
-    return ours, notes
 
+    def output(self, asked: OutputOptions) -> OutputOptions:
+        """Return where the result goes, as ``--style`` and ``--time-unit`` change it."""
+        unit = self.time_unit_name
+        short = next((one for one, names in TIME_UNITS.items() if unit in names), None)
+        return replace(
+            asked,
+            quiet=asked.quiet or self.style == "none",
+            color=asked.color and self.style not in ("basic", "nocolor"),
+            exports=replace(asked.exports, time_unit=short),
+        )
 
-def _stopping(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of runs and seconds."""
-    pairs = (
-        *(("runs", other) for other in ("min_runs", "max_runs", "blocks", "min_blocks")),
-        ("min_runs", "min_blocks"),
-        ("max_runs", "blocks"),
-        ("min_benchmarking_time", "min_seconds"),
-    )
-    for one, other in pairs:
-        if arguments[one] is not None and arguments[other] is not None:
-            first, second = map(option_named, (one, other))
-            raise UnusableInput(f"{first} and {second} exclude each other", hint="leave one out")
-    exactly = arguments["runs"]
-    limits = {
-        "blocks": exactly or arguments["max_runs"],
-        "min_blocks": exactly or arguments["min_runs"],
-        "min_seconds": arguments["min_benchmarking_time"],
-    }
-    return {name: value for name, value in limits.items() if value is not None}
+    def notes(self, asked: CompareOptions) -> Iterator[str]:
+        """Yield a note on each option that means something else here."""
+        if self.default_shell:
+            yield "-S: the start of the shell counts, in every command alike; it is not subtracted"
+        if "pipe" in asked.outputs:
+            yield (
+                "--output pipe: the output goes to a file that is counted, as with --output count: "
+                "who reads a pipe would be in the measurement"
+            )
+        if self.style in ("full", "color"):
+            yield f"--style {self.style}: colour and progress are for terminals alone"
+        elif self.style == "basic":
+            yield "--style basic: no colour; a terminal still shows the progress"
+        if self.time_unit_name is not None:
+            yield "--time-unit: for the tables of --export-…; the screen has a unit for each value"
+        if _has_unit(str(asked.metrics)):
+            yield "--metrics: no unit is set; the screen has a unit for each value"
+        if self.sort is not None:
+            yield (
+                "--sort: rows stand in the order of the commands; the ranking names the contenders"
+            )
 
-
-def _shell(arguments: Mapping[str, Any]) -> str | None:
-    shell, default, none = (arguments[name] for name in ("shell", "default_shell", "no_shell"))
-    if sum((shell is not None, default, none)) > 1:
-        raise UnusableInput("-S, -N and --shell exclude each other", hint="give one of them")
-    if default:
-        for command in arguments["commands"]:
-            if os.path.basename(command) in _SHELLS:
+    def _limits(self, asked: CampaignLimits) -> CampaignLimits:
+        """Return the limits with the numbers of runs and seconds."""
+        ours = {
+            "runs": self.runs,
+            "min_runs": self.min_runs,
+            "max_runs": self.max_runs,
+            "min_benchmarking_time": self.min_benchmarking_time,
+            "blocks": asked.blocks,
+            "min_blocks": asked.min_blocks,
+            "min_seconds": asked.min_seconds,
+        }
+        for one, other in _EXCLUSIVE:
+            if ours[one] is not None and ours[other] is not None:
+                first, second = map(option_named, (one, other))
                 raise UnusableInput(
-                    f"-S takes no shell (since hyperfine 2), so {command} would be a command",
-                    hint=f"--shell {command}",
+                    f"{first} and {second} exclude each other", hint="leave one out"
                 )
-    if default or shell == "default":
-        return DEFAULT_SHELL
-    return NO_SHELL if none else shell
+        return replace(
+            asked,
+            blocks=self.runs or self.max_runs or asked.blocks,
+            min_blocks=self.runs or self.min_runs or asked.min_blocks,
+            min_seconds=(
+                asked.min_seconds
+                if self.min_benchmarking_time is None
+                else self.min_benchmarking_time
+            ),
+        )
+
+    def _shell(self, asked: CompareOptions) -> str | None:
+        shell, default, none = asked.shell, self.default_shell, self.no_shell
+        if sum((shell is not None, default, none)) > 1:
+            raise UnusableInput("-S, -N and --shell exclude each other", hint="give one of them")
+        if default:
+            for command in map(str, asked.commands):
+                if os.path.basename(command) in _SHELLS:
+                    raise UnusableInput(
+                        f"-S takes no shell (since hyperfine 2), so {command} would be a command",
+                        hint=f"--shell {command}",
+                    )
+        if default or shell == "default":
+            return DEFAULT_SHELL
+        return NO_SHELL if none else shell
+
+    def _outputs(self, outputs: tuple[str, ...]) -> tuple[str, ...]:
+        if not self.show_output:
+            return tuple("count" if kind == "pipe" else kind for kind in outputs)
+        if outputs:
+            raise UnusableInput(
+                "--show-output and --output exclude each other", hint="leave one out"
+            )
+        return ("inherit",)
 
 
-def _outputs(arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    outputs: tuple[str, ...] = arguments["outputs"]
-    if not arguments["show_output"]:
-        return tuple("count" if kind == "pipe" else kind for kind in outputs)
-    if outputs:
-        raise UnusableInput("--show-output and --output exclude each other", hint="leave one out")
-    return ("inherit",)
+_EXCLUSIVE = (
+    *(("runs", other) for other in ("min_runs", "max_runs", "blocks", "min_blocks")),
+    ("min_runs", "min_blocks"),
+    ("max_runs", "blocks"),
+    ("min_benchmarking_time", "min_seconds"),
+)
+"""Pairs of options that say the same."""
 
 
 def _metrics(text: str) -> str:
@@ -246,24 +314,3 @@ def _has_unit(text: str) -> bool:
     return any(
         part.strip().partition(":")[0] in METRICS and ":" in part for part in text.split(",")
     )
-
-
-def _notes(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note on each option that means something else here."""
-    if arguments["default_shell"]:
-        yield "-S: the start of the shell counts, in every command alike; it is not subtracted"
-    if "pipe" in arguments["outputs"]:
-        yield (
-            "--output pipe: the output goes to a file that is counted, as with --output count: who "
-            "reads a pipe would be in the measurement"
-        )
-    if arguments["style"] in ("full", "color"):
-        yield f"--style {arguments['style']}: colour and progress are for terminals alone"
-    elif arguments["style"] == "basic":
-        yield "--style basic: no colour; a terminal still shows the progress"
-    if arguments["time_unit_name"] is not None:
-        yield "--time-unit: for the tables of --export-…; the screen has a unit for each value"
-    if _has_unit(arguments["metrics"]):
-        yield "--metrics: no unit is set; the screen has a unit for each value"
-    if arguments["sort"] is not None:
-        yield "--sort: rows stand in the order of the commands; the ranking names the contenders"

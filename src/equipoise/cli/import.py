@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import Struct
 
 from equipoise.cli import options
 from equipoise.cli.completing import complete_files
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import read_result, show
 from equipoise.interop.assembly import SourceReading, assemble
 from equipoise.interop.formats import FORMATS
@@ -21,6 +21,17 @@ from equipoise.interop.reading import read_source, read_within_bounds
 from equipoise.ledger import open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement
+
+
+class ImportRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise import` is asked for."""
+
+    files: tuple[str, ...]
+    form: str | None
+    names: tuple[str, ...]
+    baseline: str | None
+    alpha: float
+    output: OutputOptions
 
 
 @click.command("import", epilog="Example: equipoise import -n old -n new old.json new.json")
@@ -48,20 +59,21 @@ from equipoise.model.plan import Judgement
 @options.report_option
 @options.show_env_option
 @options.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(ImportRequest)
+def command(request: ImportRequest) -> int:
     """Keep results of other tools in the ledger, and compare them as far as they allow.
 
     hyperfine, pyperf, Google Benchmark, pytest-benchmark, JMH, criterion (its folder), Go, ReBench,
     sysbench, or a CSV with the columns condition and value. Such a run has an ordinary interval,
     never a verdict: no coin of ours ordered it.
     """
-    output = OutputOptions.from_options(arguments)
+    output = request.output.checked()
     imported = assemble(
-        list(_read(arguments["files"], arguments["names"], arguments["form"])),
-        judgement=Judgement(alpha=arguments["alpha"]),
+        list(_read(request.files, request.names, request.form)),
+        judgement=Judgement(alpha=request.alpha),
         folder=os.getcwd(),
         now=time.time(),
-        baseline=arguments["baseline"],
+        baseline=request.baseline,
     )
     with open_for_writing(output.ledger, durable=False) as ledger:
         result = read_result(ledger.record_import(imported), ledger, output)

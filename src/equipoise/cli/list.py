@@ -9,9 +9,11 @@ from typing import Any
 import click
 import msgspec
 from click.core import ParameterSource
+from msgspec import Struct
 
 from equipoise.cli import options
-from equipoise.cli.output_options import check_folder, write_json
+from equipoise.cli.options.outputs import check_folder
+from equipoise.cli.writing import write_json
 from equipoise.design.libraries import KINDS
 from equipoise.design.site import what_is_missing
 from equipoise.ledger import open_for_reading
@@ -55,6 +57,16 @@ TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
 """Headings and rows of each list but that of campaigns."""
 
 
+class ListRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise list` is asked for."""
+
+    what: str
+    every: bool
+    ledger: Path
+    json_file: str | None
+    color: bool
+
+
 @click.command("list")
 @click.argument("what", type=click.Choice(["runs", *TABLES]), default="runs")
 @options.flag(
@@ -65,21 +77,22 @@ TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
 @options.ledger_option
 @options.json_option("the list as a JSON array")
 @options.color_option
-def command(**arguments: Any) -> int:
+@options.request_of(ListRequest)
+def command(request: ListRequest) -> int:
     """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes.
 
     Where nothing has been measured yet, there is no campaign to list, and that is no error.
     """
-    json_file = arguments["json_file"]
-    if json_file not in (None, "-"):
+    json_file = request.json_file
+    if json_file is not None and json_file != "-":
         check_folder(Path(json_file))
-    if arguments["what"] == "runs":
-        part, entries = _campaigns(arguments["ledger"], every=arguments["every"])
+    if request.what == "runs":
+        part, entries = _campaigns(request.ledger, every=request.every)
     else:
-        part, entries = _named(arguments["what"])
+        part, entries = _named(request.what)
     write_json(json_file, lambda: msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
     if json_file != "-":
-        print_parts([part], color=arguments["color"])
+        print_parts([part], color=request.color)
     return 0
 
 

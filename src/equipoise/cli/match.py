@@ -9,11 +9,12 @@ import click
 
 from equipoise.cli import matching, options
 from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli.options import tables
+from equipoise.cli.options.tables import TableRequest
 
 if TYPE_CHECKING:
     from equipoise.matching.match import MatchResult
 
-_OPTIONS = ("metric", "propensity", "bias_adjust", "variance_neighbors", "variance")
 _NUMBERS = (
     "estimate",
     "interval",
@@ -32,26 +33,37 @@ _NUMBERS = (
 )
 
 
+class MatchRequest(TableRequest, frozen=True, kw_only=True):
+    """What `equipoise match` is asked for."""
+
+    metric: str
+    propensity: bool
+    bias_adjust: bool
+    variance_neighbors: int | None
+    variance: str
+
+
 @click.command(
     "match",
     cls=Remembering,
     epilog="Example: equipoise match people.csv --treatment treat --outcome re78 "
     "--covariates age,educ",
 )
-@matching.table_options
-@matching.outcome_option
-@matching.match_options
+@tables.table_options
+@tables.outcome_option
+@tables.match_options
 @options.flag("--bias-adjust", help="Adjust for what matching left, by regression.")
-@matching.variance_neighbors_option
+@tables.variance_neighbors_option
 @click.option(
     "--variance",
     type=click.Choice(["population", "sample"]),
     default="population",
     show_default=True,
 )
-@matching.matched_option
-@matching.output_options("Draw the standardized differences before and after")
-def command(**arguments: Any) -> int:
+@tables.matched_option
+@tables.plot_options("Draw the standardized differences before and after")
+@options.request_of(MatchRequest)
+def command(request: MatchRequest) -> int:
     """Match treated and controls of FILE (CSV or Parquet) and estimate the effect.
 
     Without --outcome they are matched only. The balance of the covariates stands below;
@@ -59,22 +71,31 @@ def command(**arguments: Any) -> int:
     """
     from equipoise.cli.progress_bars import work_bar
     from equipoise.tables.matching import match_table
+    from equipoise.tables.problem import read_table
 
-    output = matching.output_of(arguments)
-    table, pairing = matching.table_and_pairing(arguments)
+    output = request.checked_output()
+    table = read_table(request.file, request.columns)
     with work_bar("matching", quiet=output.quiet, color=output.color) as progress:
-        options = {name: arguments[name] for name in _OPTIONS}
-        result = match_table(table, pairing, progress=progress, **options)
-    matching.write_rows(result, arguments["matched"])
+        result = match_table(
+            table,
+            request.pairing,
+            metric=request.metric,
+            propensity=request.propensity,
+            bias_adjust=request.bias_adjust,
+            variance_neighbors=request.variance_neighbors,
+            variance=request.variance,
+            progress=progress,
+        )
+    matching.write_rows(result, request.matched)
     document = {
         "schema": "equipoise.match/1",
-        "estimand": arguments["estimand"],
+        "estimand": request.pairing.estimand,
         **{name: getattr(result.among, name) for name in _NUMBERS},
         **matching.pairs_document(result),
         **_strata_document(result.among),
     }
     report, balance = result.document(command_line(None)), result.balance
-    matching.write(arguments, output, report, balance.love_plot, document, balance)
+    matching.write(request, output, report, balance.love_plot, document, balance)
     return 0
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import Struct
 
 from equipoise.cli import options
 from equipoise.cli.streams import say
@@ -20,13 +20,24 @@ from equipoise.report.renderers.terminal import print_parts
 _FILE = click.Path(path_type=Path)
 
 
+class MergeRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise merge` is asked for."""
+
+    into: Path
+    sources: tuple[Path, ...]
+    quiet: bool
+    durable: bool
+    color: bool
+
+
 @click.command("merge", epilog="Example: equipoise merge all.db host1.db host2.db")
 @click.argument("into", type=_FILE)
 @click.argument("sources", nargs=-1, required=True, type=_FILE, metavar="FROM …")
 @options.flag("--quiet", help="Print no line for each ledger.")
 @options.durable_option
 @options.color_option
-def command(**arguments: Any) -> int:
+@options.request_of(MergeRequest)
+def command(request: MergeRequest) -> int:
     """Merge the runs of the ledgers FROM into the ledger INTO, which is made if it is missing.
 
     Each run is there once afterwards, whatever the order, also if you merge again. Of two copies of
@@ -36,7 +47,7 @@ def command(**arguments: Any) -> int:
     status = EXIT_DONE
     with ExitStack() as stack, paused_garbage_collector():
         into: Ledger | None = None
-        for path in arguments["sources"]:
+        for path in request.sources:
             try:
                 source = open_for_reading(path)
             except UnusableInput as unusable:
@@ -47,14 +58,14 @@ def command(**arguments: Any) -> int:
                 # A new ledger is made for the first one that can be read, not for a wrong name.
                 if into is None:
                     into = stack.enter_context(
-                        open_for_writing(arguments["into"], durable=arguments["durable"])
+                        open_for_writing(request.into, durable=request.durable)
                     )
                 report = merge(into, source, None)
             for refused in report.refused:
                 say(f"{path}: {refused.what}", refused.hint)
                 status = EXIT_UNUSABLE_INPUT
-            if not arguments["quiet"]:
-                print_parts([Paragraph(_line(path, report))], color=arguments["color"])
+            if not request.quiet:
+                print_parts([Paragraph(_line(path, report))], color=request.color)
     return status
 
 

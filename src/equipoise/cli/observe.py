@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_line
 from equipoise.cli.completing import complete_runs_and_files
-from equipoise.cli.output_options import OutputOptions, write_output
+from equipoise.cli.options import ClusterOptions, OutputOptions
+from equipoise.cli.options.tables import missing_option
+from equipoise.cli.writing import write_output
 from equipoise.cluster.address import FORMS
 from equipoise.model.errors import UnusableInput
 
@@ -42,7 +45,7 @@ def _treatment(
     return _assignment(context, option, value) or ("", None) if "=" in value else (value, None)
 
 
-class _Clusters(NamedTuple):
+class Clusters(NamedTuple):
     """What ``--cluster`` names: clusters of rows, and a cluster of hosts."""
 
     columns: tuple[str, ...] | None
@@ -50,9 +53,7 @@ class _Clusters(NamedTuple):
     address: str | None
 
 
-def _clusters(
-    context: click.Context, option: click.Parameter, values: tuple[str, ...]
-) -> _Clusters:
+def _clusters(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Clusters:
     addresses = [value for value in values if value.startswith(_ADDRESSES)]
     columns = [value for value in values if not value.startswith(_ADDRESSES)]
     if len(addresses) > 1 or len(columns) > 1:
@@ -60,7 +61,80 @@ def _clusters(
             "give at most one value with columns (A,B) and one with an address.", context, option
         )
     names = None if not columns else options.names_in(context, option, columns[0])
-    return _Clusters(names, *addresses or (None,))
+    return Clusters(names, *addresses or (None,))
+
+
+class ObserveRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise observe` is asked for."""
+
+    file: str
+    """A table, a ledger, or a run of one."""
+    treatment: tuple[str, str | None]
+    """Column that names the version, and ``CANDIDATE:BASELINE``."""
+    outcome: str
+    covariates: tuple[str, ...] | None
+    exact: tuple[str, ...]
+    clusters: Clusters
+    insecure: bool
+    tls_ca: Path | None
+    tls_cert: Path | None
+    tls_key: Path | None
+    method: str
+    difference: bool
+    placebo_outcome: tuple[str, ...]
+    placebo_period: tuple[str, str] | None
+    mediators: tuple[str, ...]
+    allow: tuple[str, ...]
+    leave_others_out: bool
+    missing: Literal["refuse", "drop", "indicator"] | None
+    unit: str | None
+    one_unit: bool
+    strata: str | None
+    seed: int
+    threads: int | None
+    output: OutputOptions
+
+    def access(self) -> ClusterAccess | None:
+        """Return the cluster of hosts whose workers judge the strata; ``None`` without one.
+
+        Raises
+        ------
+        UnusableInput
+            The address is none or unprotected, or there are no strata.
+        """
+        tls = (self.tls_ca, self.tls_cert, self.tls_key)
+        access = ClusterOptions(self.clusters.address, self.insecure, *tls).access()
+        if access is not None and self.strata is None:
+            raise UnusableInput(
+                f"--cluster {access.address.text} goes with --strata only: workers judge strata",
+                hint="name a column with --strata, or leave the address out",
+            )
+        return access
+
+    def question(self) -> Question:
+        """Return the question that is put to the log."""
+        from equipoise.observation.question import NO_CLUSTERS, Question
+
+        column, versions = self.treatment
+        columns = self.clusters.columns
+        return Question(
+            treatment=column,
+            values=versions,
+            outcome=self.outcome,
+            covariates=self.covariates,
+            exact=self.exact,
+            cluster=() if columns == (NO_CLUSTERS,) else columns,
+            method=self.method,
+            ratio=not self.difference,
+            placebo_outcomes=self.placebo_outcome,
+            placebo_period=self.placebo_period,
+            mediators=self.mediators,
+            leave_others_out=self.leave_others_out,
+            one_unit=self.one_unit,
+            unit=self.unit or "rows",
+            seed=self.seed,
+            threads=self.threads,
+        )
 
 
 @click.command(
@@ -88,10 +162,12 @@ def _clusters(
 )
 @options.names_option(
     "--exact",
+    by_default=(),
     help="Columns that must be equal in matched rows.",
 )
 @click.option(
     "--cluster",
+    "clusters",
     metavar="COLUMN | ADDRESS",
     multiple=True,
     callback=_clusters,
@@ -109,6 +185,7 @@ def _clusters(
 @options.flag("--difference", help="Report no ratio: the outcome may be 0 or less.")
 @options.names_option(
     "--placebo-outcome",
+    by_default=(),
     help="Columns that the candidate cannot have changed.",
 )
 @click.option(
@@ -119,16 +196,16 @@ def _clusters(
 )
 @options.names_option(
     "--mediators",
+    by_default=(),
     help="Columns that the candidate itself changes, in addition to the known ones.",
 )
 @options.names_option(
     "--allow",
+    by_default=(),
     help="Differences that are allowed between the environments of a ledger's campaigns.",
 )
 @options.flag("--leave-others-out", help="Leave out the rows of other versions.")
-@options.missing_option(
-    show_default="refuse; without --covariates, leave the column out, with a warning"
-)
+@missing_option(show_default="refuse; without --covariates, leave the column out, with a warning")
 @click.option(
     "--unit",
     metavar="NAME",
@@ -148,7 +225,8 @@ def _clusters(
 @options.report_option
 @options.show_env_option
 @options.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(ObserveRequest)
+def command(request: ObserveRequest) -> int:
     """Estimate the effect of a change from a log, among comparable rows.
 
     FILE is a table (CSV, Parquet, a folder of Parquet files), a ledger's file, or a RUN of the
@@ -159,24 +237,18 @@ def command(**arguments: Any) -> int:
     from equipoise.report.builders.observation import observation_document
     from equipoise.report.json_document import encode
 
-    output = OutputOptions.from_options(arguments, source=Path(arguments["file"]))
-    if arguments["strata"] is not None and arguments["missing"] not in (None, "refuse"):
+    output = request.output.checked(source=Path(request.file))
+    if request.strata is not None and request.missing not in (None, "refuse"):
         raise UnusableInput(
-            f"--strata and --missing {arguments['missing']} do not go together",
+            f"--strata and --missing {request.missing} do not go together",
             hint="fill in or leave out the rows before, or observe without --strata",
         )
-    access = options.access_of({**arguments, "cluster": arguments["cluster"].address})
-    if access is not None and arguments["strata"] is None:
-        raise UnusableInput(
-            f"--cluster {access.address.text} goes with --strata only: workers judge strata",
-            hint="name a column with --strata, or leave the address out",
-        )
-    question = _question(arguments)
+    access, question = request.access(), request.question()
     with work_in_sentences(quiet=output.quiet, color=output.color) as progress:
-        if arguments["strata"] is None:
-            result = _observe_log(question, arguments, progress)
+        if request.strata is None:
+            result = _observe_log(question, request, progress)
         else:
-            result = _observe_strata(question, arguments, access, progress)
+            result = _observe_strata(question, request.file, request.strata, access, progress)
     document = observation_document(result, command_line(None))
     write_output(document, lambda: encode(result) + b"\n", output)
     if result.refusal is not None:
@@ -184,38 +256,21 @@ def command(**arguments: Any) -> int:
     return 0
 
 
-def _question(arguments: dict[str, Any]) -> Question:
-    from equipoise.observation.question import Question
-
-    column, versions = arguments["treatment"]
-    return Question.among(
-        {
-            **arguments,
-            "treatment": column,
-            "values": versions,
-            "cluster": arguments["cluster"].columns,
-            "ratio": not arguments["difference"],
-            "placebo_outcomes": arguments["placebo_outcome"],
-            "unit": arguments["unit"] or "rows",
-        }
-    )
-
-
 def _observe_log(
-    question: Question, arguments: dict[str, Any], progress: Progress
+    question: Question, request: ObserveRequest, progress: Progress
 ) -> ObservationResult:
     from equipoise.cli.observed_log import read_log
     from equipoise.observation.analysis import observe
     from equipoise.tables.missing import complete_log
 
-    show_env = arguments["show_env"]
-    log = read_log(arguments["file"], arguments["ledger"], question.treatment, show_env=show_env)
+    output = request.output
+    log = read_log(request.file, output.ledger, question.treatment, show_env=output.show_env)
     named = question.covariates
     matched_on = None if named is None else (*named, *question.exact)
-    columns, warnings = log.allowing(arguments["allow"] or (), matched_on)
-    if arguments["unit"] is None:
+    columns, warnings = log.allowing(request.allow, matched_on)
+    if request.unit is None:
         question = replace(question, unit=log.unit)
-    complete = complete_log(columns, question, arguments["missing"])
+    complete = complete_log(columns, question, request.missing)
     return observe(
         complete.columns,
         complete.question,
@@ -228,14 +283,14 @@ def _observe_log(
 
 def _observe_strata(
     question: Question,
-    arguments: dict[str, Any],
+    source: str,
+    column: str,
     access: ClusterAccess | None,
     progress: Progress,
 ) -> ObservationResult:
     from equipoise.observation.strata import check_strata, observe_strata
     from equipoise.tables.strata import find_strata
 
-    source, column = arguments["file"], arguments["strata"]
     check_strata(column, question)
     log = find_strata(source, column, question, progress)
     if access is None:

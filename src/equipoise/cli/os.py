@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
+from msgspec import Struct
 
 from equipoise.analysis.reference import differences_to_host
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.results import allowed_only
+from equipoise.design.limits import CampaignLimits
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.primitives import ALPHA, FULL, LEAST_BLOCKS, MIN_EFFECT, QUICK, TIMEOUT_S
+
+
+class OsRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise os` is asked for."""
+
+    only: str | None
+    quick: bool
+    limits: CampaignLimits
+    hosts: HostOptions
+    output: OutputOptions
 
 
 @click.command("os", epilog="Example: equipoise os --quick --against before-the-upgrade.json")
@@ -71,23 +81,24 @@ from equipoise.model.primitives import ALPHA, FULL, LEAST_BLOCKS, MIN_EFFECT, QU
 @options.fleet_options
 @options.host_options
 @options.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(OsRequest)
+def command(request: OsRequest) -> int:
     """Measure what system calls, processes, signals, IPC and memory cost on this machine.
 
     Each row runs in several fresh processes, in blocks of random order; in a process every batch
     of operations is kept. A row that this machine forbids has the reason instead of a number.
     """
-    output, access = OutputOptions.from_options(arguments), options.fleet_access(arguments)
+    output, access = request.output.checked(), request.hosts.access()
     if output.against is not None and output.allowed is not None:
         # Refuse a difference now rather than when all is measured.
         host = snapshot(environment=own_environment())
         allowed_only(differences_to_host(output.against, host), output.allowed)
-    names = probe_names(arguments["only"])
-    plan = primitives_plan(names, options.limits_of(arguments), quick=arguments["quick"])
+    names = probe_names(request.only)
+    plan = primitives_plan(names, request.limits, quick=request.quick)
     if access is not None:
         from equipoise.cli.fleet import measure_fleet
 
-        return measure_fleet(plan, access, arguments, output)
+        return measure_fleet(plan, access, request.hosts, output)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener)
         result = analyse(run_id, ledger, output)

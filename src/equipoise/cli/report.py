@@ -4,30 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import Struct
 
 from equipoise.cli import options
 from equipoise.cli.completing import complete_runs_and_files
-from equipoise.cli.output_options import (
-    FORMS,
+from equipoise.cli.options.outputs import (
+    REPORT_FORMS,
     OutputOptions,
-    Reported,
     check_report,
-    folder_name,
     read_reported,
+)
+from equipoise.cli.results import read_result
+from equipoise.cli.writing import (
+    Reported,
+    folder_name,
     report_of,
     save_figures,
     save_flame_graph,
     write_report,
 )
-from equipoise.cli.results import read_result
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.studies.catalogue import with_findings
 
 DOCUMENT = ".json"
+
+
+class ReportRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise report` is asked for."""
+
+    runs: tuple[str, ...]
+    output: Path | None
+    figures: Path | None
+    show_env: bool
+    ledger: Path
 
 
 @click.command("report", epilog="Example: equipoise report last -o result.html")
@@ -37,12 +49,13 @@ DOCUMENT = ".json"
 @options.file_option(
     "-o",
     "--output",
-    help=f"Where the report goes; its ending says how: {', '.join(FORMS)}.",
+    help=f"Where the report goes; its ending says how: {', '.join(REPORT_FORMS)}.",
 )
 @options.figures_option
 @options.show_env_option
 @options.ledger_option
-def command(**arguments: Any) -> int:
+@options.request_of(ReportRequest)
+def command(request: ReportRequest) -> int:
     """Write a report of RUN (an id, its beginning, or 'last', which is the default).
 
     FILE.html is one page with every figure that makes no request: it can be sent, kept and
@@ -50,16 +63,15 @@ def command(**arguments: Any) -> int:
     A file that --json wrote will do as RUN: all is made from it, and nothing is run again.
     Several runs go into one report.
     """
-    output: Path | None = arguments["output"]
-    figures: Path | None = arguments["figures"]
+    output, figures = request.output, request.figures
     if output is None and figures is None:
         raise UnusableInput(
             "nothing is asked for", hint="-o PAGE.html for a page, --figures FOLDER for its figures"
         )
     if output is not None:
         check_report(output)
-    origin = OutputOptions(ledger=arguments["ledger"], show_env=arguments["show_env"])
-    campaigns = [_campaign(name, origin) for name in arguments["runs"] or ("last",)]
+    origin = OutputOptions(ledger=request.ledger, show_env=request.show_env)
+    campaigns = [_campaign(name, origin) for name in request.runs or ("last",)]
     if output is not None:
         write_report(output, campaigns)
     if figures is not None:

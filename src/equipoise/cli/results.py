@@ -12,7 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.redaction import without_hidden_values
-from equipoise.cli.output_options import OutputOptions, write_file, write_json, write_report
+from equipoise.cli.options import OutputOptions
+from equipoise.cli.writing import write_file, write_json, write_report
 from equipoise.ledger import Ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import COMPARE_STUDY
@@ -202,10 +203,11 @@ def write_files(result: CampaignResult, output: OutputOptions) -> None:
         A file cannot be written.
     """
     document = result.document
-    if output.hyperfine_exports:
+    exports = output.exports.files()
+    if exports:
         from equipoise.interop.formats import hyperfine
 
-        unit = output.time_unit
+        unit = output.exports.time_unit
         contents: dict[str, Callable[[], bytes]] = {
             "json": lambda: hyperfine.to_json(document),
             "csv": lambda: hyperfine.to_csv(document).encode(),
@@ -213,7 +215,7 @@ def write_files(result: CampaignResult, output: OutputOptions) -> None:
             "asciidoc": lambda: hyperfine.to_asciidoc(document, unit).encode(),
             "orgmode": lambda: hyperfine.to_orgmode(document, unit).encode(),
         }
-        for form, path in output.hyperfine_exports.items():
+        for form, path in exports.items():
             write_file(path, contents[form]())
     if output.report_file is not None:
         write_report(output.report_file, [(document, result.record)])

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
+from msgspec import Struct
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.completing import complete_runs
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.options import HostOptions, OutputOptions
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.studies.data_sets import require_data
 from equipoise.why.campaigns import judge_of
+
+
+class ResumeRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise resume` is asked for."""
+
+    run: str
+    limits: CampaignLimits
+    hosts: HostOptions
+    output: OutputOptions
 
 
 @click.command("resume")
@@ -27,14 +36,15 @@ from equipoise.why.campaigns import judge_of
 @options.host_options
 @options.verbose_option
 @options.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(ResumeRequest)
+def command(request: ResumeRequest) -> int:
     """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
 
     Going on does not raise the error rate of the verdict: that counts every look. A block that was
     cut is left out.
     """
-    output = OutputOptions.from_options(arguments)
-    run, limits = arguments["run"], options.limits_of(arguments)
+    output = request.output.checked()
+    run, limits = request.run, request.limits
     with open_for_reading(output.ledger) as ledger:
         record = ledger.read_run(run)
     membership = record.plan.membership
@@ -47,8 +57,8 @@ def command(**arguments: Any) -> int:
     if record.plan.fleet is not None:
         from equipoise.cli.fleet import resume_fleet
 
-        return resume_fleet(record, limits, arguments, output)
-    if options.fleet_access(arguments) is not None:
+        return resume_fleet(record, limits, request.hosts, output)
+    if request.hosts.access() is not None:
         raise UnusableInput(f"run {record.id} was measured on one host", hint="leave out --cluster")
     with measuring(output) as (ledger, listener):
         record = ledger.read_run(run)

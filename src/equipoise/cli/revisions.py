@@ -6,19 +6,26 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import Struct
 
 from equipoise.campaign.commits import commits_of
 from equipoise.cli import options
-from equipoise.cli.options import Option
-from equipoise.design.limits import metric_names
+from equipoise.cli.options import Option, OutputOptions
+from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Revision
 from equipoise.model.record import RunRecord
-from equipoise.revisions.benchmarks import TOOLS, Benchmark, Suite, benchmarks_named, read_suite
+from equipoise.revisions.benchmarks import (
+    TOOLS,
+    Benchmark,
+    BenchmarkTool,
+    Suite,
+    benchmarks_named,
+    read_suite,
+)
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
     repository_at,
@@ -33,6 +40,7 @@ from equipoise.revisions.commit_builds import (
     tool_of,
 )
 from equipoise.revisions.git import Repository
+from equipoise.revisions.plan import RevisionsRequest
 
 suite_options = options.options_of(
     click.option(
@@ -90,40 +98,90 @@ output_options = options.options_of(
 )
 
 
-def suite_of(arguments: dict[str, Any], called: str, example: str) -> Suite:
-    """Return the benchmarks, which the user may name in one way only, and how they are built.
+class SuiteOptions(Struct, frozen=True):
+    """What runs in each revision, and how it is built."""
 
-    Parameters
-    ----------
-    called
-        What the command makes, with its article: ``a gate``.
-    example
-        A line that runs the command.
+    words: tuple[str, ...] = ()
+    """The command behind ``--``."""
+    kind: str | None = None
+    benches: tuple[str, ...] = ()
+    suite: Path | None = None
+    build: str | None = None
 
-    Raises
-    ------
-    UnusableInput
-        Nothing is named, or several things, or what is named cannot be read.
-    """
-    words, benches, file, kind = (arguments[key] for key in ("words", "benches", "suite", "kind"))
-    tool = None if kind is None else TOOLS[kind]
-    words = words or (() if tool is None else tool.command)
-    # Of a kind with a command of its own the command is the one thing.
-    if sum(map(bool, (words, benches, file))) != 1:
-        raise UnusableInput(
-            f"{called} needs one thing to run: a command behind --, --bench, --suite or --kind",
-            hint=f"as in: {example}",
+    @property
+    def tool(self) -> BenchmarkTool | None:
+        """The tool whose benchmarks the command runs."""
+        return None if self.kind is None else TOOLS[self.kind]
+
+    def read(self, called: str, example: str) -> Suite:
+        """Return the benchmarks, which the user may name in one way only, and how they are built.
+
+        Parameters
+        ----------
+        called
+            What the command makes, with its article: ``a gate``.
+        example
+            A line that runs the command.
+
+        Raises
+        ------
+        UnusableInput
+            Nothing is named, or several things, or what is named cannot be read.
+        """
+        tool = self.tool
+        words = self.words or (() if tool is None else tool.command)
+        # Of a kind with a command of its own the command is the one thing.
+        if sum(map(bool, (words, self.benches, self.suite))) != 1:
+            raise UnusableInput(
+                f"{called} needs one thing to run: a command behind --, --bench, --suite or --kind",
+                hint=f"as in: {example}",
+            )
+        if self.benches:
+            suite = Suite(benchmarks_named(self.benches))
+        elif self.suite is not None:
+            suite = read_suite(self.suite)
+        elif not words[0] or any("\0" in word for word in words):
+            raise UnusableInput(
+                "the command behind -- is empty", hint="write the program to be run"
+            )
+        else:
+            suite = Suite((Benchmark(shlex.join(words), tuple(words)),))
+        own_build = None if tool is None else tool.build
+        return Suite(suite.benchmarks, self.build or suite.build or own_build)
+
+
+class CommitsOptions(Struct, frozen=True, kw_only=True):
+    """What `bisect` and `history` are both asked for."""
+
+    program: SuiteOptions
+    metrics: str | None
+    limits: CampaignLimits
+    output: OutputOptions
+
+    def request(self, called: str, example: str) -> RevisionsRequest:
+        """Return what is run in each commit, in the repository of the working folder.
+
+        Raises
+        ------
+        UnusableInput
+            There is no command, or several metrics are named without a tool.
+        """
+        tool, suite = self.program.tool, self.program.read(f"a {called}", example)
+        metrics = None if self.metrics is None else metric_names(self.metrics)
+        if tool is None and metrics is not None and len(metrics) > 1:
+            raise UnusableInput(
+                f"a {called} searches by one metric, and --metrics names {len(metrics)}",
+                hint=f"run it once for each: --metrics {metrics[0]}",
+            )
+        return RevisionsRequest(
+            repository=repository_at(Path.cwd()),
+            benchmarks=suite.benchmarks,
+            build=suite.build,
+            tool=tool,
+            # Names of benchmarks may have commas.
+            metrics=self.metrics if tool is not None or metrics is None else metrics[0],
+            limits=self.limits,
         )
-    if benches:
-        suite = Suite(benchmarks_named(benches))
-    elif file is not None:
-        suite = read_suite(file)
-    elif not words[0] or any("\0" in word for word in words):
-        raise UnusableInput("the command behind -- is empty", hint="write the program to be run")
-    else:
-        suite = Suite((Benchmark(shlex.join(words), tuple(words)),))
-    own_build = None if tool is None else tool.build
-    return Suite(suite.benchmarks, arguments["build"] or suite.build or own_build)
 
 
 def revision_of(repository: Repository, name: str | None, option: str) -> Revision:
@@ -137,33 +195,6 @@ def revision_of(repository: Repository, name: str | None, option: str) -> Revisi
     if name is None:
         return revision_of_working_tree(repository)
     return revision_named(repository, name, option)
-
-
-def requested(arguments: dict[str, Any], called: str, example: str) -> dict[str, Any]:
-    """Return the fields of a request that options and the command behind ``--`` fill.
-
-    Raises
-    ------
-    UnusableInput
-        There is no command, or several metrics are named without a tool.
-    """
-    tool = None if arguments["kind"] is None else TOOLS[arguments["kind"]]
-    suite = suite_of(arguments, f"a {called}", example)
-    metrics = None if arguments["metrics"] is None else metric_names(arguments["metrics"])
-    if tool is None and metrics is not None and len(metrics) > 1:
-        raise UnusableInput(
-            f"a {called} searches by one metric, and --metrics names {len(metrics)}",
-            hint=f"run it once for each: --metrics {metrics[0]}",
-        )
-    return {
-        "repository": repository_at(Path.cwd()),
-        "benchmarks": suite.benchmarks,
-        "build": suite.build,
-        "tool": tool,
-        # Names of benchmarks may have commas.
-        "metrics": arguments["metrics"] if tool is not None or metrics is None else metrics[0],
-        "limits": options.limits_of(arguments),
-    }
 
 
 @contextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
@@ -15,10 +15,20 @@ from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_words
 from equipoise.cli.completing import complete_studies
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.streams import say
-from equipoise.design.limits import STUDY_BLOCKS
+from equipoise.design.limits import STUDY_BLOCKS, CampaignLimits
 from equipoise.studies.preparation import StudyOptions, prepare_study
+
+
+class RunRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise run` is asked for."""
+
+    options: StudyOptions
+    limits: CampaignLimits
+    ranking: bool | None
+    hosts: HostOptions
+    output: OutputOptions
 
 
 @click.command(
@@ -66,7 +76,8 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
 @options.host_options
 @options.verbose_option
 @options.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(RunRequest)
+def command(request: RunRequest) -> int:
     """Run a study: a workload under every combination of its factors' levels.
 
     Each block runs every condition once in random order. A condition that is decided, and is not a
@@ -74,10 +85,9 @@ def command(**arguments: Any) -> int:
     budget. `equipoise list studies` lists the built-in ones; docs/studies.md has the form of a
     file.
     """
-    output, access = OutputOptions.from_options(arguments), options.fleet_access(arguments)
-    limits, ranking = options.limits_of(arguments), arguments["ranking"]
-    study_options = StudyOptions(**options.fields_of(StudyOptions, arguments))
-    prepared = prepare_study(study_options, output.ledger)
+    output, access = request.output.checked(), request.hosts.access()
+    limits, ranking = request.limits, request.ranking
+    prepared = prepare_study(request.options, output.ledger)
     if sys.stderr.isatty() and not output.quiet:
         # The result repeats them, but that may be hours later.
         for warning in prepared.warnings:
@@ -95,7 +105,7 @@ def command(**arguments: Any) -> int:
         return measure_fleet(
             replace(plan, command_line=command_words(plan.seed)),
             access,
-            arguments,
+            request.hosts,
             output,
             build_lines=prepared.build_lines,
             build_folders=folders,

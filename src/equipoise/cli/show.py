@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cli import options
 from equipoise.cli.completing import complete_runs
-from equipoise.cli.output_options import OutputOptions, write_output
+from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import (
     CampaignResult,
     earlier_campaigns,
@@ -18,10 +17,21 @@ from equipoise.cli.results import (
     reported_records,
     show,
 )
+from equipoise.cli.writing import write_output
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import paused_garbage_collector
 from equipoise.why.campaigns import result_of, with_experiment
+
+
+class ShowRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise show` is asked for."""
+
+    run: str
+    other: str | None
+    pooled: bool
+    engine: int | None
+    output: OutputOptions
 
 
 @click.command("show", epilog="Example: equipoise show 20260301-10 last --allow kernel")
@@ -39,7 +49,8 @@ from equipoise.why.campaigns import result_of, with_experiment
 @options.show_env_option
 @options.verbose_option
 @options.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(ShowRequest)
+def command(request: ShowRequest) -> int:
     """Compute the result of RUN (an id, its beginning, or 'last') again from the ledger.
 
     With OTHER, what ran there is held against RUN, once nothing differs between the environments of
@@ -47,14 +58,14 @@ def command(**arguments: Any) -> int:
 
     Earlier campaigns of the same commands are listed with it; `--pool` shows what holds over all.
     """
-    output = OutputOptions.from_options(arguments)
-    run, other = arguments["run"], arguments["other"]
-    if other is not None and (arguments["pooled"] or output.against is not None):
+    run, other = request.run, request.other
+    output = request.output.checked(holds_two=other is not None)
+    if other is not None and (request.pooled or output.against is not None):
         raise UnusableInput(
             f"show {run} {other} holds two runs against each other already",
             hint="leave --pool and --against out, or name one run",
         )
-    if arguments["pooled"]:
+    if request.pooled:
         _show_pooled(run, output)
         return 0
     # To the end: the collector would walk over a large campaign once for each part of the work.
@@ -83,9 +94,9 @@ def _show_pooled(run: str, output: OutputOptions) -> None:
     from equipoise.report.builders.pooled import pooled_document
     from equipoise.report.json_document import encode
 
-    if output.exports():
+    if output.exported_files():
         raise UnusableInput(
-            f"--pool has no form for {output.exports()[0]}",
+            f"--pool has no form for {output.exported_files()[0]}",
             hint="leave it out; --json has what holds over all campaigns",
         )
     with open_for_reading(output.ledger) as ledger:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import Struct
 
 from equipoise.cli import options
 from equipoise.cli.completing import complete_runs
@@ -18,7 +18,7 @@ from equipoise.cli.explaining import (
     observe_gap,
     try_interventions,
 )
-from equipoise.cli.output_options import OutputOptions, check_folder, write_file
+from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.results import (
     CampaignResult,
     load_result,
@@ -27,6 +27,8 @@ from equipoise.cli.results import (
     write_files,
 )
 from equipoise.cli.streams import say
+from equipoise.cli.writing import write_file
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.model.plan import Plan
@@ -105,6 +107,72 @@ picture_options = options.options_of(
 """The options that write what both conditions did as files to look at."""
 
 
+class WhyRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise why` is asked for."""
+
+    run: str
+    baseline: str | None
+    candidate: str | None
+    sources: str | None
+    instructions: bool
+    repetitions: int | None
+    tries: tuple[str, ...]
+    try_commands: tuple[str, ...]
+    only: tuple[str, ...]
+    again: bool
+    flame_graph: Path | None
+    firefox: Path | None
+    limits: CampaignLimits
+    output: OutputOptions
+
+    @property
+    def is_new_test(self) -> bool:
+        """Whether an earlier test does not answer what is asked."""
+        return bool(self.tries or self.try_commands or self.only or self.again)
+
+    def evidence(self) -> EvidenceRequest:
+        """Return what is to be observed."""
+        names = self.sources
+        sources = (
+            BY_DEFAULT
+            if names is None
+            else known_sources([name.strip() for name in names.split(",")])
+        )
+        if self.instructions:
+            sources = tuple(dict.fromkeys((*sources, ON_REQUEST)))
+        return EvidenceRequest(sources, self.repetitions, self.again)
+
+    def experiment(self, explained: Plan) -> ExperimentRequest:
+        """Return what is to be tried on this campaign's gap."""
+        variables = [user_variable(text) for text in self.tries]
+        commands = [user_command(text, host_site()) for text in self.try_commands]
+        default = default_experiment(explained)
+        return ExperimentRequest(
+            stopping=self.limits.stopping(default.stopping),
+            alpha=self.limits.alpha or default.alpha,
+            seed=self.limits.drawn_seed(),
+            own=(*variables, *commands),
+            only=self.only,
+        )
+
+    def pictures(self) -> Pictures:
+        """Return the pictures to draw.
+
+        Raises
+        ------
+        UnusableInput
+            The folder of a file cannot be written to.
+        """
+        pictures: Pictures = {}
+        if self.flame_graph is not None:
+            pictures[self.flame_graph] = "flame-graph"
+        if self.firefox is not None:
+            pictures[self.firefox] = "firefox"
+        for path in pictures:
+            check_folder(path)
+        return pictures
+
+
 @click.command("why", epilog="Example: equipoise why last")
 @click.argument("run", shell_complete=complete_runs)
 @click.option("--baseline", metavar="NAME", help="The baseline of the comparison to explain.")
@@ -118,7 +186,8 @@ picture_options = options.options_of(
 @options.show_env_option
 @options.host_options
 @options.output_options
-def command(**arguments: Any) -> int:
+@options.request_of(WhyRequest)
+def command(request: WhyRequest) -> int:
     """Say why one condition of RUN (an id, its beginning, or 'last') is slower.
 
     Equipoise runs both conditions of a comparison that was called again under several sources of
@@ -126,72 +195,29 @@ def command(**arguments: Any) -> int:
     conditions, block by block, and judges the effect. It does not repeat what it knows already.
     docs/why.md lists the causes and what can be changed.
     """
-    output = OutputOptions.from_options(arguments)
-    evidence = _evidence_request(arguments)
-    pictures = pictures_of(arguments)
+    output, evidence, pictures = request.output.checked(), request.evidence(), request.pictures()
     with open_for_reading(output.ledger) as ledger:
-        record = ledger.read_run(arguments["run"])
+        record = ledger.read_run(request.run)
         if record.plan.explains is not None:
             # ``last`` may name the campaign that tested the gap.
             record = ledger.read_run(record.plan.explains.run)
-        names = (recorded_name(record, arguments[side]) for side in ("baseline", "candidate"))
+        names = (recorded_name(record, name) for name in (request.baseline, request.candidate))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
-    request = _experiment_request(arguments, record.plan)
-    check_names(OpenGap(record, gap.contrast), request, host_site())
+    tests = request.experiment(record.plan)
+    check_names(OpenGap(record, gap.contrast), tests, host_site())
     if gap.is_called:
         record = _observed(record, gap, evidence, output)
         if pictures:
             (public,) = reported_records((record,), show_env=output.show_env)
             write_pictures(pictures, evidence_of_gap(public, as_reported(gap, record, public)))
         if output.test:
-            is_new = any(arguments[name] for name in ("tries", "try_commands", "only", "again"))
-            experiment = _tested(record, gap, None if is_new else experiment, request, output)
+            earlier = None if request.is_new_test else experiment
+            experiment = _tested(record, gap, earlier, tests, output)
     else:
         say_that_none_is_drawn(pictures)
     _show(record, gap, experiment, output)
     return 0
-
-
-def _evidence_request(arguments: dict[str, Any]) -> EvidenceRequest:
-    """Return what is to be observed, as the options say."""
-    names = arguments["sources"]
-    sources = (
-        BY_DEFAULT if names is None else known_sources([name.strip() for name in names.split(",")])
-    )
-    if arguments["instructions"]:
-        sources = tuple(dict.fromkeys((*sources, ON_REQUEST)))
-    return EvidenceRequest(sources, arguments["repetitions"], arguments["again"])
-
-
-def _experiment_request(arguments: dict[str, Any], explained: Plan) -> ExperimentRequest:
-    """Return what is to be tried on this campaign's gap, as the options say."""
-    variables = [user_variable(text) for text in arguments["tries"]]
-    commands = [user_command(text, host_site()) for text in arguments["try_commands"]]
-    limits, default = options.limits_of(arguments), default_experiment(explained)
-    return ExperimentRequest(
-        stopping=limits.stopping(default.stopping),
-        alpha=limits.alpha or default.alpha,
-        seed=limits.drawn_seed(),
-        own=(*variables, *commands),
-        only=arguments["only"],
-    )
-
-
-def pictures_of(arguments: dict[str, Any]) -> Pictures:
-    """Return the pictures that the options ask for.
-
-    Raises
-    ------
-    UnusableInput
-        The folder of a file cannot be written to.
-    """
-    kinds: dict[str, Picture] = {"flame_graph": "flame-graph", "firefox": "firefox"}
-    paths = ((arguments[option], kind) for option, kind in kinds.items())
-    pictures: Pictures = {path: kind for path, kind in paths if path is not None}
-    for path in pictures:
-        check_folder(path)
-    return pictures
 
 
 def write_pictures(pictures: Pictures, gap: GapEvidence) -> None:

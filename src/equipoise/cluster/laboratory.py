@@ -42,8 +42,8 @@ from equipoise.cluster.messages import Order, Status, other_version
 from equipoise.cluster.places import Places, local_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.limits import environment_fault, limit_reached
+from equipoise.files.state import default_ledger
 from equipoise.ledger import Ledger, open_for_writing
-from equipoise.ledger.opening import default_ledger
 from equipoise.measure.abandoned import environment_of
 from equipoise.measure.builds import build_levels
 from equipoise.measure.leftovers import clear_leftovers

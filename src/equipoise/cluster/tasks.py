@@ -29,9 +29,8 @@ from equipoise.cluster.messages import (
     to_bytes,
 )
 from equipoise.files.limits import environment_fault, limit_reached
-from equipoise.files.state import this_host
+from equipoise.files.state import default_ledger, this_host
 from equipoise.ledger import open_for_reading
-from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.spelling import command_line_spelling
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -180,7 +179,7 @@ def extent(drawn: Sequence[tuple[float | None, Interval]]) -> Iterator[float | N
         abs(math.log(end) - math.log(ratio)) for ratio, interval in known for end in interval if end
     ]
     most = max((abs(math.log(ratio)) for ratio, _ in known), default=0.0)
-    most += _WIDEST * (statistics.median(reach) if reach else 0.0)
+    most += _WIDEST * (float(np.median(reach)) if reach else 0.0)
     yield from (
         end for _, interval in drawn for end in interval if end and abs(math.log(end)) <= most
     )

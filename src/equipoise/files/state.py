@@ -7,6 +7,8 @@ It keeps an identity of this host, drawn by chance once, in a file for each mach
 that several machines share holds one for each. Machines are told apart by a digest of
 ``/etc/machine-id`` (machine-id(5) asks that the id itself is kept), and by their name where they
 have no such file.
+
+The ledger is elsewhere: by default under the current folder.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 HOST_VARIABLE = "EQUIPOISE_HOST"
 """Names this host, where ``--host`` does not."""
+DEFAULT_LEDGER = Path(".equipoise/ledger.db")
+LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
 HOSTS = "hosts"
 """Folder of the identities of hosts, in the state folder."""
 _MACHINE_ID = Path("/etc/machine-id")
@@ -41,6 +45,11 @@ MAX_NAME_LETTERS = 200
 """Letters of the name of a host, at most."""
 _IDENTITY_BYTES = 16
 _IDENTITY = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
+
+
+def default_ledger() -> Path:
+    """Return the ledger that ``EQUIPOISE_LEDGER`` names, or the one under the current folder."""
+    return Path(os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER)
 
 
 class StateFolderUnusable(Exception):

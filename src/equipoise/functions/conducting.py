@@ -16,12 +16,12 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import ranking_warnings
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.limits import ONE_COMMAND, CampaignLimits
+from equipoise.files.state import default_ledger
 from equipoise.functions.functions import Side, code_sides, function_sides
 from equipoise.functions.own_process import Original, refuse_copies_that_differ
 from equipoise.functions.runner import function_runner
 from equipoise.functions.trial_runs import Examined, calls_and_rounds, examine, warnings_of
 from equipoise.ledger import open_for_writing
-from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     CALL_METRIC,

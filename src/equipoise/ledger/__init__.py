@@ -3,7 +3,7 @@
 `open_for_writing` and `open_for_reading` return a `Ledger`; docs/document.md describes the file.
 In reading order:
 
-opening.py        where the ledger lies, and how it is opened
+opening.py        how a ledger is opened
 store.py          `Ledger`: record a run trial by trial, list runs, read one
 file.py           the open file: transactions, snapshots, and errors of SQLite as messages
 rows.py           a run as rows, and rows as a run

@@ -1,4 +1,4 @@
-"""Where the ledger lies, and how it is opened."""
+"""How a ledger is opened, for reading or for writing."""
 
 from __future__ import annotations
 
@@ -23,15 +23,6 @@ from equipoise.ledger.store import Ledger
 from equipoise.ledger.untrusted import check_small_tables, confine, refuse_foreign_objects
 from equipoise.model.errors import UnusableInput
 from equipoise.model.spelling import option
-
-DEFAULT_LEDGER = Path(".equipoise/ledger.db")
-LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
-
-
-def default_ledger() -> Path:
-    """Return the ledger that ``EQUIPOISE_LEDGER`` names, or the one under the current folder."""
-    return Path(os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER)
-
 
 OWN_FOLDER = ".equipoise"
 _FOR_ITS_OWNER = 0o700

@@ -61,8 +61,8 @@ def part_medians(values: FloatArray, parts: int) -> FloatArray:
     split = longer * (length + 1)
     medians: FloatArray = np.concatenate(
         [
-            np.median(values[:split].reshape(longer, length + 1), axis=1),
-            np.median(values[split:].reshape(parts - longer, length), axis=1),
+            median_of(values[:split].reshape(longer, length + 1)),
+            median_of(values[split:].reshape(parts - longer, length)),
         ]
     )
     return medians
@@ -104,7 +104,36 @@ def circular_block_indices(count: int, resamples: int, generator: np.random.Gene
     return indices.reshape(resamples, -1)[:, :count]
 
 
+def median_of(values: FloatArray) -> FloatArray:
+    """Return what ``np.median`` does of the last axis, which would import masked arrays first.
+
+    The values have the shape (..., n), and the medians (...,); one is NaN if a value is.
+    """
+    half, is_odd = divmod(values.shape[-1], 2)
+    ordered = np.partition(values, [half, -1] if is_odd else [half - 1, half, -1], axis=-1)
+    middles = np.mean(ordered[..., half - 1 + is_odd : half + 1], axis=-1)
+    medians: FloatArray = np.where(np.isnan(ordered[..., -1]), np.nan, middles)
+    return medians
+
+
 def percentile_interval(values: FloatArray) -> tuple[float, float]:
     """Return the middle 95 % of the resampled values."""
-    low, high = np.quantile(values, [LEVEL / 2.0, 1.0 - LEVEL / 2.0])
-    return (float(low), float(high))
+    ordered = np.sort(values)
+    return (quantile_of(ordered, LEVEL / 2.0), quantile_of(ordered, 1.0 - LEVEL / 2.0))
+
+
+def quantile_of(ordered: FloatArray, share: float) -> float:
+    """Return what ``np.quantile`` does, to the digit, which would import masked arrays first.
+
+    The values, shape (n,), are ascending. Between two of them it interpolates linearly (Hyndman
+    and Fan 1996, definition 7).
+    """
+    last = len(ordered) - 1
+    place = last * share
+    below = math.floor(place)
+    low, high, beyond = float(ordered[below]), float(ordered[min(below + 1, last)]), place - below
+    if math.isnan(ordered[last]):
+        return math.nan
+    if beyond >= 0.5:
+        return high - (high - low) * (1.0 - beyond)
+    return low + (high - low) * beyond

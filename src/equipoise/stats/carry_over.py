@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import CarryOver
-from equipoise.stats.arrays import LEVEL, FloatArray, IntArray, row_medians
+from equipoise.stats.arrays import LEVEL, FloatArray, IntArray, median_of, row_medians
 from equipoise.stats.verdict import margin_of
 
 LEAST_TRIALS_EACH = 6
@@ -120,7 +120,7 @@ def _residuals(logs: FloatArray, conditions: IntArray, before: IntArray) -> Floa
         effect = _group_medians(detrended - before_effect, conditions)
         before_effect = _group_medians(detrended - effect, before)
     around = detrended - effect - before_effect
-    clip = CLIP_SCALES * 1.4826 * float(np.median(np.abs(around - np.median(around))))
+    clip = CLIP_SCALES * 1.4826 * float(median_of(np.abs(around - median_of(around))))
     if clip > 0:
         around = np.clip(around, -clip, clip)
     return np.asarray(around + before_effect)
@@ -130,7 +130,7 @@ def _group_medians(values: FloatArray, groups: IntArray) -> FloatArray:
     medians = np.empty_like(values)
     for group in np.unique(groups):
         members = groups == group
-        medians[members] = np.median(values[members])
+        medians[members] = median_of(values[members])
     return medians
 
 

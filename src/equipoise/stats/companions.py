@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from statistics import NormalDist
 
 import numpy as np
 from msgspec import Struct
@@ -191,6 +190,9 @@ def _p_value(correlation: float, trials: float) -> float:
     """Return the two-sided p-value by Fisher's (1921) transformation."""
     if trials <= 4.0:
         return 1.0
+    # It imports decimals and fractions, and most campaigns have too few trials for it.
+    from statistics import NormalDist
+
     standardised = math.atanh(min(abs(correlation), 1.0 - 1e-12)) * math.sqrt(trials - 3.0)
     return 2.0 * NormalDist().cdf(-standardised)
 

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from equipoise._native import BettingSequence
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import FloatArray, median_of
 from equipoise.stats.sequence import PairedBlocks
 
 SHARE_OF_LEVEL = 0.2
@@ -63,8 +63,8 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
     learnt = 0
     for place in range(FIRST_BLOCKS, count):
         if place <= RELEARNT_AT_EACH or place >= learnt * (1.0 + RELEARNT_GROWTH):
-            effect = float(np.median(above[:place] - below[:place]))
-            middle = float(np.median(np.concatenate([below[:place], above[:place] - effect])))
+            effect = float(median_of(above[:place] - below[:place]))
+            middle = float(median_of(np.concatenate([below[:place], above[:place] - effect])))
             learnt = place
         contrasts[place - FIRST_BLOCKS] = abs(above[place] - effect - middle) - abs(
             below[place] - middle
@@ -89,15 +89,15 @@ def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
     if len(differences) <= FIRST_BLOCKS:
         return False
     draws = np.random.default_rng(0).integers(0, len(differences), (RESAMPLES, len(differences)))
-    tolerance = float(np.median(blocks.tolerances))
+    tolerance = float(median_of(blocks.tolerances))
     spread = float(np.std(_huber_centres(differences[draws], tolerance)))
     return bool(0.5 * (high - low) < LEAST_STANDARD_ERRORS * spread - tolerance)
 
 
 def _huber_centres(samples: FloatArray, least_scale: float) -> FloatArray:
     """Return Huber's M-estimate of each row, with the scale 1.4826·MAD."""
-    centres: FloatArray = np.median(samples, axis=1)
-    deviations = np.median(np.abs(samples - centres[:, np.newaxis]), axis=1)
+    centres: FloatArray = median_of(samples)
+    deviations = median_of(np.abs(samples - centres[:, np.newaxis]))
     limits = CLIP * np.maximum(1.4826 * deviations, max(least_scale, 1e-12))[:, np.newaxis]
     for _ in range(_ROUNDS):
         distances = np.maximum(np.abs(samples - centres[:, np.newaxis]), 1e-300)

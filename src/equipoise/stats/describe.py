@@ -16,8 +16,10 @@ from equipoise.stats.arrays import (
     RESAMPLES,
     FloatArray,
     circular_block_indices,
+    median_of,
     part_medians,
     percentile_interval,
+    quantile_of,
     shared_ranks,
 )
 from equipoise.stats.modes import find_modes
@@ -54,7 +56,7 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
         )
     ordered = np.sort(values)
     p05, p25, median, p75, p95 = (
-        float(quantile) for quantile in np.quantile(ordered, [0.05, 0.25, 0.5, 0.75, 0.95])
+        quantile_of(ordered, share) for share in (0.05, 0.25, 0.5, 0.75, 0.95)
     )
     modes = find_modes(values, resolution=resolution)
     return MetricSummary(
@@ -165,12 +167,12 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
         return Drift(ratio=None, ratio_ci=(None, None))
     bins = min(third, BINS_FOR_DRIFT)
     first, last = part_medians(values[:third], bins), part_medians(values[-third:], bins)
-    if np.median(first) == 0:
+    if median_of(first) == 0:
         return Drift(ratio=None, ratio_ci=(None, None))
     generator = np.random.default_rng(seed)
     first_medians = _resampled_medians(first, generator)
     last_medians = _resampled_medians(last, generator)
-    ratio = float(np.median(last) / np.median(first))
+    ratio = float(median_of(last) / median_of(first))
     if not first_medians.all():
         return Drift(ratio=ratio, ratio_ci=(None, None))
     interval = percentile_interval(last_medians / first_medians)
@@ -215,4 +217,4 @@ def is_visible(autocorrelation: float, count: int) -> bool:
 
 def _resampled_medians(values: FloatArray, generator: np.random.Generator) -> FloatArray:
     resampled = values[circular_block_indices(len(values), RESAMPLES, generator)]
-    return np.asarray(np.median(resampled, axis=1), dtype=np.float64)
+    return median_of(resampled)

@@ -155,7 +155,8 @@ def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
 
 def _printed_step(ordered: FloatArray) -> float:
     """Return the power of ten that every value is a multiple of, where values repeat; else 0."""
-    distinct = np.unique(ordered)
+    # ``np.unique`` would import masked arrays first.
+    distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     if len(distinct) == len(ordered):
         return 0.0
     largest = max(abs(float(ordered[0])), abs(float(ordered[-1])))

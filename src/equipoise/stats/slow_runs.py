@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import FloatArray, median_of
 from equipoise.stats.describe import ln_coin_mixture
 from equipoise.stats.means import ln_ratio_of_means
 
@@ -126,14 +126,14 @@ def have_balanced_slow_runs(baseline: FloatArray, candidate: FloatArray, margin:
     if len(baseline) < BLOCKS_TO_SHOW:
         return False
     both = np.concatenate([baseline, candidate])
-    threshold = slow_factor(both, margin) * float(np.median(both))
+    threshold = slow_factor(both, margin) * float(median_of(both))
     late, later = baseline[baseline > threshold], candidate[candidate > threshold]
     if not (len(late) and len(later)) or (len(late) - len(later)) ** 2 > len(late) + len(later):
         return False
     cut = [np.minimum(costs, threshold) for costs in (baseline, candidate)]
     if not ln_bound_of_means([(1.0, cut[0], cut[1])]) <= margin:
         return False
-    delays = [float(np.median(costs) - np.median(both)) for costs in (late, later)]
+    delays = [float(median_of(costs) - median_of(both)) for costs in (late, later)]
     if not (math.isfinite(sum(delays)) and max(delays) <= ALIKE_SIZES * min(delays)):
         return False
     return abs(ln_ratio_of_means(baseline, candidate)) <= margin
@@ -201,7 +201,7 @@ def slow_factor(costs: FloatArray, margin: float) -> float:
         logs = np.log(costs[np.isfinite(costs) & (costs > 0.0)])
     spread = 0.0
     if len(logs):
-        spread = 1.4826 * float(np.median(np.abs(logs - np.median(logs))))
+        spread = 1.4826 * float(median_of(np.abs(logs - median_of(logs))))
     return _round_factor(max(math.exp(min(SPREADS * spread, 50.0)), 1.0 + MARGINS * margin))
 
 
@@ -219,7 +219,7 @@ def slow_run_counts(baseline: FloatArray, candidate: FloatArray, margin: float) 
     A description, of costs of shape (n,) each, from 0 up. The multiple of the median is the larger
     one of both conditions, raised as long as it leaves out no run that it counted.
     """
-    medians = [float(np.median(costs)) for costs in (baseline, candidate)]
+    medians = [float(median_of(costs)) for costs in (baseline, candidate)]
     factor = max(slow_factor(costs, margin) for costs in (baseline, candidate))
 
     def counted(least: float) -> list[int]:
@@ -278,7 +278,7 @@ def _discordant_signs(baseline: FloatArray, candidate: FloatArray, margin: float
     while begin < len(baseline):
         end = min(2 * begin, len(baseline))
         past = np.concatenate([baseline[:begin], candidate[:begin]])
-        threshold = slow_factor(past, margin) * float(np.median(past))
+        threshold = slow_factor(past, margin) * float(median_of(past))
         exceeds = (candidate[begin:end] > threshold).astype(int)
         exceeds -= baseline[begin:end] > threshold
         signs.extend(int(sign) for sign in exceeds[exceeds != 0])

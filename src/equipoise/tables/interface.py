@@ -5,8 +5,8 @@ Errors and warnings are in the words of Python: ``missing="drop"`` where a termi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 from msgspec import Struct
@@ -16,6 +16,7 @@ from equipoise.matching.gen_match import Progress as SearchProgress
 from equipoise.matching.match import MatchResult
 from equipoise.matching.options import Estimand, Order
 from equipoise.model.errors import UnusableInput
+from equipoise.model.keywords import takes
 from equipoise.model.observation_result import Effect, ObservationResult
 from equipoise.model.quantities import Interval
 from equipoise.observation.analysis import observe as observe_log
@@ -29,16 +30,21 @@ from equipoise.tables.matching import (
 )
 from equipoise.tables.matchit_names import with_matchit_hints
 from equipoise.tables.missing import Policy, complete_log
-from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_table
+from equipoise.tables.problem import (
+    MatchColumns,
+    MatchTable,
+    Pairing,
+    PairingOptions,
+    read_table,
+)
 from equipoise.tables.reading import read_columns, source_of
 
 if TYPE_CHECKING:
     from equipoise.report.renderers.notebook import MimeBundle
 
-Calipers = float | Sequence[float] | None
-
 
 @with_matchit_hints
+@takes(PairingOptions, Pairing())
 def match(
     table: Any,
     outcome: str | None = None,
@@ -46,26 +52,17 @@ def match(
     covariates: Names = (),
     *,
     formula: str | None = None,
-    estimand: Estimand = "ATT",
-    m: int = 1,
     metric: Any = "inverse_variance",
     propensity: bool = False,
-    exact: Names = (),
     by: Names = (),
-    caliper: Calipers = None,
-    replace: bool = True,
     order: Order | None = None,
-    ties: bool = True,
-    common_support: bool = False,
     weights: str | None = None,
     missing: Policy = "refuse",
     bias_adjust: bool = False,
     variance_neighbors: int | None = None,
     variance: Literal["population", "sample"] = "population",
-    r_compatible: bool = False,
-    threads: int | None = None,
-    seed: int | None = None,
     progress: Progress | None = None,
+    **pairing: Unpack[PairingOptions],
 ) -> TableMatch:
     """Match the treated rows of a table with its controls, and estimate the effect.
 
@@ -87,30 +84,42 @@ def match(
         Columns to match on. A column of words becomes an indicator for each word but the first.
     formula
         Treatment and covariates at once instead: ``"trained ~ age + I(age**2) + region"``.
-    exact, by
-        Columns that must be equal in pairs; columns that form strata, each matched alone.
+    by
+        Columns that form strata, each matched alone.
     missing
         ``"refuse"`` missing values, ``"drop"`` their rows, or keep rows whose covariates are
         missing, with a covariate (``"indicator"``) that says so.
-    estimand, m, metric, caliper, replace, ties, common_support, bias_adjust, variance_neighbors, \
-variance, r_compatible, threads, seed, progress
-        As for ``equipoise.matching.match``; a caliper is one number, or one for each covariate.
+    metric, bias_adjust, variance_neighbors, variance, progress
+        As for ``equipoise.matching.match``.
     order
         Without replacement, which rows find their match first: those with the ``"largest"`` or
         ``"smallest"`` propensity score, or the first of the ``"data"``. By default the largest
         score with ``propensity`` (as MatchIt does; not ``r_compatible``), else the data.
     propensity
         Match on a propensity score of the covariates instead of themselves.
+    pairing
+        Who may be matched with whom, by the names of `PairingOptions`: ``estimand``, ``m``,
+        ``exact``, ``caliper``, ``replace``, ``ties``, ``common_support``, ``r_compatible``,
+        ``threads``, ``seed``.
 
     Raises
     ------
     UnusableInput
         If something cannot be used, naming column and rows, or if no row can be matched.
     """
-    columns, pairing = MatchColumns.among(locals()), Pairing.among(locals())
+    columns = MatchColumns.of(
+        treatment=treatment,
+        covariates=covariates,
+        formula=formula,
+        outcome=outcome,
+        weights=weights,
+        by=by,
+        exact=pairing.get("exact", ()),
+        missing=missing,
+    )
     return match_table(
         read_table(table, columns),
-        pairing,
+        Pairing.of(order=order, **pairing),
         frame=table,
         metric=metric,
         propensity=propensity,
@@ -157,7 +166,14 @@ def match_balance(
         Naming column and rows of what cannot be used; or the match has rows that a missing value
         leaves out here.
     """
-    data = read_table(table, MatchColumns.among(locals()))
+    columns = MatchColumns.of(
+        treatment=treatment,
+        covariates=covariates,
+        formula=formula,
+        weights=weights,
+        missing=missing,
+    )
+    data = read_table(table, columns)
     matched = None if match is None else _pairs_among(match, data)
     reference: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
     pairing = Pairing(estimand=reference, r_compatible=r_compatible)
@@ -167,6 +183,7 @@ def match_balance(
 
 
 @with_matchit_hints
+@takes(PairingOptions, Pairing())
 def gen_match(
     table: Any,
     treatment: str | None = None,
@@ -175,13 +192,6 @@ def gen_match(
     outcome: str | None = None,
     formula: str | None = None,
     balance: str | None = None,
-    estimand: Estimand = "ATT",
-    m: int = 1,
-    exact: Names = (),
-    caliper: Calipers = None,
-    replace: bool = True,
-    ties: bool = True,
-    common_support: bool = False,
     weights: str | None = None,
     missing: Policy = "refuse",
     population: int = 100,
@@ -193,23 +203,19 @@ def gen_match(
     boot: int = 0,
     ks: bool = True,
     variance_neighbors: int | None = None,
-    r_compatible: bool = False,
-    threads: int | None = None,
-    seed: int | None = None,
     executor: Any = None,
     progress: SearchProgress | None = None,
+    **pairing: Unpack[PairingOptions],
 ) -> TableMatch:
     """Search for the weights of the covariates whose pairs balance best, and match by them.
 
     Parameters
     ----------
-    table, treatment, covariates, outcome, formula, exact, weights, missing
+    table, treatment, covariates, outcome, formula, weights, missing, pairing
         As for ``eq.match``.
     balance
         Terms to balance, as the right side of a formula: ``"age + re74 + age:re74"``; by default
         the covariates.
-    estimand, m, caliper, replace, ties, common_support, r_compatible, threads, seed
-        As for ``eq.match``.
     population, generations, wait_generations, hard_generation_limit, fitness, loss, boot, ks, \
 executor, progress
         As for ``equipoise.matching.gen_match``.
@@ -221,10 +227,19 @@ executor, progress
     UnusableInput
         If something cannot be used, naming column and rows, or if no row can be matched.
     """
-    columns, pairing = MatchColumns.among(locals()), Pairing.among(locals())
+    columns = MatchColumns.of(
+        treatment=treatment,
+        covariates=covariates,
+        formula=formula,
+        outcome=outcome,
+        weights=weights,
+        exact=pairing.get("exact", ()),
+        balance=balance,
+        missing=missing,
+    )
     return search_table(
         read_table(table, columns),
-        pairing,
+        Pairing.of(**pairing),
         frame=table,
         population=population,
         generations=generations,

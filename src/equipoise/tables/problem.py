@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
 from msgspec import Struct
@@ -29,7 +29,7 @@ from equipoise.matching.units import Floats, Indices, Truths, treatment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
 from equipoise.model.spelling import option
-from equipoise.observation.question import names_in
+from equipoise.observation.question import Names, names_in
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.missing import MissingValues, Policy, without_missing
 from equipoise.tables.reading import read_columns, source_of
@@ -52,11 +52,31 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
     missing: Policy = "refuse"
 
     @classmethod
-    def among(cls, arguments: Mapping[str, Any]) -> MatchColumns:
-        """Return the columns that arguments of a function, or options of a command, name."""
-        values: dict[str, Any] = {name: arguments.get(name) for name in cls.__struct_fields__}
-        lists = {name: names_in(values[name]) for name in ("covariates", "by", "exact")}
-        return cls(**{**values, **lists})
+    def of(
+        cls,
+        *,
+        treatment: str | None,
+        covariates: Names,
+        formula: str | None,
+        weights: str | None,
+        missing: Policy,
+        outcome: str | None = None,
+        by: Names = (),
+        exact: Names = (),
+        balance: str | None = None,
+    ) -> MatchColumns:
+        """Return the columns of a question, of which a single name may stand alone."""
+        return cls(
+            treatment=treatment,
+            covariates=names_in(covariates),
+            formula=formula,
+            outcome=outcome,
+            weights=weights,
+            by=names_in(by),
+            exact=names_in(exact),
+            balance=balance,
+            missing=missing,
+        )
 
     @property
     def names_in_csv(self) -> tuple[str, ...]:
@@ -173,6 +193,31 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
     )
 
 
+class PairingOptions(TypedDict, total=False):
+    """The options of `Pairing` that ``eq.match`` and ``eq.gen_match`` take."""
+
+    estimand: Estimand
+    """The effect on the treated (ATT), on the controls (ATC) or on all (ATE)."""
+    m: int
+    """Number of matches of a row, before ties."""
+    exact: Names
+    """Columns that must be equal in pairs."""
+    caliper: float | Sequence[float] | None
+    """Largest distance of a match, in standard deviations: one number, or one a covariate."""
+    replace: bool
+    """Whether a row may serve more than once."""
+    ties: bool
+    """Whether all tied matches are kept; else some are drawn by lot."""
+    common_support: bool
+    """Whether rows outside the overlap are left out."""
+    r_compatible: bool
+    """Whether to give R's numbers where they differ from the right ones (docs/matching.md)."""
+    threads: int | None
+    """Number of threads; ``None`` for all cores."""
+    seed: int | None
+    """Seed of every draw."""
+
+
 class Pairing(Struct, frozen=True, kw_only=True):
     """Who may be matched with whom; the names of the fields are those of ``match``.
 
@@ -194,13 +239,16 @@ class Pairing(Struct, frozen=True, kw_only=True):
     seed: int | None = None
 
     @classmethod
-    def among(cls, arguments: Mapping[str, Any]) -> Pairing:
-        """Return the pairing that arguments of a function, or options of a command, describe."""
-        values: dict[str, Any] = {name: arguments.get(name) for name in cls.__struct_fields__}
-        if values["caliper"] is not None:
-            calipers = np.atleast_1d(np.asarray(values["caliper"], float))
-            values["caliper"] = tuple(calipers.tolist())
-        return cls(**{**values, "exact": names_in(values["exact"])})
+    def of(cls, *, order: Order | None = None, **options: Unpack[PairingOptions]) -> Pairing:
+        """Return the pairing of these options, of which names and calipers may stand alone."""
+        exact, caliper = options.pop("exact", ()), options.pop("caliper", None)
+        calipers = None if caliper is None else np.atleast_1d(np.asarray(caliper, float))
+        return cls(
+            **cast("dict[str, Any]", options),
+            order=order,
+            exact=names_in(exact),
+            caliper=None if calipers is None else tuple(calipers.tolist()),
+        )
 
     def order_of_rows(self, *, has_score: bool) -> Order:
         """Return the order in which rows find their matches, without replacement.

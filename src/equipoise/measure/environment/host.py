@@ -37,7 +37,7 @@ class Host(Struct, frozen=True):
         """Return the content of a file, stripped of white space."""
         try:
             # The kernel returns a file of /proc page by page; `read` goes on until the end.
-            with open(self.path(name), "rb") as file:
+            with open(os.path.join(self.root, name.lstrip("/")), "rb") as file:
                 return file.read(at_most).decode("utf-8", "replace").strip()
         except OSError as error:
             raise Unknown(f"{name}: {error.strerror}") from None

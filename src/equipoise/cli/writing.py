@@ -1,8 +1,4 @@
-"""Output options, and the files that a command writes.
-
-Files are checked before the work, and replaced as a whole. The ending of a report's name decides
-its form.
-"""
+"""The files that a command writes: documents, reports, figures. Each is replaced as a whole."""
 
 from __future__ import annotations
 
@@ -12,140 +8,27 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.redaction import document_without_hidden_values
-from equipoise.analysis.sequences import sequences_of, sequences_of_document
-from equipoise.cli.options import EXPORT_FORMS, fields_of
+from equipoise.cli.options.outputs import OutputOptions, has_figures
 from equipoise.cli.streams import say
-from equipoise.design.command_line import command_of_plan
-from equipoise.figures.save import require_figures
 from equipoise.files.writing import write_or_refuse
-from equipoise.ledger.opening import DEFAULT_LEDGER
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.report.json_document import read_document
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
     from equipoise.report.builders.result import CampaignReport
-    from equipoise.report.document import Document, Figures, Form
+    from equipoise.report.document import Document, Figures
 
-FORMS = (".html", ".htm", ".md", ".tex", ".csv")
-"""Endings of a report's name."""
 FIGURE_FORMS = ("html", "svg", "png")
 MOST_LETTERS = 80
 """Number of letters of a run's id in the name of its folder."""
 Reported = tuple[ResultDocument, RunRecord | None]
 """A result and its campaign, as they are reported; ``None`` where only the document is left."""
-
-
-class OutputOptions(Struct, frozen=True):
-    """Forms in which a command writes its result, and their files."""
-
-    ledger: Path = Path(DEFAULT_LEDGER)
-    json_file: str | None = None
-    report_file: Path | None = None
-    show_env: bool = False
-    """Whether the values of all environment variables are shown."""
-    quiet: bool = False
-    verbose: bool = False
-    """Whether the screen has more than the answer and the most important warning."""
-    color: bool = True
-    durable: bool = False
-    allow_concurrent: bool = False
-    host: str | None = None
-    """Name of this host; by default what ``EQUIPOISE_HOST`` says, else that of the machine."""
-    hyperfine_exports: dict[str, Path] = {}
-    """File in each of hyperfine's formats."""
-    time_unit: str | None = None
-    """Unit of the tables among these; by default one that fits the first mean."""
-    against: ResultDocument | None = None
-    """Reference result that every row is compared with."""
-    allowed: tuple[str, ...] | None = None
-    """Facts that may differ between the two environments; ``None`` allows all."""
-    why: bool = False
-    """Whether to explain the largest gap."""
-    test: bool = True
-    """Whether to test the suggested causes."""
-    figures: Path | None = None
-    """Folder for a study's own figures; by default one for each run beside the ledger."""
-
-    @classmethod
-    def from_options(
-        cls, arguments: dict[str, Any], *, source: Path | None = None
-    ) -> OutputOptions:
-        """Return the output options of a command.
-
-        Parameters
-        ----------
-        source
-            File that the command reads, which no report may replace.
-
-        Raises
-        ------
-        UnusableInput
-            A file cannot be written or read: refused before the work, not after an hour of it.
-        """
-        settings = fields_of(cls, arguments)
-        named = {form: arguments.get(f"export_{form}") for form in EXPORT_FORMS}
-        settings["hyperfine_exports"] = {form: file for form, file in named.items() if file}
-        if settings.get("against") is not None:
-            settings["against"] = read_reported(settings["against"], show_env=settings["show_env"])
-        output = cls(**settings)
-        if output.allowed is not None and output.against is None and not arguments.get("other"):
-            raise UnusableInput(
-                "--allow without another result: nothing is compared across environments",
-                hint="leave it out, or name the other one: --against FILE, or `equipoise show A B`",
-            )
-        report = output.report_file
-        if report is not None and source is not None and report.resolve() == source.resolve():
-            raise UnusableInput(
-                f"--report {report} is the table itself", hint="name another file for the report"
-            )
-        for path in output.files():
-            check_folder(path)
-        if report is not None:
-            check_report(report)
-        if output.figures is not None:
-            require_figures()
-        return output
-
-    @property
-    def has_screen(self) -> bool:
-        """Whether anything but the document may go to stdout."""
-        return self.json_file != "-" and not self.quiet
-
-    @property
-    def screen_form(self) -> Form:
-        """Form in which a terminal shows the result."""
-        return "verbose" if self.verbose else "screen"
-
-    def files(self) -> list[Path]:
-        """Return the files that will be written."""
-        json_file = self.json_file
-        return self.exports() + ([] if json_file in (None, "-") else [Path(str(json_file))])
-
-    def exports(self) -> list[Path]:
-        """Return the report and the files in other tools' formats."""
-        report = [] if self.report_file is None else [self.report_file]
-        return [*self.hyperfine_exports.values(), *report]
-
-
-def read_reported(file: Path, *, show_env: bool) -> ResultDocument:
-    """Read a document that ``--json`` wrote, as it is reported.
-
-    Raises
-    ------
-    UnusableInput
-        The file cannot be read, or holds no such document.
-    """
-    document = read_document(file)
-    return document if show_env else document_without_hidden_values(document)
 
 
 def write_output(document: Document, to_json: Callable[[], bytes], output: OutputOptions) -> None:
@@ -181,45 +64,6 @@ def _with_this_moment(document: Document) -> Document:
     return replace(document, origin=origin)
 
 
-def check_folder(path: Path) -> None:
-    """Check that a file can be written at a path, before the work for it is done.
-
-    Raises
-    ------
-    UnusableInput
-        There is no such folder, or the path is one itself.
-    """
-    if not path.resolve().parent.is_dir():
-        raise UnusableInput(
-            f"{path}: there is no folder {path.resolve().parent}", hint="make it first"
-        )
-    if path.is_dir():
-        raise UnusableInput(f"{path} is a folder", hint="name a file in it")
-
-
-def check_report(path: Path) -> None:
-    """Check that a report can be written at a path, before the work for it is done.
-
-    Raises
-    ------
-    UnusableInput
-        The ending is of no form, the folder is missing, or nothing can be drawn here.
-    """
-    if path.suffix.lower() not in FORMS:
-        raise UnusableInput(
-            f"{path}: no report is written as '{path.suffix}'",
-            hint=f"end the name in {', '.join(FORMS)}",
-        )
-    check_folder(path)
-    if has_figures(path):
-        require_figures()
-
-
-def has_figures(report: Path) -> bool:
-    """Return whether a report in this file has figures."""
-    return report.suffix.lower() in (".html", ".htm")
-
-
 def write_file(path: Path, content: bytes) -> None:
     """Replace a file by new content; where that fails, the old file is kept.
 
@@ -230,20 +74,6 @@ def write_file(path: Path, content: bytes) -> None:
     """
     hint = "nothing is lost: the campaign is in the ledger; name another file"
     write_or_refuse(path, content, hint)
-
-
-def numbered(output: OutputOptions, number: int) -> OutputOptions:
-    """Return the outputs of one of several results: ``page.md`` becomes ``page-2.md``."""
-    report, json_file = output.report_file, output.json_file
-    return replace(
-        output,
-        report_file=report and _with_number(report, number),
-        json_file=json_file and str(_with_number(Path(json_file), number)),
-    )
-
-
-def _with_number(file: Path, number: int) -> Path:
-    return file.with_stem(f"{file.stem}-{number}")
 
 
 def write_json(file: str | None, to_json: Callable[[], bytes]) -> None:
@@ -285,14 +115,17 @@ def report_of(
     UnusableInput
         There are figures, and altair or vl-convert is not installed.
     """
+    from equipoise.analysis.sequences import sequences_of, sequences_of_document
+    from equipoise.design.command_line import command_of_plan
     from equipoise.report.builders.result import CampaignReport
 
     command = None if record is None else command_of_plan(record.plan)
     if not figures:
         return CampaignReport(document, command=command)
-    require_figures()
+    from equipoise.figures.save import require_figures
     from equipoise.studies.catalogue import analysis_of
 
+    require_figures()
     study = analysis_of(document.run.study)
     return CampaignReport(
         document,
@@ -343,6 +176,7 @@ def with_pictures(documents: Sequence[Document], path: Path) -> str:
     UnusableInput
         A figure cannot be written.
     """
+    from equipoise.figures.save import require_figures, save
     from equipoise.report.renderers.markdown import to_markdown
 
     names: Counter[str] = Counter()
@@ -354,8 +188,6 @@ def with_pictures(documents: Sequence[Document], path: Path) -> str:
             # Not worth losing a result for.
             say(f"{path} has no figure: {missing.what}", missing.hint)
             return
-        from equipoise.figures.save import save
-
         for figure in figures.figures():
             names[figure.name] += 1
             suffix = f"-{names[figure.name]}" if names[figure.name] > 1 else ""

@@ -1,0 +1,96 @@
+"""How an option is declared: numbers, flags, files and lists of names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from equipoise.design.limits import RANGES, NumberRange
+
+Option = Callable[[Any], Any]
+"""Decorator that adds an option, or several, to a command."""
+
+
+def options_of(*options: Option) -> Option:
+    """Return a decorator that adds options in the order in which the help lists them."""
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def option_named(name: str) -> str:
+    """Return the option that gives an argument of this name."""
+    return f"--{name.replace('_', '-')}"
+
+
+class _Number(click.FloatRange):
+    """A number in one of the `RANGES`, with the error of the Python interface."""
+
+    name = "number"
+
+    def __init__(self, number_range: NumberRange) -> None:
+        high = None if number_range.high == math.inf else number_range.high
+        super().__init__(min=number_range.low, max=high, min_open=number_range.above_low)
+        self.number_range = number_range
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value as a number of the range."""
+        option = "" if param is None else max(param.opts, key=len)
+        return self.number_range.read(value, f"{option} {value}".strip())
+
+
+def number_option(*names: str, number: str | None = None, **settings: Any) -> Option:
+    """Return an option that takes one of the `RANGES`: the one named like the option, or another.
+
+    Parameters
+    ----------
+    number
+        Name of the range; by default the long name of the option.
+    settings
+        Settings of ``click.option``.
+    """
+    name = number or names[-1].removeprefix("--").replace("-", "_")
+    settings = {"show_default": True, **settings}
+    return click.option(*names, type=_Number(RANGES[name]), **settings)
+
+
+def flag(*names: str, help: str, **settings: Any) -> Option:
+    """Return an option without a value."""
+    return click.option(*names, is_flag=True, help=help, **settings)
+
+
+def file_option(*names: str, metavar: str = "FILE", **settings: Any) -> Option:
+    """Return an option that takes the path of a file or a folder."""
+    return click.option(*names, metavar=metavar, type=click.Path(path_type=Path), **settings)
+
+
+def names_option(
+    *names: str,
+    metavar: str = "A,B",
+    by_default: tuple[str, ...] | None = None,
+    **settings: Any,
+) -> Option:
+    """Return an option that takes names, separated by commas."""
+
+    def read(
+        context: click.Context, option: click.Parameter, value: str | None
+    ) -> tuple[str, ...] | None:
+        return by_default if value is None else names_in(context, option, value)
+
+    return click.option(*names, metavar=metavar, callback=read, **settings)
+
+
+def names_in(context: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
+    """Return names that a user separated by commas."""
+    names = tuple(name.strip() for name in value.split(","))
+    if not all(names):
+        raise click.BadParameter(f"'{value}' has an empty name.", context, option)
+    return names
