@@ -240,3 +240,15 @@ def _pretend_one_version_more(monkeypatch: pytest.MonkeyPatch) -> None:
         "bring_up_to_date",
         lambda connection: bring_up_to_date(connection, (*STEPS, NEXT_STEP)),
     )
+
+
+def test_a_large_file_of_an_older_version_is_not_read_into_memory(
+    old_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "MAX_OLD_BYTES", 4096)
+    with pytest.raises(UnusableInput, match="older version .* more than") as refusal:
+        open_for_reading(old_file)
+    assert f"--ledger {old_file}" in str(refusal.value.hint)
+    with open_for_writing(old_file, durable=False):
+        pass
+    open_for_reading(old_file).close()

@@ -133,7 +133,7 @@ def command(**arguments: Any) -> int:
         record = ledger.read_run(arguments["run"])
         if record.plan.explains is not None:
             # ``last`` may name the campaign that tested the gap.
-            record = ledger.read_run(record.plan.explains.run)
+            record = ledger.read_run(record.plan.explains.reference)
         names = (recorded_name(record, arguments[side]) for side in ("baseline", "candidate"))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)

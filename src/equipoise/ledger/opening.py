@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -36,6 +37,8 @@ OWN_FOLDER = ".equipoise"
 _FOR_ITS_OWNER = 0o700
 _READABLE_BY_ITS_OWNER = 0o600
 _PATIENCE_S = 10.0
+MAX_OLD_BYTES = 1 << 30
+"""Size of a ledger of an older version that is read: a copy in memory is brought up to date."""
 _PAGES_BEFORE_CHECKPOINT = 4096
 
 _CANNOT_MAKE_WAL_FILES = (
@@ -96,13 +99,14 @@ def open_for_writing(
 def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
     """Open the ledger at ``path`` to read it, also while another process writes to it.
 
-    Nothing is made or changed. A file of an older version is brought up to date in memory.
+    Nothing is made or changed. A file of an older version is brought up to date in memory, up to
+    `MAX_OLD_BYTES`.
 
     Raises
     ------
     UnusableInput
-        If there is no ledger, if it is not one, is from a newer version, or is damaged, or if
-        another user owns or could replace it.
+        If there is no ledger, if it is not one, is from a newer version, is damaged, or is a
+        large one of an older version, or if another user owns or could replace it.
     """
     file = Path(path).absolute()
     with sqlite_errors_explained(file):
@@ -185,6 +189,15 @@ def _bring_up_to_date(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _updated_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+    if pages * page_bytes > MAX_OLD_BYTES:
+        raise UnusableInput(
+            f"the ledger {file} is from an older version of Equipoise and has more than "
+            f"{MAX_OLD_BYTES >> 20} MiB: too much to bring up to date in memory",
+            hint=f"record something in it, which brings the file itself up to date: "
+            f"`equipoise compare --ledger {shlex.quote(str(file))} true`",
+        )
     copy = sqlite3.connect(":memory:", isolation_level=None)
     with _closed_on_error(copy):
         confine(copy)
