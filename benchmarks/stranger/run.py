@@ -1,8 +1,8 @@
 """Whether somebody who types only what README.md shows gets right answers to seven questions.
 
     python benchmarks/stranger/run.py                    # thirteen cases, ten to twenty minutes
-    python benchmarks/stranger/run.py --only log         # or compressors, functions, frames, branch,
-                                                         # criterion, pytest
+    python benchmarks/stranger/run.py --only log         # or compressors, functions, frames,
+                                                         # branch, criterion, pytest
     python benchmarks/stranger/run.py --only log --logs 40   # as many logs of each kind
 
 Each case is made with a known answer. Its command is README's own line, found there by this script,
