@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sysconfig
+import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,33 @@ MANYLINUX = "EQUIPOISE_MANYLINUX"
 """Version of the C library, such as ``2.28``, from which on the wheel is to run; without it, the
 wheel is for this host alone, and says so. cargo-zigbuild links against that version."""
 EXTENSION = "_native"  # the library of the crate equipoise-python
+NOTICES = "THIRD-PARTY-NOTICES.txt"
+"""File of a wheel with the licences of the crates of others that are in its programs."""
+_LICENCE_FILE = re.compile(r"(licen[cs]e|copying|notice|unlicense|copyright)", re.IGNORECASE)
+_RUST = "Rust's standard library  MIT OR Apache-2.0  https://github.com/rust-lang/rust"
+
+
+def third_party_notices(manifests: Iterable[Path]) -> str:
+    """Return the licence and the source of each crate, and the text of each licence once."""
+    crates: dict[str, str] = {}
+    texts: dict[str, list[str]] = {}
+    for manifest in sorted(set(manifests)):
+        package = tomllib.loads(manifest.read_text())["package"]
+        name = f"{package['name']} {package['version']}"
+        licence = package.get("license") or f"see {package.get('license-file')}"
+        address = f"https://crates.io/crates/{package['name']}/{package['version']}"
+        crates[name] = f"{name}  {licence}  {address}"
+        for file in sorted(manifest.parent.iterdir()):
+            if file.is_file() and _LICENCE_FILE.match(file.name):
+                text = file.read_text(errors="replace").strip()
+                texts.setdefault(text, []).append(f"{name}, {file.name}")
+    parts = [
+        "The programs of this wheel contain, or were built with, code of others. Each line has a\n"
+        "crate, its licence, and where its source is:",
+        "\n".join([_RUST, *crates.values()]),
+        *(f"{'=' * 80}\n{'; '.join(named)}\n\n{text}" for text, named in texts.items()),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 class CargoBuildHook(BuildHookInterface[BuilderConfig]):
@@ -26,13 +56,18 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build the crates; ``version`` is ``standard`` or ``editable``."""
-        artefacts = {f"equipoise/{inside}": file for file, inside in self.build()}
+        built, others = self.build()
+        artefacts = {f"equipoise/{inside}": file for file, inside in built}
         system = sysconfig.get_platform()
         if oldest := os.environ.get(MANYLINUX):
             system = system.replace("linux", f"manylinux_{oldest}")
         build_data["pure_python"] = False
         build_data["tag"] = f"cp311-abi3-{system.replace('-', '_').replace('.', '_')}"
         if version != "editable":
+            # Beside what cargo built: a folder that is there, and that nobody commits.
+            notices = built[0][0].with_name(NOTICES)
+            notices.write_text(third_party_notices(others))
+            artefacts[f"equipoise/{NOTICES}"] = notices
             build_data["force_include"].update({str(f): to for to, f in artefacts.items()})
             return
         for inside, file in artefacts.items():
@@ -42,8 +77,8 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
             shutil.copy2(file, fresh := place.with_name(place.name + ".new"))
             fresh.replace(place)
 
-    def build(self) -> list[tuple[Path, str]]:
-        """Each file that cargo built, with its place inside the package."""
+    def build(self) -> tuple[list[tuple[Path, str]], list[Path]]:
+        """Each file that cargo built with its place in the package, and manifests of others."""
         if shutil.which("cargo") is None:
             raise SystemExit("no cargo on the path: install Rust 1.89 or later, https://rustup.rs")
         # The stable ABI needs no interpreter to build against, and so depends on none.
@@ -59,10 +94,13 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
             raise SystemExit(f"`{command}` failed in {self.root}; its messages are above")
         crates = Path(self.root, "crates").resolve()
         found: list[tuple[Path, str]] = []
+        others: list[Path] = []
         for message in map(json.loads, done.stdout.splitlines()):
             if message["reason"] != "compiler-artifact":
                 continue
-            if crates not in Path(message["manifest_path"]).resolve().parents:
+            manifest = Path(message["manifest_path"]).resolve()
+            if crates not in manifest.parents:
+                others.append(manifest)
                 continue  # a dependency; some build shared libraries of their own
             target = message["target"]
             if message["executable"] is not None:
@@ -72,4 +110,4 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
                 extension = target["name"] == EXTENSION
                 inside = f"{EXTENSION}.abi3.so" if extension else f"_bin/{library.name}"
                 found.append((library, inside))
-        return found
+        return found, others

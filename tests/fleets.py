@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import random
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.store import FIRST_SEGMENT
-from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
+from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference, member_identity
 from equipoise.model.plan import Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from tests.plans import plan_of, trial_of
@@ -91,7 +90,7 @@ def fleet_record(
             ),
             id=f"20260301-1000{place:02d}-ab{place:02d}",
             started_at=STARTED + 1.0 + place,
-            identity=identity_of(f"member {place}"),
+            identity=member_identity(identity, place),
             host=reference,
         )
         for place, (host, reference) in enumerate(zip(hosts, references, strict=True))
@@ -151,13 +150,10 @@ def campaign_of(host: ScriptedHost, plan: Plan, *, noise: float = 0.01) -> RunRe
 
 
 def record_fleet(path: Path, record: RunRecord) -> str:
-    """Write a fleet into a ledger as its coordinator has it; return the id of its run.
-
-    Each host gets a state folder of its own beside the ledger, and so an identity.
-    """
+    """Write a fleet into a ledger as its coordinator has it; return the id of its run."""
     fleet = record.plan.fleet
     assert fleet is not None
-    _record(path, record, HostReference("", "coordinator"))
+    _record(path, record, HostReference(identity_of("coordinator"), "coordinator"))
     for member in record.members:
         assert member.host is not None
         _record(path, member, member.host)
@@ -168,11 +164,9 @@ def record_fleet(path: Path, record: RunRecord) -> str:
 
 
 def _record(path: Path, record: RunRecord, host: HostReference) -> None:
-    state = path.parent / f"state {host.identity}"
-    state.mkdir(parents=True, exist_ok=True)
     with (
-        mock.patch.dict(os.environ, {"XDG_STATE_HOME": str(state)}),
-        open_for_writing(path, durable=False, host=host.name) as ledger,
+        mock.patch("equipoise.ledger.store.this_host", lambda name: host),
+        open_for_writing(path, durable=False) as ledger,
     ):
         first, *_ = record.segments
         run = ledger.begin_run(

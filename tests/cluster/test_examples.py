@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import runpy
 import shlex
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,37 @@ def test_the_service_starts_the_supervisor() -> None:
     (line,) = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStart="))
     options = options_of_supervisor(shlex.split(line.removeprefix("ExecStart=")))
     assert options.scheduler == "tcp://10.0.0.1:8786"
+
+
+def test_the_hosts_of_slurm_keep_dasks_files_out_of_the_shared_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("dask")
+    given: dict[str, Any] = {}
+    jobqueue = types.SimpleNamespace(SLURMCluster=lambda **options: given.update(options))
+    monkeypatch.setitem(sys.modules, "dask_jobqueue", jobqueue)
+    example = runpy.run_path(str(FOLDER / "slurm.py"))
+    example["make_cluster"]()
+    assert Path(given["local_directory"]).is_relative_to(Path.home())
+    assert example["PRIVATE"] == Path(given["local_directory"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_job_of_slurm_ends_where_another_user_made_the_folder_of_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        sys.modules, "dask_jobqueue", types.SimpleNamespace(SLURMCluster=lambda **options: options)
+    )
+    lines = runpy.run_path(str(FOLDER / "slurm.py"))["make_cluster"]()["job_script_prologue"]
+    script = "\n".join(lines[1:]).replace("/var/tmp", str(tmp_path))
+    made = tmp_path / "bench"
+    run = ["sh", "-c", script]
+    environment = {"PATH": os.environ["PATH"], "USER": "bench", "SLURMD_NODENAME": "node1"}
+    assert subprocess.run(run, env=environment, check=False).returncode == 0
+    assert made.stat().st_mode & 0o777 == 0o700
+    os.chown(made, 65_534, -1)
+    assert subprocess.run(run, env=environment, check=False).returncode == 1
 
 
 def test_systemd_takes_the_service(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from equipoise.files.state import private_folder
 from equipoise.model.errors import UnusableInput
 
 pytest.importorskip("distributed")
+
+STRANGER = 65_534
 
 
 def import_path() -> list[str]:
@@ -56,6 +60,37 @@ def test_a_local_cluster_imports_from_no_folder_that_another_user_can_write() ->
     assert len(folders) == 2
     assert all(folder.startswith(private + os.sep) for folder in folders)
     assert [folder for path in paths for folder in path if writable_by_others(folder)] == []
+
+
+def planted() -> bool:
+    """Return whether a module of another user can be imported."""
+    return importlib.util.find_spec("planted_by_another_user") is not None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_what_another_user_planted_is_neither_imported_nor_led_to_a_file_of_the_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, own = tmp_path / "shared", tmp_path / "own"
+    own.write_text("precious")
+    shared.mkdir()
+    shared.chmod(0o1777)
+    # Where Dask would keep its files by itself.
+    folder = shared / "dask-scratch-space"
+    folder.mkdir()
+    folder.chmod(0o777)
+    (folder / "planted_by_another_user.py").touch()
+    for lock in ("global.lock", "purge.lock"):
+        (folder / lock).symlink_to(own)
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, STRANGER, -1, follow_symlinks=False)
+    monkeypatch.setenv("TMPDIR", str(shared))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with cluster_client(ClusterAccess(LocalWorkers("local:1", 1))) as client:
+        scheduler_runs: Callable[..., Any] = client.run_on_scheduler
+        found = [planted(), scheduler_runs(planted), *client.run(planted).values()]
+    assert found == [False, False, False]
+    assert own.read_text() == "precious"
 
 
 def test_the_private_folder_is_refused_where_others_can_write_it(

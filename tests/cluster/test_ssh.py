@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from equipoise.cluster.own_clusters import SshHost, read_hosts, ssh_cluster
+from equipoise.cluster.worker import DASK_FOLDER
 from equipoise.model.errors import UnusableInput
+from tests.cluster.test_own_clusters import writable_by_others
 from tests.clusters import litter_collected
 
 distributed = pytest.importorskip("distributed")
@@ -138,8 +140,16 @@ def test_hosts_that_are_reached_through_ssh_form_an_encrypted_cluster(
         with distributed.Client(address, set_as_default=False) as client:
             where = client.run(os.getcwd)
             who = client.run(os.getenv, "EQUIPOISE_HOST")
+            workers = client.scheduler_info()["workers"].values()
+            of_scheduler = client.run_on_scheduler(
+                lambda dask_scheduler: dask_scheduler.local_directory
+            )
+    kept = [of_scheduler, *(one["local_directory"] for one in workers)]
     found = {where[worker]: who[worker] for worker in where}
     assert found == {str(folder): folder.name for folder in folders}
+    assert len(kept) == 3
+    assert [folder for folder in kept if writable_by_others(folder)] == []
+    assert all(f"/equipoise/{DASK_FOLDER}/" in folder for folder in kept)
 
 
 @needs_sshd

@@ -16,11 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_reading, open_for_writing
+from equipoise.files.state import this_host
+from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_reading, open_for_writing, store
 from equipoise.ledger.merging import merge, needed_by
 from equipoise.ledger.parts import Cursor, RunPart, add_part, cursor_of, read_part, run_of
 from equipoise.ledger.schema import migrate
-from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
+from equipoise.model.fleet import FleetMembership, FleetPlan, member_identity
 from equipoise.model.plan import Plan
 from equipoise.model.record import Draw, Notice, Observation, RunRecord, Sample
 from equipoise.model.why import ExperimentPlan
@@ -30,7 +31,6 @@ from tests.ledger.conftest import RunScript
 from tests.ledger.test_append_only import CERTIFICATE
 from tests.plans import plan_of, trial_of
 
-HOST = HostReference("0" * 32, "lab")
 ALL = 10**6
 LEDGERS = 3
 RUNS = 7
@@ -41,12 +41,13 @@ Script = Callable[[Ledger], Iterator[str]]
 
 
 def campaign(
-    plan: Plan, started_at: float, *, resumed: bool = False
+    plan: Plan, started_at: float, *, resumed: bool = False, identity: bytes | None = None
 ) -> Callable[[Ledger], Iterator[str]]:
     """A campaign of some blocks, perhaps of two segments with observations."""
 
     def record(ledger: Ledger) -> Iterator[str]:
-        run = ledger.begin_run(plan, {"kernel": "6.1", "at": started_at}, START + started_at)
+        environment = {"kernel": "6.1", "at": started_at}
+        run = ledger.begin_run(plan, environment, START + started_at, identity=identity)
         yield run
         yield from blocks(ledger, run, plan, range(1, 4))
         ledger.record_notice(run, Notice("odd", "it is odd", "look"))
@@ -84,18 +85,22 @@ def blocks(ledger: Ledger, run: str, plan: Plan, numbers: Iterable[int]) -> Iter
 def fleet(ledger: Ledger) -> Iterator[str]:
     """A coordinator's run and those of its two hosts."""
     plan = plan_of("a", "b")
-    terms = FleetPlan((HOST, HOST), (0.5, 0.5), "local:2")
+    host = this_host("lab")
+    assert host is not None
+    terms = FleetPlan((host, host), (0.5, 0.5), "local:2")
     run = ledger.begin_run(replace(plan, fleet=terms), {"kernel": "6.1"}, START + 3.0)
     yield run
     identity = ledger.identity_of(run)
     for place in (0, 1):
         member = replace(plan, membership=FleetMembership(identity, place), seed=place)
-        yield from campaign(member, 4.0 + place)(ledger)
+        of_host = bytes.fromhex(member_identity(identity, place))
+        yield from campaign(member, 4.0 + place, identity=of_host)(ledger)
 
 
 def experiment(ledger: Ledger) -> Iterator[str]:
     """A campaign that explains the gap of the first one."""
-    terms = ExperimentPlan(run=ledger.runs()[0].id, causes=(), attempts=())
+    explained = ledger.runs()[0].id
+    terms = ExperimentPlan(explained, (), (), identity=ledger.identity_of(explained))
     plan = replace(plan_of("a", "b", "a without"), study="why", explains=terms)
     return campaign(plan, 6.0)(ledger)
 
@@ -315,6 +320,42 @@ def test_a_fork_is_refused_alone_and_both_copies_stay(whole: Whole, tmp_path: Pa
         assert into.read_run(forked) == before
         with pytest.raises(Fork):
             into.absorb(source.slice(source.identity_of(forked), most_trials=ALL)[0])
+
+
+def test_a_merged_run_that_claims_a_place_of_a_fleet_changes_no_result(
+    whole: Whole, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(whole.path, tmp_path / "whole.db"))
+    with (
+        open_for_writing(path, durable=False) as into,
+        open_for_writing(tmp_path / "other.db", durable=False, host="lab") as other,
+    ):
+        before = results_of(into)
+        coordinator = next(run.id for run in into.runs() if into.read_run(run.id).plan.fleet)
+        fleet = into.identity_of(coordinator)
+        for place, identity in ((0, None), (1, bytes(16))):
+            plan = replace(plan_of("a", "b"), membership=FleetMembership(fleet, place), seed=7)
+            list(campaign(plan, 50.0, identity=identity)(other))
+        assert merge(into, other, None).new == 2
+        assert {run: result_bytes(into, run) for run in before} == before
+
+
+def test_a_merged_run_of_the_same_id_takes_no_explanation_away(
+    whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(shutil.copy(whole.path, tmp_path / "whole.db"))
+    with (
+        open_for_writing(path, durable=False) as into,
+        open_for_writing(tmp_path / "other.db", durable=False, host="lab") as other,
+    ):
+        explained = into.runs()[0].id
+        (explaining,) = into.explaining(explained)
+        identity = into.identity_of(explained)
+        monkeypatch.setattr(store, "new_run_id", lambda started_at: explained)
+        list(campaign(plan_of("x", "y"), 0.5)(other))
+        assert merge(into, other, None).new == 1
+        assert into.explaining(f"{explained}-{identity}") == (explaining,)
+        assert into.explaining(f"{explained}-{other.identity_of(explained)}") == ()
 
 
 KILLED = """

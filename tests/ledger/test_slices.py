@@ -11,9 +11,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from equipoise.files.state import this_host
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_writing, parts
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
+from equipoise.model.fleet import FleetMembership, FleetPlan, member_identity
 from equipoise.model.plan import Plan
 from equipoise.model.record import (
     Accounting,
@@ -249,14 +250,16 @@ def test_a_run_begins_once_under_its_identity(
 def test_the_run_of_a_coordinator_comes_with_those_of_its_hosts(
     ledger: Ledger, copy: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
-    host = HostReference("0" * 32, "lab")
+    host = this_host()
+    assert host is not None
     fleet = FleetPlan((host, host), (0.5, 0.5), "local:2")
     coordinator = copy.begin_run(replace(make_plan(), fleet=fleet), {}, 1.0)
     identity = copy.identity_of(coordinator)
     members = []
     for place in (1, 0):
         plan = replace(make_plan(seed=place), membership=FleetMembership(identity, place))
-        members.append(ledger.begin_run(plan, {}, 2.0))
+        of_host = bytes.fromhex(member_identity(identity, place))
+        members.append(ledger.begin_run(plan, {}, 2.0, identity=of_host))
         record(ledger, members[-1], range(1, 3))
     assert ledger.read_run("last").id in members
     assert copy.read_run("last").members == ()

@@ -103,7 +103,10 @@ def test_tables_of_the_users_own_are_left_alone(filled: Path) -> None:
     open_for_writing(filled, durable=False).close()
 
 
-@pytest.mark.parametrize("identifier", ["last", "", "all", "20261120 x", "2" * 65, "20261120\n"])
+@pytest.mark.parametrize(
+    "identifier",
+    ["last", "", "all", "20261120 x", "2" * 65, "20261120\n", "0" * 32, "20261120-113005-last"],
+)
 def test_a_run_whose_id_has_another_form_is_refused(filled: Path, identifier: str) -> None:
     change(filled, "UPDATE run SET id = ?", identifier)
     with pytest.raises(UnusableInput, match=r"a value of run\.id"):

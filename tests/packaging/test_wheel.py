@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -86,6 +87,16 @@ def test_the_wheel_holds_the_extension_the_programs_and_the_libraries(wheel: Pat
     assert "equipoise/_bin/libequipoise_interventions.so" in inside
     assert "equipoise/_native.abi3.so" in inside
     assert "equipoise/py.typed" in inside
+
+
+def test_the_wheel_names_the_crates_of_others_with_their_licences(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        notices = archive.read("equipoise/THIRD-PARTY-NOTICES.txt").decode()
+    for crate, licence in (("inferno", "CDDL-1.0"), ("pyo3", "MIT OR Apache-2.0")):
+        assert re.search(
+            rf"^{crate} [\d.]+  {licence}  https://crates.io/crates/{crate}/", notices, re.M
+        )
+    assert "COMMON DEVELOPMENT AND DISTRIBUTION LICENSE" in notices
 
 
 def test_what_the_wheel_asks_for_is_locked(installed: Path) -> None:

@@ -24,6 +24,7 @@ from equipoise.observation.analysis import observe
 from equipoise.report.builders.host import examination_document, extent_parts
 from equipoise.report.builders.observation import observation_document
 from equipoise.report.builders.result import CampaignReport
+from equipoise.report.document import Command
 from equipoise.report.renderers import html, terminal
 from tests.documents import document_of, explanation_of
 from tests.observation.logs import loaded_log, question
@@ -179,3 +180,14 @@ def test_what_xml_cannot_hold_is_drawn_as_its_escape(ending: str, tmp_path: Path
     path = tmp_path / f"figure{ending}"
     save(distributions(document_of("red \x1b[31m \x07", "no text \udcff", blocks=2)), path)
     assert path.stat().st_size
+
+
+def test_the_purpose_of_a_line_to_type_is_shown_as_text(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    host = "\x1b[31mred\u202eturned"
+    part = Command("equipoise show last", f"The campaign of {host} alone:")
+    terminal.print_parts([part], color=False)
+    printed = capsys.readouterr().out
+    assert obeyed(printed) == []
+    assert r"\x1b[31mred\u202eturned alone: equipoise show last" in printed

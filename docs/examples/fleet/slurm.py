@@ -11,11 +11,14 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import dask
 from dask_jobqueue import SLURMCluster
 
 NODES = 3
 SHARED = Path.home() / "equipoise"
 """Folder with what is measured; login node and compute nodes share it."""
+PRIVATE = Path.home() / ".local/state/equipoise/dask"
+"""Folder for Dask's own files. All users share the temporary folder, and Dask imports from it."""
 
 
 def make_cluster() -> SLURMCluster:
@@ -34,13 +37,17 @@ def make_cluster() -> SLURMCluster:
             "export EQUIPOISE_LEDGER=/var/tmp/$USER/equipoise/ledger.db",
             "export XDG_STATE_HOME=/var/tmp/$USER/equipoise/state",
             "export EQUIPOISE_HOST=$SLURMD_NODENAME",
-            'mkdir -p "$XDG_STATE_HOME"',
+            # Only the owner may write there: whoever made it before is no other user.
+            'mkdir -p -m 700 "/var/tmp/$USER" && test -O "/var/tmp/$USER" || exit 1',
+            'chmod 700 "/var/tmp/$USER" && mkdir -p "$XDG_STATE_HOME"',
         ],
+        local_directory=str(PRIVATE),
         scheduler_options={"port": 8786, "dashboard": False},
     )
 
 
 if __name__ == "__main__":
+    dask.config.set({"temporary-directory": str(PRIVATE)})
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with make_cluster() as cluster:
         cluster.scale(jobs=NODES)

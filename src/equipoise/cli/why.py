@@ -200,7 +200,7 @@ def command(request: WhyRequest) -> int:
         record = ledger.read_run(request.run)
         if record.plan.explains is not None:
             # ``last`` may name the campaign that tested the gap.
-            record = ledger.read_run(record.plan.explains.run)
+            record = ledger.read_run(record.plan.explains.reference)
         names = (recorded_name(record, name) for name in (request.baseline, request.candidate))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)

@@ -37,11 +37,16 @@ from equipoise.design.coin import LARGEST_SEED
 from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import FIRST_SEGMENT, Ledger
-from equipoise.ledger.rows import digest_of_text
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference, names_apart
+from equipoise.model.fleet import (
+    FleetMembership,
+    FleetPlan,
+    HostReference,
+    member_identity,
+    names_apart,
+)
 from equipoise.model.plan import Plan
 from equipoise.model.record import FAILED, INTERRUPTED, CampaignWarning, RunRecord
 
@@ -316,11 +321,6 @@ def host_seed(seed: int, host: HostReference, place: int) -> int:
     text = f"equipoise seed of a host: {seed} {host.identity} {place}"
     digest = blake2b(text.encode("ascii"), digest_size=_SEED_BYTES).digest()
     return int.from_bytes(digest, "big") & LARGEST_SEED
-
-
-def member_identity(fleet: str, place: int) -> str:
-    """Return the identity of a host's run: 32 hexadecimal digits."""
-    return digest_of_text(f"equipoise run of a host: {fleet} {place}").hex()
 
 
 async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:

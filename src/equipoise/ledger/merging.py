@@ -123,7 +123,7 @@ def _named_by(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
             yield find_mentioned(ledger.connection, ledger.path, earlier, run)
     if plan.explains is not None:
         with suppress(UnusableInput):
-            yield find_mentioned(ledger.connection, ledger.path, plan.explains.run, run)
+            yield find_mentioned(ledger.connection, ledger.path, plan.explains.reference, run)
 
 
 def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:

@@ -56,7 +56,7 @@ from equipoise.ledger.run_reference import (
 )
 from equipoise.ledger.schema import IDENTITY_BYTES
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import HostReference
+from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference, member_identity
 from equipoise.model.host import Certificate
 from equipoise.model.plan import HISTORY_STUDY, Plan
 from equipoise.model.record import (
@@ -303,7 +303,8 @@ class Ledger(LedgerFile):
                 earlier = tuple(self._of_series(record.plan.history.earlier, run))
                 return replace(record, earlier=earlier)
             if record.plan.fleet is not None:
-                return replace(record, members=tuple(self._members(record.identity)))
+                members = tuple(self._members(record.identity, record.plan.fleet))
+                return replace(record, members=members)
             return record
 
     def read_campaigns(self, run_ids: Sequence[str]) -> tuple[RunRecord, ...]:
@@ -333,10 +334,20 @@ class Ledger(LedgerFile):
                 ) from missing
             yield recorded_run(self.connection, self.path, run)
 
-    def _members(self, identity: str) -> Iterator[RunRecord]:
-        statement = f"SELECT number FROM run WHERE fleet = ? ORDER BY place, {ORDER}"
-        for (run,) in self.connection.execute(statement, (bytes.fromhex(identity),)).fetchall():
-            yield recorded_run(self.connection, self.path, run)
+    def _members(self, identity: str, fleet: FleetPlan) -> Iterator[RunRecord]:
+        """Yield the campaigns of the asked hosts that are here.
+
+        A run is one by its identity and its host. Any other run that claims a place of the fleet,
+        perhaps from a merged ledger, is none of them.
+        """
+        for place, host in enumerate(fleet.hosts):
+            run = run_of(self.connection, bytes.fromhex(member_identity(identity, place)))
+            if run is None:
+                continue
+            member = recorded_run(self.connection, self.path, run)
+            is_of_host = member.host is not None and member.host.identity == host.identity
+            if is_of_host and member.plan.membership == FleetMembership(identity, place):
+                yield member
 
     def runs(self) -> list[RunSummary]:
         """Return every campaign in a line, in the order in which they began, the newest last."""
@@ -367,7 +378,7 @@ class Ledger(LedgerFile):
         if terms is None:
             return False
         with suppress(UnusableInput):
-            return find_mentioned(self.connection, self.path, terms.run, number) == run
+            return find_mentioned(self.connection, self.path, terms.reference, number) == run
         return False
 
     def over_layouts(self) -> tuple[str, ...]:

@@ -41,11 +41,8 @@ _OPTIONAL_COUNT = f"({{0}} IS NULL OR {_COUNT})"
 _OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
 _DIGEST = f"typeof({{0}}) = 'blob' AND length({{0}}) = {IDENTITY_BYTES}"
 _OPTIONAL_DIGEST = f"({{0}} IS NULL OR {_DIGEST})"
-_RUN_ID = (
-    "typeof({0}) = 'text' AND length({0}) <= 64 "
-    "AND {0} GLOB '[0-9]*' AND {0} NOT GLOB '*[^-0-9a-z]*'"
-)
-"""Form of a run's id (`new_run_id`): never a word with a meaning of its own, such as ``last``."""
+_RUN_ID = f"typeof({{0}}) = 'text' AND {{0}} GLOB '{'[0-9]' * 8}-{'[0-9]' * 6}-{'[0-9a-f]' * 4}'"
+"""Form of a run's id (`new_run_id`): never ``last``, and never the identity of another run."""
 _VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
 _PHASE = "{0} IN ('warmup', 'measured')"
 

@@ -12,12 +12,15 @@ over baseline.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval, listed
+
+_IDENTITY_BYTES = 16
 
 
 class HostReference(Struct, frozen=True):
@@ -83,6 +86,12 @@ class FleetMembership(Struct, frozen=True):
     """Identity of the coordinator's run: 32 hexadecimal digits."""
     place: int
     """Place of the host among the asked ones, from 0."""
+
+
+def member_identity(fleet: str, place: int) -> str:
+    """Return the identity of the run of the host at a place of a fleet: 32 hexadecimal digits."""
+    text = f"equipoise run of a host: {fleet} {place}"
+    return blake2b(text.encode("ascii"), digest_size=_IDENTITY_BYTES).hexdigest()
 
 
 def names_apart(names: Sequence[str]) -> tuple[str, ...]:

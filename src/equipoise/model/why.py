@@ -181,3 +181,11 @@ class ExperimentPlan(Struct, frozen=True):
     attempts: tuple[PlannedIntervention, ...]
     not_tried: tuple[OmittedIntervention, ...] = field(default=())
     """Interventions that fit a cause and are not among the attempts."""
+    identity: str = ""
+    """Identity of the campaign whose gap it is, 32 hexadecimal digits: another run may have its id
+    in a merged ledger."""
+
+    @property
+    def reference(self) -> str:
+        """Return what means that campaign in every ledger."""
+        return self.identity or self.run

@@ -160,7 +160,7 @@ def _print_part(console: Console, part: Part) -> None:
             for name, value in part.texts("; "):
                 console.print(Text(visible(f"{name}: {value}")))
         case Command():
-            console.print(Text(f"{part.purpose} {visible(part.line)}"), soft_wrap=True)
+            console.print(Text(visible(f"{part.purpose} {part.line}")), soft_wrap=True)
         case Listing():
             for line in part.lines:
                 console.print(Text(f"  {visible(line)}"), soft_wrap=True)

@@ -245,7 +245,9 @@ def plan_of_interventions(
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
         sizes=(),
         bisected=None,
-        explains=ExperimentPlan(gap.record.id, gap.causes, attempts, tuple(omitted)),
+        explains=ExperimentPlan(
+            gap.record.id, gap.causes, attempts, tuple(omitted), gap.record.identity
+        ),
     )
 
 
