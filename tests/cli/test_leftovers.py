@@ -19,7 +19,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr("tempfile.tempdir", str(folder))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     yield folder
 
 
@@ -42,28 +41,29 @@ def test_folders_that_look_like_ours_survive_a_campaign_and_doctor(
     assert sorted(temporary.iterdir()) == [notes, probe]
 
 
-def test_what_cannot_be_proven_to_be_ours_is_named_by_doctor(
+def test_the_folder_of_a_probe_that_cannot_be_proven_to_be_ours_is_named_by_doctor(
     equipoise: Equipoise, temporary: Path
 ) -> None:
-    of_probe = temporary / "equipoise-probe-aB3dE6"
-    of_probe.mkdir()
+    probe = temporary / "equipoise-probe-aB3dE6"
+    probe.mkdir()
     answer = equipoise("doctor", "--quiet")
-    assert f"equipoise: left alone: {of_probe}: " in answer.err
+    assert f"equipoise: left alone: {probe}: " in answer.err
     assert "remove it yourself if nothing in it is yours" in answer.err
-    assert of_probe.is_dir()
+    assert probe.is_dir()
 
 
-def test_a_campaign_names_in_one_line_a_state_folder_that_it_cannot_use(
-    equipoise: Equipoise, temporary: Path, tmp_path: Path
+def test_a_campaign_names_in_one_line_a_private_folder_that_it_cannot_use(
+    equipoise: Equipoise, temporary: Path
 ) -> None:
-    records = tmp_path / "state" / "equipoise" / "scratch"
-    records.mkdir(parents=True)
-    os.chmod(records, 0o777)
+    private = temporary / f"equipoise-{os.geteuid()}"
+    private.mkdir()
+    os.chmod(private, 0o777)
     answer = equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0")
     assert answer.status == 0, answer.err
-    (line,) = [line for line in answer.err.splitlines() if str(records) in line]
+    (line,) = [line for line in answer.err.splitlines() if str(private) in line]
     assert line == (
-        f"equipoise: left alone: {records}: other users could change or read it; "
+        f"equipoise: left alone: {private}: other users own it or may write to it; "
         "see `equipoise doctor`"
     )
-    assert list(temporary.iterdir()) == []
+    assert list(temporary.iterdir()) == [private]
+    assert list(private.iterdir()) == []

@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.conduct import Interrupted
-from equipoise.cluster.fleet import FleetOptions, host_seed, member_identity
+from equipoise.cluster.fleet import FleetOptions, host_seed
 from equipoise.cluster.messages import Follow, Followed
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import HostReference
+from equipoise.model.fleet import HostReference, member_identity
 from equipoise.model.plan import Plan, Stopping
 from tests.cluster.scripted_fleet import (
     BLOCKS,

@@ -18,7 +18,7 @@ import equipoise
 from equipoise.measure.abandoned import leaves_of, own_cgroup
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
 from equipoise.measure.leftovers import clear_leftovers
-from equipoise.measure.scratch import identity_in, scratch_folder
+from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output
@@ -221,9 +221,8 @@ def test_what_a_trial_started_ends_with_the_error_if_only_the_launcher_is_killed
         with pytest.raises(EquipoiseError, match="the launcher died during a trial"):
             launcher.finish()
         assert not any(map(is_running, numbers(tmp_path / "pids")))
-        identity, cgroup = identity_in(scratch), own_cgroup()
-        assert identity is not None
-        assert cgroup is None or leaves_of(identity, cgroup) == []
+        cgroup = own_cgroup()
+        assert cgroup is None or leaves_of(scratch.name, cgroup) == []
 
 
 DIES = """
@@ -250,8 +249,8 @@ def test_what_a_trial_started_ends_at_the_next_start_if_caller_and_launcher_are_
     shell: Callable[[str], Request],
 ) -> None:
     skip_without(containment, launcher, shell("exit 0"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     arguments = [launcher_program, containment, program("sh"), os.environ["PATH"], tmp_path]
     source = str(Path(equipoise.__file__).resolve().parents[1])
     caller = subprocess.Popen(

@@ -1,10 +1,9 @@
-"""What is cleared away after a kill is proven to be Equipoise's own; everything else stays."""
+"""Killed campaigns are cleared away; what is not provably Equipoise's own stays."""
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -14,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.leftovers import clear_leftovers, unproven_folders
-from equipoise.measure.scratch import MARKER, scratch_folder
+from equipoise.measure.leftovers import Clearance, abandoned_probes, clear_leftovers
+from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from tests.conftest import SESSION_VARIABLE
 from tests.measure.processes import is_running
@@ -23,10 +22,14 @@ from tests.measure.processes import is_running
 
 @dataclass(frozen=True)
 class Places:
-    """Where scratch folders are made, and where their records are kept."""
+    """Where scratch folders are made."""
 
     temporary: Path
-    records: Path
+
+    @property
+    def private(self) -> Path:
+        """The folder of this user."""
+        return self.temporary / f"equipoise-{os.geteuid()}"
 
     def killed_campaign(self) -> Path:
         """The folder of a campaign that was just killed."""
@@ -42,10 +45,10 @@ class Places:
         assert os.WTERMSIG(os.waitpid(campaign, 0)[1]) == signal.SIGKILL
         return folder
 
-    def record(self) -> Path:
-        """The only record."""
-        (found,) = self.records.iterdir()
-        return found
+
+def lock_of(folder: Path) -> Path:
+    """The lock file of a campaign with this scratch folder."""
+    return folder.with_name(f"{folder.name}.lock")
 
 
 @pytest.fixture
@@ -54,8 +57,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return Places(temporary, tmp_path / "state" / "equipoise" / "scratch")
+    return Places(temporary)
 
 
 @contextmanager
@@ -94,18 +96,16 @@ def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) ->
         assert trial.wait() == -signal.SIGKILL
         assert not is_running(child)
     assert list(places.temporary.iterdir()) == []
-    assert list(places.records.iterdir()) == []
 
 
 def test_processes_end_also_where_somebody_has_removed_the_folder(places: Places) -> None:
     folder = places.killed_campaign()
     with running("sleep", "60", environment={METRICS_VARIABLE: f"{folder}/metrics.jsonl"}) as trial:
-        (folder / MARKER).unlink()
         folder.rmdir()
         (cleared,) = clear_leftovers().cleared
         assert cleared.processes == 1
         assert trial.wait() == -signal.SIGKILL
-    assert list(places.records.iterdir()) == []
+    assert list(places.temporary.iterdir()) == []
 
 
 def test_folders_of_the_user_that_only_look_like_ours_stay_with_their_processes(
@@ -138,85 +138,52 @@ def test_a_process_that_only_works_in_an_abandoned_folder_is_named_and_the_folde
 def test_a_campaign_that_was_killed_while_it_removed_its_folder_is_cleared_away(
     places: Places,
 ) -> None:
-    (places.killed_campaign() / MARKER).unlink()
-    (cleared,) = clear_leftovers().cleared
-    assert not Path(cleared.folder).exists()
-    assert list(places.records.iterdir()) == []
+    places.killed_campaign().rmdir()
+    assert clear_leftovers() == Clearance()
+    assert list(places.temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("marker", [None, ""])
+@pytest.mark.parametrize("content", ["", None])
 def test_a_campaign_that_was_killed_while_it_made_its_folder_is_cleared_away(
-    places: Places, marker: str | None
+    places: Places, content: str | None
 ) -> None:
     folder = places.killed_campaign()
-    first_line = places.record().read_text().splitlines(keepends=True)[0]
-    places.record().write_text(first_line)
-    (folder / MARKER).unlink()
-    if marker is not None:
-        (folder / MARKER).write_text(marker)
+    folder.rmdir()
+    if content is not None:
+        lock_of(folder).write_text(content)
+    assert clear_leftovers() == Clearance()
+    assert list(places.temporary.iterdir()) == []
+
+
+def test_a_campaign_in_a_folder_of_its_own_is_cleared_away(places: Places) -> None:
+    places.private.touch()
+    folder = places.killed_campaign()
+    assert folder.parent != places.private
     (cleared,) = clear_leftovers().cleared
     assert cleared.folder == str(folder)
-    assert not folder.exists()
-
-
-def links_the_marker(folder: Path) -> None:
-    text = (folder / MARKER).read_text()
-    (folder / MARKER).unlink()
-    (folder.parent / "elsewhere").write_text(text)
-    (folder / MARKER).symlink_to(folder.parent / "elsewhere")
-
-
-def makes_the_marker_a_pipe(folder: Path) -> None:
-    (folder / MARKER).unlink()
-    os.mkfifo(folder / MARKER)
-
-
-def changes_the_identity(folder: Path) -> None:
-    (folder / MARKER).write_text(secrets.token_hex(16))
-
-
-def removes_the_marker(folder: Path) -> None:
-    (folder / MARKER).unlink()
+    assert list(places.temporary.iterdir()) == [places.private]
 
 
 def lets_others_write(folder: Path) -> None:
-    folder.chmod(0o777)
+    folder.parent.chmod(0o777)
 
 
-def gives_it_away(folder: Path) -> None:
+def gives_the_private_folder_away(folder: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away")
-    os.chown(folder, 54321, -1)
+    os.chown(folder.parent, 54321, -1)
 
 
-def replaces_the_folder(folder: Path) -> None:
-    text = (folder / MARKER).read_text()
-    folder.rename(folder.parent / "original")
-    folder.mkdir(mode=0o700)
-    (folder / MARKER).write_text(text)
-    (folder / "mine").write_text("mine")
-
-
-def links_the_folder(folder: Path) -> None:
-    folder.rename(folder.parent / "original")
-    folder.symlink_to(folder.parent / "original")
-    (folder / "mine").write_text("mine")
+def links_the_private_folder(folder: Path) -> None:
+    """A link of that name leads to a folder of the user, even one with a lock in it."""
+    original = folder.parent.rename(folder.parent.with_name("original"))
+    folder.parent.symlink_to(original)
 
 
 @pytest.mark.parametrize(
-    "attack",
-    [
-        links_the_marker,
-        makes_the_marker_a_pipe,
-        changes_the_identity,
-        removes_the_marker,
-        lets_others_write,
-        gives_it_away,
-        replaces_the_folder,
-        links_the_folder,
-    ],
+    "attack", [lets_others_write, gives_the_private_folder_away, links_the_private_folder]
 )
-def test_a_folder_that_is_not_proven_is_left_and_named(
+def test_in_a_folder_of_strangers_nothing_is_removed_and_no_process_ended(
     places: Places, attack: Callable[[Path], None]
 ) -> None:
     folder = places.killed_campaign()
@@ -226,69 +193,94 @@ def test_a_folder_that_is_not_proven_is_left_and_named(
     with running("sleep", "60", environment=named) as process:
         clearance = clear_leftovers()
         assert clearance.cleared == ()
-        assert [leftover.path for leftover in clearance.leftovers] == [str(folder)]
+        assert [leftover.path for leftover in clearance.leftovers] == [str(places.private)]
         assert process.poll() is None
     assert (folder / "mine").read_text() == "mine"
 
 
-def test_a_record_of_a_folder_of_the_user_removes_nothing(places: Places, tmp_path: Path) -> None:
-    places.killed_campaign()
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "thesis").write_text("thesis")
-    status = home.stat()
-    recorded, _ = map(json.loads, places.record().read_text().splitlines())
-    content = {**recorded, "path": str(home), "device": status.st_dev, "inode": status.st_ino}
-    places.record().write_text(json.dumps(content))
+def test_a_folder_of_the_user_that_a_stranger_renamed_stays(places: Places) -> None:
+    """Where a folder for temporary files is not sticky, anybody may rename what is in it."""
+    places.private.mkdir(mode=0o700)
+    (places.private / "thesis").write_text("thesis")
+    (places.private / "notes.lock").touch()
+    (places.private / "folder").mkdir()
+    assert clear_leftovers() == Clearance()
+    names = sorted(path.name for path in places.private.iterdir())
+    assert names == ["folder", "notes.lock", "thesis"]
+    assert (places.private / "thesis").read_text() == "thesis"
+
+
+def links_the_lock(lock: Path) -> None:
+    content = lock.read_text()
+    lock.unlink()
+    (lock.parent.parent / "elsewhere").write_text(content)
+    lock.symlink_to(lock.parent.parent / "elsewhere")
+
+
+def makes_the_lock_a_pipe(lock: Path) -> None:
+    lock.unlink()
+    os.mkfifo(lock)
+
+
+def gives_the_lock_away(lock: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    os.chown(lock, 54321, -1)
+
+
+def writes_something_else(lock: Path) -> None:
+    lock.write_text("[" * 100_000)
+
+
+@pytest.mark.parametrize(
+    "attack", [links_the_lock, makes_the_lock_a_pipe, gives_the_lock_away, writes_something_else]
+)
+def test_a_lock_that_is_not_proven_is_left_and_named(
+    places: Places, attack: Callable[[Path], None]
+) -> None:
+    folder = places.killed_campaign()
+    (folder / "mine").write_text("mine")
+    named = {METRICS_VARIABLE: f"{folder}/metrics.jsonl"}
+    attack(lock_of(folder))
+    with running("sleep", "60", environment=named) as process:
+        clearance = clear_leftovers()
+        assert clearance.cleared == ()
+        assert [leftover.path for leftover in clearance.leftovers] == [str(lock_of(folder))]
+        assert process.poll() is None
+    assert (folder / "mine").read_text() == "mine"
+
+
+def test_a_folder_without_its_lock_is_left_and_named(places: Places) -> None:
+    folder = places.killed_campaign()
+    (folder / "mine").write_text("mine")
+    lock_of(folder).unlink()
     (leftover,) = clear_leftovers().leftovers
-    assert leftover.reason == "it is no record of Equipoise"
-    assert (home / "thesis").read_text() == "thesis"
+    assert (leftover.path, leftover.reason) == (str(folder), "it has no lock file beside it")
+    assert (folder / "mine").read_text() == "mine"
 
 
-def test_a_record_that_is_a_link_removes_nothing(places: Places, tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_folder_is_removed_and_not_followed(places: Places) -> None:
     folder = places.killed_campaign()
-    record = places.record().rename(tmp_path / places.record().name)
-    (places.records / record.name).symlink_to(record)
-    (leftover,) = clear_leftovers().leftovers
-    assert "it cannot be a record" in leftover.reason
-    assert folder.is_dir()
+    original = folder.rename(places.temporary / "original")
+    (original / "mine").write_text("mine")
+    folder.symlink_to(original)
+    (cleared,) = clear_leftovers().cleared
+    assert cleared.folder == str(folder)
+    assert (original / "mine").read_text() == "mine"
 
 
-def test_a_record_that_others_could_have_written_removes_nothing(places: Places) -> None:
+def test_hosts_that_share_a_folder_clear_their_own_campaigns_only(places: Places) -> None:
     folder = places.killed_campaign()
-    places.record().chmod(0o660)
-    assert [leftover.reason for leftover in clear_leftovers().leftovers] == [
-        "it is no record of Equipoise"
-    ]
+    content = json.loads(lock_of(folder).read_text())
+    lock_of(folder).write_text(json.dumps({**content, "host": f"not-{content['host']}"}))
+    assert clear_leftovers() == Clearance()
     assert folder.is_dir()
+    assert lock_of(folder).exists()
 
 
-def test_of_a_home_that_hosts_share_each_clears_its_own(places: Places) -> None:
-    folder = places.killed_campaign()
-    recorded, located = map(json.loads, places.record().read_text().splitlines())
-    other = {**recorded, **located, "host": f"not-{recorded['host']}"}
-    places.record().write_text(json.dumps(other))
-    assert clear_leftovers().cleared == ()
-    assert folder.is_dir()
-    assert places.record().exists()
-
-
-def test_what_looks_like_a_leftover_and_has_no_record_is_named(places: Places) -> None:
-    unrecorded = places.killed_campaign()
-    places.record().unlink()
-    of_probe = places.temporary / "equipoise-probe-aB3dE6"
-    of_user = places.temporary / "equipoise-notes"
-    for folder in (of_probe, of_user):
-        folder.mkdir()
-        (folder / "owner").touch()
-    assert clear_leftovers().leftovers == ()
-    named = {leftover.path for leftover in unproven_folders()}
-    assert named == {str(unrecorded), str(of_probe)}
-
-
-def test_the_folder_of_a_campaign_that_runs_is_not_named(places: Places) -> None:
-    with scratch_folder() as folder:
-        for record in places.records.iterdir():
-            record.unlink()
-        assert unproven_folders() == ()
-    assert not folder.exists()
+def test_the_folder_of_a_probe_that_nobody_has_locked_is_named(places: Places) -> None:
+    probe, users = places.temporary / "equipoise-probe-aB3dE6", places.temporary / "equipoise-notes"
+    probe.mkdir()
+    users.mkdir()
+    assert clear_leftovers() == Clearance()
+    assert {leftover.path for leftover in abandoned_probes()} == {str(probe)}

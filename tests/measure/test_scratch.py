@@ -1,4 +1,4 @@
-"""The scratch folder of a campaign: its record and its marker, while it is there."""
+"""The scratch folder of a campaign and its lock, while the campaign runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.measure.leftovers import Clearance, clear_leftovers
-from equipoise.measure.scratch import MARKER, identity_in, scratch_folder
+from equipoise.measure.scratch import identity_of, is_identity, let_others_enter, scratch_folder
 
 
 @pytest.fixture
@@ -19,12 +19,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     yield temporary
-
-
-def records(home: Path) -> list[Path]:
-    return sorted((home.parent / "state" / "equipoise" / "scratch").iterdir())
 
 
 def test_a_folder_is_removed_at_the_end_and_nobody_clears_it_before(home: Path) -> None:
@@ -34,20 +29,25 @@ def test_a_folder_is_removed_at_the_end_and_nobody_clears_it_before(home: Path) 
         assert clear_leftovers() == Clearance()
         assert (folder / "metrics.jsonl").exists()
     assert list(home.iterdir()) == []
-    assert records(home) == []
 
 
-def test_a_folder_has_one_identity_in_its_marker_and_in_a_record_of_the_user(home: Path) -> None:
+def test_campaigns_of_a_user_share_one_private_folder_and_have_a_lock_each(home: Path) -> None:
+    with scratch_folder() as first, scratch_folder() as second:
+        (private,) = home.iterdir()
+        assert private == home / f"equipoise-{os.geteuid()}"
+        locks = [private / f"{folder.name}.lock" for folder in (first, second)]
+        assert sorted(private.iterdir()) == sorted([first, second, *locks])
+        modes = [path.stat().st_mode & 0o777 for path in (private, first, locks[0])]
+        assert modes == [0o700, 0o700, 0o600]
+        assert json.loads(locks[0].read_text())["host"] == os.uname().nodename
+    assert list(home.iterdir()) == []
+
+
+def test_the_identity_of_a_campaign_is_the_name_of_its_folder(home: Path) -> None:
     with scratch_folder() as folder:
-        (record,) = records(home)
-        recorded, located = map(json.loads, record.read_text().splitlines())
-        assert (folder / MARKER).read_text() == recorded["identity"] == identity_in(folder)
-        assert len(bytes.fromhex(recorded["identity"])) == 16
-        assert recorded["path"] == str(folder)
-        status = folder.stat()
-        assert located == {"device": status.st_dev, "inode": status.st_ino}
-        modes = [path.stat().st_mode & 0o777 for path in (folder, record, record.parent)]
-        assert modes == [0o700, 0o600, 0o700]
+        assert identity_of(folder) == folder.name
+    assert is_identity(identity_of(home))
+    assert identity_of(home) != identity_of(home)
 
 
 def test_removing_a_folder_follows_no_link(home: Path) -> None:
@@ -60,28 +60,56 @@ def test_removing_a_folder_follows_no_link(home: Path) -> None:
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize("mode", [0o755, 0o770])
-def test_a_state_folder_that_others_can_open_is_not_used_and_named(home: Path, mode: int) -> None:
-    with scratch_folder():
-        pass
-    state = home.parent / "state" / "equipoise" / "scratch"
-    state.chmod(mode)
+def test_a_folder_that_others_may_enter_can_still_not_be_listed_or_changed(home: Path) -> None:
     with scratch_folder() as folder:
-        assert records(home) == []
+        let_others_enter(folder)
+        modes = [path.stat().st_mode & 0o777 for path in (folder.parent, folder)]
+        assert modes == [0o711, 0o711]
+        with scratch_folder() as other:
+            assert other.parent == folder.parent
+    assert list(home.iterdir()) == []
+
+
+def is_open_to_others(private: Path) -> None:
+    private.mkdir()
+    private.chmod(0o777)
+
+
+def belongs_to_another(private: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    private.mkdir(mode=0o700)
+    os.chown(private, 54321, -1)
+
+
+def is_a_link(private: Path) -> None:
+    (private.parent.parent / "elsewhere").mkdir(mode=0o700)
+    private.symlink_to(private.parent.parent / "elsewhere")
+
+
+def is_a_file(private: Path) -> None:
+    private.touch()
+
+
+@pytest.mark.parametrize(
+    "plant", [is_open_to_others, belongs_to_another, is_a_link, is_a_file], ids=lambda p: p.__name__
+)
+def test_where_a_stranger_took_the_name_a_campaign_has_a_folder_of_its_own(
+    home: Path, plant: object
+) -> None:
+    private = home / f"equipoise-{os.geteuid()}"
+    assert callable(plant)
+    plant(private)
+    planted = os.lstat(private)
+    with scratch_folder() as folder:
+        assert folder.parent != private
+        assert folder.parent.parent == home
+        assert folder.parent.stat().st_mode & 0o777 == 0o700
         (leftover,) = clear_leftovers().leftovers
-        assert (leftover.path, leftover.reason) == (
-            str(state),
-            "other users could change or read it",
-        )
-    assert not os.path.lexists(folder)
-
-
-def test_a_state_folder_behind_a_link_is_not_used_and_named(home: Path) -> None:
+        assert leftover.path == str(private)
+        assert "TMPDIR" in leftover.hint
+        assert folder.is_dir()
+    assert list(home.iterdir()) == [private]
+    assert os.lstat(private).st_mtime_ns == planted.st_mtime_ns
     elsewhere = home.parent / "elsewhere"
-    elsewhere.mkdir(mode=0o700)
-    (home.parent / "state").mkdir()
-    (home.parent / "state" / "equipoise").symlink_to(elsewhere)
-    with scratch_folder():
-        (leftover,) = clear_leftovers().leftovers
-        assert leftover.path == f"{home.parent}/state/equipoise"
-    assert list(elsewhere.iterdir()) == []
+    assert not elsewhere.exists() or list(elsewhere.iterdir()) == []

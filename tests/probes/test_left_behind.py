@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from equipoise.measure.leftovers import clear_leftovers, unproven_folders
+from equipoise.measure.leftovers import abandoned_probes, clear_leftovers
 
 from .conftest import Run
 from .running import running, until
@@ -89,7 +89,7 @@ def test_what_is_left_where_the_cleaner_is_killed_too_is_named_and_no_sooner(
 ) -> None:
     with running(program, "file_create", "--folder", str(tmp_path)) as killed:
         assert until(lambda: list(tmp_path.glob("equipoise-probe-*")))
-        assert unproven_folders(tmp_path) == ()
+        assert abandoned_probes(tmp_path) == ()
         # The cleaner first, before it can do its work.
         family = sorted(map(psutil.Process, killed.alive()), key=lambda one: one.name() != CLEANER)
         assert family[0].name() == CLEANER
@@ -99,8 +99,8 @@ def test_what_is_left_where_the_cleaner_is_killed_too_is_named_and_no_sooner(
         assert until(killed.has_ended)
     (folder,) = tmp_path.iterdir()
     assert clear_leftovers().cleared == ()
-    # No record proves that it is a probe's: the user decides.
-    assert [leftover.path for leftover in unproven_folders(tmp_path)] == [str(folder)]
+    # No lock file proves that it is a probe's: the user decides.
+    assert [leftover.path for leftover in abandoned_probes(tmp_path)] == [str(folder)]
 
 
 @pytest.mark.parametrize("probe", ["fork", "exec", "sh"])

@@ -13,7 +13,7 @@ use crate::reading::cannot_read;
 const PREFIX: &str = "equipoise-";
 
 /// Number of hexadecimal digits of a campaign's identity.
-pub const IDENTITY_DIGITS: usize = 32;
+pub const IDENTITY_DIGITS: usize = 16;
 
 /// Number of attempts to make a leaf that another launcher removes before it is locked.
 const ATTEMPTS: u32 = 3;
@@ -21,7 +21,7 @@ const ATTEMPTS: u32 = 3;
 /// A leaf below the launcher's own cgroup, removed when dropped.
 ///
 /// Its name, `equipoise-IDENTITY-PID-NUMBER`, says to which campaign it belongs: by the identity in
-/// the user's records Equipoise finds what is in it after this launcher is killed. The leaf is
+/// the user's lock files Equipoise finds what is in it after this launcher is killed. The leaf is
 /// locked (`flock(2)`) for as long as its launcher lives, in whatever process namespace.
 pub struct Leaf {
     parent: PathBuf,
@@ -157,12 +157,12 @@ fn usable(folder: &Path) -> Result<Option<File>, String> {
 }
 
 fn random_identity() -> io::Result<String> {
-    let mut bytes = [0; 16];
+    let mut bytes = [0; 8];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(format!("{:0IDENTITY_DIGITS$x}", u128::from_ne_bytes(bytes)))
+    Ok(format!("{:0IDENTITY_DIGITS$x}", u64::from_ne_bytes(bytes)))
 }
 
-/// Whether this is the identity of a campaign: 128 bits in hexadecimal digits.
+/// Whether this is the identity of a campaign: 64 bits in hexadecimal digits.
 pub fn is_identity(text: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.len() == IDENTITY_DIGITS && text.bytes().all(is_digit)
@@ -197,7 +197,7 @@ fn folder_in_mount(line: &str, cgroup: &str) -> Option<PathBuf> {
 /// Removes the empty leaves of this user whose launchers are gone.
 ///
 /// A launcher that lives holds the lock of its leaf. A leaf with processes cannot be removed: what
-/// is in it is killed by whoever finds its identity in the user's records.
+/// is in it is killed by whoever finds its identity among the user's lock files.
 fn remove_stale(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;

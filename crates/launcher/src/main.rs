@@ -31,10 +31,8 @@ mod signals;
 mod spawn;
 mod trial;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
@@ -45,8 +43,6 @@ use crate::serve::serve;
 
 const UNUSABLE: u8 = 2;
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(12);
-/// File by which Equipoise recognises a scratch folder as its own (src/equipoise/measure/scratch.py).
-const MARKER: &str = ".equipoise-scratch";
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
@@ -70,12 +66,10 @@ fn run() -> Result<(), String> {
 ///
 /// A server that another launcher of the same campaign is ending may still write into it, so
 /// what comes back is removed again, for as long as that launcher may take.
-///
-/// The marker goes last: if this is killed half way, the rest is still known to be Equipoise's own.
 fn remove(folder: &Path) -> Result<(), String> {
     let deadline = Instant::now() + REMOVAL_TIMEOUT;
     loop {
-        match remove_all_but_marker(folder).and_then(|()| fs::remove_dir_all(folder)) {
+        match fs::remove_dir_all(folder) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.exists() => {
                 return Ok(());
@@ -86,25 +80,4 @@ fn remove(folder: &Path) -> Result<(), String> {
             Err(_) => thread::sleep(PAUSE),
         }
     }
-}
-
-/// Removes what is in a folder, which is opened without following a link.
-fn remove_all_but_marker(folder: &Path) -> io::Result<()> {
-    let opened = File::options()
-        .read(true)
-        .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
-        .open(folder)?;
-    // Whatever takes the folder's name meanwhile, this stays the folder that was opened.
-    for entry in fs::read_dir(format!("/proc/self/fd/{}", opened.as_raw_fd()))? {
-        let entry = entry?;
-        if entry.file_name() == MARKER {
-            continue;
-        }
-        if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?;
-        } else {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
 }

@@ -18,7 +18,7 @@ from equipoise.cli.writing import write_json
 from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
 from equipoise.measure.environment import snapshot
-from equipoise.measure.leftovers import clear_leftovers, unproven_folders
+from equipoise.measure.leftovers import abandoned_probes, clear_leftovers
 from equipoise.model.errors import EXIT_INTERRUPTED
 from equipoise.report.builders import host
 from equipoise.report.renderers.terminal import print_document, print_parts
@@ -56,7 +56,7 @@ def _examine(output: OutputOptions) -> int:
     clearance = clear_leftovers()
     for removed in clearance.cleared:
         say(removed.describe())
-    for leftover in (*clearance.leftovers, *unproven_folders()):
+    for leftover in (*clearance.leftovers, *abandoned_probes()):
         say(leftover.describe(), leftover.hint)
     examination = disturbances.examine(disturbances.observe_host())
     write_json(output.json_file, lambda: host.examination_json(examination, snapshot()))

@@ -11,9 +11,11 @@ evaluated.
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import math
 import operator
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeGuard
 
@@ -35,6 +37,17 @@ _SIZED = frozenset({"bs", "cc", "cr", "cs", "poly", "hashed", "lag"})
 _SIZES = frozenset({"df", "degree", "levels", "k"})
 _MOST_POWER = 100
 _PRODUCTS = {"*": "crossed", "/": "crossed", "%in%": "crossed", ":": "product", "in": "crossed"}
+
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Pow: math.pow,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+"""Operators between constants; no others are allowed there."""
 
 _OF_NUMPY = frozenset({"clip", "round", "where"})
 """Functions of NumPy that are allowed beside its universal functions."""
@@ -160,7 +173,7 @@ def too_large_code(code: ast.AST, text: Collection[str]) -> Iterator[str]:
             if any(_is_text(side, text) for side in (node.left, node.right)):
                 yield f"{_short(node)} computes with text"
             elif _has_no_column(node) and _folded(node) is None:
-                yield f"{_short(node)} is larger than any number of a table"
+                yield f"{_short(node)} is not arithmetic, or larger than any number of a table"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _too_large_transform(node, node.func.id)
         elif _is_of_numpy(node) and any(_is_text(argument, text) for argument in node.args):
@@ -236,22 +249,16 @@ def _sizes(call: ast.Call) -> Iterator[ast.AST]:
 
 
 def _is_text(node: ast.AST, text: Collection[str]) -> bool:
+    """Return whether a value may be text, or a list, which a product would repeat."""
     match node:
-        case ast.Name(id=name):
-            return name in text
-        case ast.Constant(value=value):
-            return isinstance(value, (str, bytes))
-        case ast.List() | ast.Tuple():
+        case ast.Constant(value=str() | bytes()) | ast.List() | ast.Tuple():
             return True
-        case ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str(name))]):
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=name)]):
             return name in text
-        case ast.Call(args=args):
-            return any(_is_text(argument, text) for argument in args)
-        case ast.BinOp(left=left, right=right):
-            return _is_text(left, text) or _is_text(right, text)
-        case ast.BoolOp(values=values):
-            return any(_is_text(value, text) for value in values)
-    return False
+        case ast.Compare():
+            return False
+    parts = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
+    return any(_is_text(part, text) for part in parts)
 
 
 def _is_of_numpy(node: ast.AST) -> TypeGuard[ast.Call]:
@@ -266,48 +273,32 @@ def _has_no_column(node: ast.AST) -> bool:
     return not any(isinstance(part, (ast.Name, ast.Call)) for part in ast.walk(node))
 
 
-def _folded(node: ast.AST) -> int | float | None:
-    """Return the value of constants; ``None`` without one, or if it is too large."""
-    value: int | float | None = None
+def _folded(node: ast.AST) -> float | None:
+    """Return the value of arithmetic with constants; ``None`` without one, or if it is too large.
+
+    It is computed in floats: whole numbers could have any length.
+    """
     match node:
-        case ast.Constant(value=int() | float() as constant):
-            value = constant
+        case ast.Constant(value=float() as value):
+            return value
+        case ast.Constant(value=int() as whole) if abs(whole) <= _LARGEST_WHOLE:
+            return float(whole)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
             inner = _folded(operand)
-            value = None if inner is None else -inner if isinstance(sign, ast.USub) else inner
-        case ast.BinOp(left=left, op=sign, right=right):
+            return -inner if inner is not None and isinstance(sign, ast.USub) else inner
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
             first, second = _folded(left), _folded(right)
             if first is not None and second is not None:
-                value = _computed(first, sign, second)
-    if isinstance(value, int):
-        return value if abs(value) <= _LARGEST_WHOLE else None
-    return value if value is not None and math.isfinite(value) else None
+                with contextlib.suppress(ArithmeticError, ValueError):
+                    value = _OPERATORS[type(sign)](first, second)
+                    most = sys.float_info.max if _has_float(node) else _LARGEST_WHOLE
+                    return value if abs(value) <= most else None
+    return None
 
 
-_ARITHMETIC_IN_FLOATS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Pow: math.pow,
-    ast.LShift: lambda first, second: math.ldexp(first, int(second)),
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.truediv,
-    ast.Mod: math.fmod,
-}
-
-
-def _computed(first: float, sign: ast.operator, second: float) -> float | None:
-    """Compute one step of arithmetic in floats: whole numbers could have any length."""
-    compute = _ARITHMETIC_IN_FLOATS.get(type(sign))
-    try:
-        value = float(first) if compute is None else compute(float(first), second)
-    except (ArithmeticError, ValueError):
-        return None
-    if not (isinstance(first, int) and isinstance(second, int)):
-        return value
-    if abs(value) > _LARGEST_WHOLE:
-        return None
-    return int(value) if value.is_integer() else value
+def _has_float(node: ast.AST) -> bool:
+    constants = (part for part in ast.walk(node) if isinstance(part, ast.Constant))
+    return any(isinstance(constant.value, float) for constant in constants)
 
 
 def _whole(text: str) -> int | None:

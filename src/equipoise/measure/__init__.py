@@ -11,7 +11,7 @@ Files, in reading order:
 - ``environment``: the facts of the host, and covariates beside each trial.
 - ``disturbances``: what disturbs measurements on this host.
 - ``measurement_lock``: one campaign at a time on a host.
-- ``scratch``: the private folder of a campaign, and its record; ``leftovers``: what killed
+- ``scratch``: the private folder of a campaign, and its lock; ``leftovers``: what killed
   campaigns left; ``abandoned``: ends their processes.
 - ``installation``: native programs and libraries on this host; ``probes``: the rows of
   ``equipoise os`` that it can measure.

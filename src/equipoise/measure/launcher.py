@@ -23,9 +23,8 @@ from msgspec.structs import replace
 
 from equipoise.files.limits import limit_reached
 from equipoise.files.reading import becomes_readable
-from equipoise.files.state import new_identity
 from equipoise.measure.abandoned import end_descendants
-from equipoise.measure.scratch import as_text, identity_in
+from equipoise.measure.scratch import as_text, identity_of
 from equipoise.measure.untimed import describe_status
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.plan import Output, Process
@@ -183,8 +182,7 @@ class Launcher(AbstractContextManager["Launcher"]):
     ) -> None:
         _check_counters(counters)
         self._campaign = campaign or scratch
-        known = None if self._campaign is None else identity_in(self._campaign)
-        self._identity = known or new_identity()
+        self._identity = identity_of(self._campaign)
         arguments = [str(program), "--containment", containment, "--identity", self._identity]
         if counters:
             arguments += ["--counters", ",".join(counters)]

@@ -1,40 +1,40 @@
 """Clearing away what campaigns left that were killed together with their launchers.
 
-Only what is proven to be Equipoise's own, abandoned and this user's is removed or killed. The proof
-is a record in the user's state folder (`equipoise.measure.scratch`) that nobody has locked, for a
-folder of the same owner, device and inode, with a marker inside that holds the record's identity.
+The folder of a user holds a lock file for each campaign (`equipoise.measure.scratch`). Nobody else
+can write there, so that a lock file that nobody has locked proves that its campaign was killed.
 Whatever is in doubt is left and named.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from equipoise.files.reading import OPEN_FOLDER, OPEN_UNTRUSTED, opened
-from equipoise.files.state import WRITABLE_BY_OTHERS, StateFolderUnusable, open_state
 from equipoise.measure.abandoned import end_leaf, end_processes_of, leaves_of, processes_working_in
 from equipoise.measure.scratch import (
-    MARKER,
+    LOCK_SUFFIX,
     PREFIX,
-    RECORDS,
-    Record,
-    read_identity,
-    read_record,
-    remove_folder,
+    LockContent,
+    UserFolderUnusable,
+    from_text,
+    is_identity,
+    open_user_folder,
+    remove_campaign_folder,
+    user_folder_path,
 )
 
-_SEE_RECORD = "look at it in the folder `equipoise/scratch` of your state folder"
-_OTHER_IDENTITY = f"its marker {MARKER} does not hold the recorded identity"
+_REMOVE = "remove it yourself if nothing in it is yours"
+_MOST_BYTES = 1 << 16
 _NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
 """Form of a probe's folder, which its cleaner removes (crates/probes/src/scratch.rs)."""
 
@@ -56,7 +56,7 @@ class Cleared(Struct, frozen=True):
 
 
 class Leftover(Struct, frozen=True):
-    """Folder or record that may be a leftover and was not touched."""
+    """Folder or file that may be a leftover and was not touched."""
 
     path: str
     reason: str
@@ -75,198 +75,119 @@ class Clearance(Struct, frozen=True):
 
 
 class _Doubt(Exception):
-    """A record or its folder is not what Equipoise wrote, or is still in use."""
+    """A file is not what Equipoise wrote, or a folder is still in use."""
 
-    def __init__(self, path: str, reason: str, hint: str) -> None:
+    def __init__(self, path: Path, reason: str, hint: str = _REMOVE) -> None:
         super().__init__(reason)
-        self.leftover = Leftover(path, reason, hint)
+        self.leftover = Leftover(str(path), reason, hint)
 
 
 def clear_leftovers() -> Clearance:
     """End and remove what killed campaigns of this user left, as far as it is proven."""
     cleared: list[Cleared] = []
     leftovers: list[Leftover] = []
-    try:
-        with open_state(RECORDS) as records:
-            for name in sorted(os.listdir(records)):
-                try:
-                    cleared += _clear(records, name)
-                except _Doubt as doubt:
-                    leftovers.append(doubt.leftover)
-                except OSError as error:
-                    leftovers.append(Leftover(name, f"its record: {error.strerror}", _SEE_RECORD))
-    except StateFolderUnusable as error:
-        hint = "set XDG_STATE_HOME to a folder of your own; until then nothing left is removed"
-        leftovers.append(Leftover(error.path, error.reason, hint))
+    usual = user_folder_path()
+    for path in (usual, *sorted(usual.parent.glob(f"{usual.name}-*"))):
+        try:
+            with open_user_folder(path) as user_folder:
+                for name in sorted(os.listdir(user_folder)):
+                    try:
+                        cleared += _clear(user_folder, path, name)
+                    except _Doubt as doubt:
+                        leftovers.append(doubt.leftover)
+        except UserFolderUnusable as error:
+            if path == usual and os.path.lexists(path):
+                leftovers.append(Leftover(error.path, error.reason, error.hint or ""))
     return Clearance(tuple(cleared), tuple(leftovers))
 
 
-def unproven_folders(around: Path | None = None) -> tuple[Leftover, ...]:
-    """Return the folders of this user that look like leftovers and have no record.
+def abandoned_probes(around: Path | None = None) -> tuple[Leftover, ...]:
+    """Return the folders of probes of this user whose cleaner was killed.
 
-    They may come from a probe that was run by hand, or from a campaign whose state folder could
-    not be used. They lie in ``around``, by default the folder for temporary files.
+    They lie in ``around``, by default the folder for temporary files. No lock file proves that a
+    folder of this name is Equipoise's own.
     """
     around = around or Path(tempfile.gettempdir())
-    recorded = _recorded_paths()
     return tuple(
-        Leftover(
-            str(folder),
-            "it looks like a leftover, but no record proves that it is Equipoise's own",
-            "remove it yourself if nothing in it is yours",
-        )
-        for folder in sorted(around.glob(f"{PREFIX}*"))
-        if str(folder) not in recorded and _looks_abandoned(folder)
+        Leftover(str(folder), "it looks like the folder of a probe, but nothing proves it", _REMOVE)
+        for folder in sorted(around.glob(f"{PREFIX}probe-*"))
+        if _NAME_OF_PROBE.fullmatch(folder.name) and _is_abandoned(folder)
     )
 
 
-def _clear(records: int, name: str) -> list[Cleared]:
-    with _locked_record(records, name) as record:
-        if record is None:
+def _clear(user_folder: int, path: Path, name: str) -> list[Cleared]:
+    identity = name.removesuffix(LOCK_SUFFIX)
+    if not is_identity(identity):
+        return []
+    folder = path / identity
+    if identity == name:
+        # Its lock file is made before it and removed after it.
+        if not os.path.lexists(path / (name + LOCK_SUFFIX)) and os.path.lexists(folder):
+            raise _Doubt(folder, "it has no lock file beside it")
+        return []
+    with _free_lock(user_folder, path / name) as content:
+        if content is None:
             return []
-        if record.device is None:
-            existed, ended = _remove_unfinished(record), 0
-        else:
-            existed, ended = _clear_finished(record)
-        os.unlink(name, dir_fd=records)
-        return [Cleared(record.path, ended)] if existed or ended else []
-
-
-def _clear_finished(record: Record) -> tuple[bool, int]:
-    """Return whether the folder was still there, and how many processes were killed."""
-    path = Path(record.path)
-    # The identity in the name of a cgroup is proof enough, with or without the folder.
-    leaves = leaves_of(record.identity, Path(record.cgroup)) if record.cgroup is not None else []
-    ended = sum(map(end_leaf, leaves))
-    with _proven_folder(record) as folder:
-        ended += end_processes_of(path)
-        if folder is not None:
-            if working := processes_working_in(path):
-                names = ", ".join(map(str, working[:3]))
-                raise _Doubt(
-                    record.path,
-                    f"process {names} works in it and was not started by a campaign",
-                    "leave the folder there, or end the process; then run `equipoise doctor` again",
-                )
-            if not remove_folder(folder, path):
-                raise _Doubt(record.path, "not all of it can be removed", "remove it yourself")
-    if any(leaf.exists() for leaf in leaves):
-        raise _Doubt(record.path, f"a process in {leaves[0]} does not die", "restart the host")
-    return folder is not None, ended
+        leaves = leaves_of(identity, from_text(content.cgroup)) if content.cgroup else []
+        ended = sum(map(end_leaf, leaves)) + end_processes_of(folder)
+        existed = os.path.lexists(folder)
+        if working := processes_working_in(folder):
+            names = ", ".join(map(str, working[:3]))
+            raise _Doubt(
+                folder,
+                f"process {names} works in it and was not started by a campaign",
+                "leave the folder there, or end the process; then run `equipoise doctor` again",
+            )
+        if not remove_campaign_folder(user_folder, identity):
+            raise _Doubt(folder, "not all of it can be removed", "remove it yourself")
+        if any(leaf.exists() for leaf in leaves):
+            raise _Doubt(folder, f"a process in {leaves[0]} does not die", "restart the host")
+        os.unlink(name, dir_fd=user_folder)
+        return [Cleared(str(folder), ended)] if existed or ended else []
 
 
 @contextmanager
-def _locked_record(records: int, name: str) -> Iterator[Record | None]:
-    """Yield the record of this name, locked; ``None`` if a campaign uses it or it is empty."""
+def _free_lock(user_folder: int, path: Path) -> Iterator[LockContent | None]:
+    """Yield the content of a lock file, locked; ``None`` if a campaign uses it or it is gone."""
     try:
-        descriptor = os.open(name, OPEN_UNTRUSTED, dir_fd=records)
+        descriptor = os.open(path.name, OPEN_UNTRUSTED, dir_fd=user_folder)
     except FileNotFoundError:
         yield None
         return
     except OSError as error:
-        raise _Doubt(name, f"it cannot be a record: {error.strerror}", _SEE_RECORD) from None
+        raise _Doubt(path, f"it cannot be a lock file: {error.strerror}") from None
     try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            raise _Doubt(path, "it is not a lock file of Equipoise")
         if not _locks(descriptor) or not os.fstat(descriptor).st_nlink:
             yield None
-            return
-        record = read_record(descriptor, name)
-        if record is None and not os.fstat(descriptor).st_size:
+        elif text := os.pread(descriptor, _MOST_BYTES, 0):
+            content = _decoded(text, path)
+            # Hosts may share a folder; each clears away its own.
+            yield content if content.host == os.uname().nodename else None
+        else:
             # Its campaign was killed before it had written a byte, and had made nothing yet.
-            os.unlink(name, dir_fd=records)
-        elif record is None:
-            raise _Doubt(name, "it is no record of Equipoise", _SEE_RECORD)
-        # Hosts may share a home folder; each clears away its own.
-        yield record if record is None or record.host == os.uname().nodename else None
+            os.unlink(path.name, dir_fd=user_folder)
+            yield None
     finally:
         os.close(descriptor)
 
 
-@contextmanager
-def _proven_folder(record: Record) -> Iterator[int | None]:
-    """Yield the opened folder of a record; ``None`` if it is gone."""
-    with contextlib.ExitStack() as stack:
-        try:
-            folder = stack.enter_context(opened(record.path, OPEN_FOLDER))
-        except FileNotFoundError:
-            yield None
-            return
-        except OSError as error:
-            raise _unproven(record, error.strerror) from None
-        status = os.fstat(folder)
-        if status.st_uid != os.geteuid() or status.st_mode & WRITABLE_BY_OTHERS:
-            raise _unproven(record, "other users own it or may write to it")
-        if (status.st_dev, status.st_ino) != (record.device, record.inode):
-            raise _unproven(record, "it is not the folder that was made there")
-        try:
-            marker = stack.enter_context(opened(MARKER, OPEN_UNTRUSTED, folder))
-        except OSError:
-            # Where it is empty, the process that removed it was killed just before the end.
-            if os.listdir(folder):
-                raise _unproven(record, f"it has no marker {MARKER}") from None
-        else:
-            if read_identity(marker) != record.identity:
-                raise _unproven(record, _OTHER_IDENTITY)
-            if not _locks(marker):
-                raise _unproven(record, "another process has its lock")
-        yield folder
-
-
-def _unproven(record: Record, reason: str | None) -> _Doubt:
-    return _Doubt(
-        record.path, reason or "it cannot be opened", "remove it yourself if nothing in it is yours"
-    )
-
-
-def _remove_unfinished(record: Record) -> bool:
-    """Remove a folder that was recorded and not finished; return whether there was one."""
+def _decoded(text: bytes, path: Path) -> LockContent:
     try:
-        with opened(record.path, OPEN_FOLDER) as folder:
-            content = set(os.listdir(folder))
-            if os.fstat(folder).st_uid != os.geteuid() or content - {MARKER}:
-                raise _unproven(record, "it was recorded, but never finished")
-            if content:
-                with opened(MARKER, OPEN_UNTRUSTED, folder) as marker:
-                    status = os.fstat(marker)
-                    is_empty = stat.S_ISREG(status.st_mode) and not status.st_size
-                    if not is_empty and read_identity(marker) != record.identity:
-                        raise _unproven(record, _OTHER_IDENTITY)
-            return remove_folder(folder, Path(record.path))
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise _unproven(record, error.strerror) from None
+        return msgspec.json.decode(text, type=LockContent)
+    except (ValueError, msgspec.MsgspecError):
+        raise _Doubt(path, "it is not a lock file of Equipoise") from None
 
 
-def _recorded_paths() -> set[str]:
-    paths: set[str] = set()
-    with contextlib.suppress(StateFolderUnusable), open_state(RECORDS) as records:
-        for name in os.listdir(records):
-            with contextlib.suppress(OSError), opened(name, OPEN_UNTRUSTED, records) as descriptor:
-                record = read_record(descriptor, name)
-                if record is not None:
-                    paths.add(record.path)
-    return paths
-
-
-def _looks_abandoned(folder: Path) -> bool:
-    """Return whether a folder of this user looks like a scratch folder that nobody has locked."""
+def _is_abandoned(folder: Path) -> bool:
+    """Return whether a folder is this user's and nobody has locked it."""
     try:
-        status = folder.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            return False
-        if _NAME_OF_PROBE.fullmatch(folder.name):
-            return _lockable(folder, stat.S_ISDIR)
-        return _lockable(folder / MARKER, stat.S_ISREG)
+        with opened(folder, OPEN_FOLDER) as descriptor:
+            return os.fstat(descriptor).st_uid == os.geteuid() and _locks(descriptor)
     except OSError:
-        # It has just been removed.
-        return False
-
-
-def _lockable(path: Path, is_right: Callable[[int], bool]) -> bool:
-    try:
-        with opened(path, OPEN_UNTRUSTED) as descriptor:
-            return is_right(os.fstat(descriptor).st_mode) and _locks(descriptor)
-    except FileNotFoundError:
+        # It has just been removed, or is a link.
         return False
 
 

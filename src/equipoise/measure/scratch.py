@@ -1,211 +1,179 @@
-"""The private folder of a campaign, and its record in the user's state folder.
+"""The private folder of a campaign, and the lock that shows whether the campaign still runs.
 
-Each scratch folder has a random identity of 128 bits. A marker inside the folder holds it, and a
-record in the user's state folder (`equipoise.files.state`), together with the folder's path, device
-and inode. A folder is removed for another campaign only if all of these agree
-(`equipoise.measure.leftovers`). The record and the marker are locked (flock(2)) while the campaign
-runs. The record is written before the folder is made and removed after it: a campaign that is
-killed at any moment leaves no folder without a record.
+Each user has one folder in the folder for temporary files, ``equipoise-UID``, to which nobody else
+can write. For each campaign it holds a file ``IDENTITY.lock``, which is locked (flock(2)) while the
+campaign runs, and a folder ``IDENTITY``. The lock file is made before the folder and removed after
+it: a campaign that is killed at any moment leaves no folder without a lock file. A free lock
+therefore marks a leftover (`equipoise.measure.leftovers`).
 
-Only the user can read or write the records, so that one proves that Equipoise wrote it for this
-user.
+If another user has taken the name ``equipoise-UID``, a campaign makes a folder of its own,
+``equipoise-UID-XXXXXXXX``, which is like it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import re
 import secrets
-import stat
-import string
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from equipoise.files.reading import OPEN_FOLDER, OPEN_UNTRUSTED, opened
-from equipoise.files.state import (
-    OPEN_TO_OTHERS,
-    StateFolderUnusable,
-    is_identity,
-    new_identity,
-    open_state,
-    stored_identity,
-)
+from equipoise.files.reading import OPEN_FOLDER
+from equipoise.files.state import WRITABLE_BY_OTHERS
 from equipoise.files.writing import remove_below
 from equipoise.measure.abandoned import leaves_of, own_cgroup
+from equipoise.model.errors import UnusableInput
 
 PREFIX = "equipoise-"
-MARKER = ".equipoise-scratch"
-"""File in a scratch folder that holds its identity (also crates/launcher/src/main.rs)."""
-RECORDS = "scratch"
-"""Folder of the records, in the state folder."""
-_MOST_BYTES = 1 << 16
-_LETTERS = string.ascii_lowercase + string.digits
-_NAME_LETTERS = 10
-_NAME = re.compile(f"{PREFIX}[{_LETTERS}]{{{_NAME_LETTERS}}}")
+LOCK_SUFFIX = ".lock"
+_ENTER_ONLY = 0o711
+_IDENTITY_BYTES = 8
+_IDENTITY = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
 _NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Record(Struct, frozen=True):
-    """Record of one campaign's scratch folder, as the state folder keeps it."""
+class LockContent(Struct, frozen=True):
+    """Content of a lock file: where the processes of the campaign are."""
 
-    identity: str
-    path: str
     host: str
+    """Name of the host: several may share the folder for temporary files."""
     cgroup: str | None
     """Folder of the cgroup in which the campaign's launchers make theirs."""
-    created: float
-    """Seconds since the epoch."""
-    device: int | None = None
-    """Device of the folder; ``None`` if the campaign was killed before the folder was made."""
-    inode: int | None = None
+
+
+class UserFolderUnusable(UnusableInput):
+    """The folder of this user cannot be made or trusted."""
+
+    def __init__(self, path: Path, reason: str | None) -> None:
+        super().__init__(
+            f"the private folder {path} cannot be used: {reason}",
+            hint="set TMPDIR to a folder of your own that others cannot write",
+        )
+        self.path, self.reason = str(path), str(reason)
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a new folder for the time of the block, and remove it at the end.
+    """Make a new folder for the time of the block, and remove it at the end."""
+    identity = secrets.token_hex(_IDENTITY_BYTES)
+    cgroup = own_cgroup()
+    with contextlib.ExitStack() as stack:
+        user_folder, path = _new_lock(identity, cgroup, stack)
+        try:
+            os.mkdir(identity, 0o700, dir_fd=user_folder)
+            yield path / identity
+        finally:
+            gone = remove_campaign_folder(user_folder, identity)
+            if gone and not (cgroup is not None and leaves_of(identity, cgroup)):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(identity + LOCK_SUFFIX, dir_fd=user_folder)
 
-    Where the state folder cannot be used, the folder has no record: nothing removes it if this
-    process and its launchers are killed.
+
+def let_others_enter(scratch: Path) -> None:
+    """Let programs of other users enter a scratch folder, whose name they must know."""
+    os.chmod(scratch, _ENTER_ONLY)
+    if is_identity(scratch.name):
+        os.chmod(scratch.parent, _ENTER_ONLY)
+
+
+def identity_of(folder: Path | None) -> str:
+    """Return the identity of the campaign that has a scratch folder; a new one for other folders.
+
+    It is 64 random bits in hexadecimal digits. The cgroups of the campaign have it in their names.
     """
-    identity = new_identity()
-    name = "".join(secrets.choice(_LETTERS) for _ in range(_NAME_LETTERS))
-    path = Path(os.path.abspath(tempfile.gettempdir()), PREFIX + name)
-    with _recorded(identity, path) as record:
-        os.mkdir(path, 0o700)
-        with opened(path, OPEN_FOLDER) as folder, contextlib.ExitStack() as stack:
-            stack.callback(remove_folder, folder, path)
-            marker = stack.enter_context(opened(MARKER, _NEW_FILE, folder))
-            fcntl.flock(marker, fcntl.LOCK_EX)
-            os.write(marker, identity.encode("ascii"))
-            status = os.fstat(folder)
-            _append(record, {"device": status.st_dev, "inode": status.st_ino})
-            yield path
+    if folder is not None and is_identity(folder.name):
+        return folder.name
+    return secrets.token_hex(_IDENTITY_BYTES)
 
 
-def identity_in(folder: Path) -> str | None:
-    """Return the identity in the marker of a scratch folder; ``None`` if there is none."""
-    try:
-        with opened(folder / MARKER, OPEN_UNTRUSTED) as marker:
-            return read_identity(marker)
-    except OSError:
-        return None
+def is_identity(text: str) -> bool:
+    """Return whether a text has the form of the identity of a campaign."""
+    return _IDENTITY.fullmatch(text) is not None
 
 
-def read_identity(marker: int) -> str | None:
-    """Return what an open marker holds; ``None`` if it is no marker of this user."""
-    status = os.fstat(marker)
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-        return None
-    return stored_identity(marker)
-
-
-def _record_name(identity: str) -> str:
-    return f"{identity}.json"
-
-
-def read_record(descriptor: int, name: str) -> Record | None:
-    """Read an open record file of this name; ``None`` if it is no record.
-
-    Its first line is written before the folder is made, its second when the folder is there.
-    """
-    status = os.fstat(descriptor)
-    private = not status.st_mode & OPEN_TO_OTHERS
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or not private:
-        return None
-    try:
-        content: dict[str, object] = {}
-        for line in os.pread(descriptor, _MOST_BYTES, 0).splitlines():
-            content.update(msgspec.json.decode(line, type=dict[str, object]))
-        record = msgspec.convert(content, Record)
-        own_path = os.path.isabs(record.path) and _NAME.fullmatch(os.path.basename(record.path))
-        if own_path and is_identity(record.identity) and name == _record_name(record.identity):
-            cgroup = None if record.cgroup is None else _from_bytes(record.cgroup)
-            return replace(record, path=_from_bytes(record.path), cgroup=cgroup)
-    except (ValueError, RecursionError, msgspec.MsgspecError):
-        # Equipoise never writes such a record.
-        return None
-    return None
-
-
-def remove_folder(folder: int, path: Path) -> bool:
-    """Remove an open scratch folder with all that is in it; return whether it is gone.
-
-    No symbolic link is followed. The marker goes last: if this process is killed half way, the rest
-    still is known to be Equipoise's own.
-    """
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            if name != MARKER:
-                with contextlib.suppress(OSError):
-                    remove_below(folder, name)
-        if not set(os.listdir(folder)) - {MARKER}:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(MARKER, dir_fd=folder)
-            os.rmdir(path)
-    return not os.path.lexists(path)
+def user_folder_path() -> Path:
+    """Return the path of the folder of this user, which may be missing."""
+    return Path(os.path.abspath(tempfile.gettempdir()), f"{PREFIX}{os.geteuid()}")
 
 
 @contextmanager
-def _recorded(identity: str, path: Path) -> Iterator[int | None]:
-    """Write a record that is locked while the block runs and goes with the folder."""
-    cgroup = own_cgroup()
-    with contextlib.ExitStack() as stack:
-        record: int | None = None
-        # Every campaign calls `clear_leftovers` first, which reports why a record is impossible.
-        with contextlib.suppress(OSError, StateFolderUnusable):
-            records = stack.enter_context(open_state(RECORDS))
-            record = _new_record(records, _record_name(identity))
-        if record is None:
-            yield None
-            return
-        stack.callback(os.close, record)
-        intention = {
-            "identity": identity,
-            "path": as_text(path),
-            "host": os.uname().nodename,
-            "cgroup": None if cgroup is None else as_text(cgroup),
-            "created": time.time(),
-        }
-        _append(record, intention)
+def open_user_folder(path: Path) -> Iterator[int]:
+    """Open a folder that holds campaigns of this user; remove it at the end if it is empty.
+
+    Raise `UserFolderUnusable` if it is missing or a link, or other users could change it.
+    """
+    try:
+        folder = os.open(path, OPEN_FOLDER)
+    except OSError as error:
+        raise UserFolderUnusable(path, error.strerror) from None
+    try:
+        status = os.fstat(folder)
+        if status.st_uid != os.geteuid() or status.st_mode & WRITABLE_BY_OTHERS:
+            raise UserFolderUnusable(path, "other users own it or may write to it")
         try:
-            yield record
+            yield folder
         finally:
-            leaves = cgroup is not None and leaves_of(identity, cgroup)
-            if not leaves and not os.path.lexists(path):
-                with contextlib.suppress(OSError):
-                    os.unlink(_record_name(identity), dir_fd=records)
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+    finally:
+        os.close(folder)
 
 
-def _new_record(records: int, name: str) -> int:
-    """Make and lock the file of a record; another campaign may remove it before it is locked."""
+def remove_campaign_folder(user_folder: int, identity: str) -> bool:
+    """Remove the folder of a campaign with all that is in it; return whether it is gone.
+
+    No symbolic link is followed.
+    """
+    with contextlib.suppress(OSError):
+        remove_below(user_folder, identity)
+    try:
+        os.lstat(identity, dir_fd=user_folder)
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -> tuple[int, Path]:
+    """Make and lock the lock file of a campaign; return the opened folder of the user and its path.
+
+    Another campaign that ends or begins may remove the empty folder, or the file before it is
+    locked.
+    """
+    content = LockContent(
+        host=os.uname().nodename, cgroup=None if cgroup is None else as_text(cgroup)
+    )
     while True:
-        record = os.open(name, _NEW_FILE, 0o600, dir_fd=records)
-        try:
-            fcntl.flock(record, fcntl.LOCK_EX)
-        except OSError:
-            os.unlink(name, dir_fd=records)
-            os.close(record)
-            raise
-        if os.fstat(record).st_nlink:
-            return record
-        os.close(record)
-
-
-def _append(record: int | None, content: Mapping[str, object]) -> None:
-    if record is not None:
-        # A record that a full disk cuts short is no record: the folder is then left and named.
-        with contextlib.suppress(OSError):
-            os.write(record, json.dumps(content).encode("ascii") + b"\n")
+        with contextlib.ExitStack() as attempt:
+            path = user_folder_path()
+            try:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(path, 0o700)
+                user_folder = attempt.enter_context(open_user_folder(path))
+            except UserFolderUnusable:
+                path = Path(tempfile.mkdtemp(prefix=f"{path.name}-", dir=path.parent))
+                user_folder = attempt.enter_context(open_user_folder(path))
+            try:
+                lock = os.open(identity + LOCK_SUFFIX, _NEW_FILE, 0o600, dir_fd=user_folder)
+            except FileNotFoundError:
+                continue
+            attempt.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.fstat(lock).st_nlink:
+                continue
+            try:
+                os.write(lock, msgspec.json.encode(content))
+            except OSError:
+                os.unlink(identity + LOCK_SUFFIX, dir_fd=user_folder)
+                raise
+            stack.enter_context(attempt.pop_all())
+            return user_folder, path
 
 
 def as_text(path: str | Path) -> str:
@@ -213,5 +181,6 @@ def as_text(path: str | Path) -> str:
     return os.fsencode(path).decode("latin-1")
 
 
-def _from_bytes(text: str) -> str:
-    return os.fsdecode(text.encode("latin-1"))
+def from_text(text: str) -> Path:
+    """Return the path that `as_text` made text of."""
+    return Path(os.fsdecode(text.encode("latin-1")))

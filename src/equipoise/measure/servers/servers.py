@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.measure.launcher import Launcher, Report, Request, User
+from equipoise.measure.scratch import let_others_enter
 from equipoise.measure.servers.place import (
     LOOPBACK,
     Place,
@@ -51,7 +52,6 @@ STARTS = 3
 """Number of starts of a server whose port another program has taken."""
 _COPY = ("cp", "-a", "--reflink=auto")
 _COPYING_S = 600.0
-_ENTER_ONLY = 0o711
 _TEST = "/usr/bin/test"
 _WHOLE_SEGMENT_S = 1e8
 
@@ -504,7 +504,7 @@ class Servers(AbstractContextManager["Servers"]):
         place = new_place(self._scratch, user, free_port())
         self._folders.append(place.outer)
         if user is not None:
-            os.chmod(self._scratch, _ENTER_ONLY)
+            let_others_enter(self._scratch)
             argv = (shutil.which("test") or _TEST, "-w", place.folder)
             if not self._commands.succeeds(ServerCommand("test", name, argv, {}, "/", 10.0, user)):
                 raise ConditionFailed(
