@@ -151,7 +151,7 @@ def spelling_of_the_room(request: pytest.FixtureRequest) -> Iterator[None]:
 def state_of_the_user_is_left_alone(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
-    """Give the tests folders of their own: for records of their campaigns, and for builds."""
+    """Give the tests folders of their own: for the state of a user, and for builds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.setenv("EQUIPOISE_BUILDS", str(tmp_path_factory.mktemp("builds")))
