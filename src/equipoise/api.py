@@ -107,14 +107,11 @@ class Result(Struct, frozen=True):
             altair or vl-convert is not installed.
         """
         require_figures()
-        if self.document.searches:
-            from equipoise.figures.bisection import bisection
+        from equipoise.figures.gallery import figures_kind
 
-            return bisection(self.document.searches[0])
-        if self.document.history is not None:
-            from equipoise.figures.gallery import history_figure
-
-            return history_figure(self.document, self.document.history).chart
+        chart = figures_kind(self.document).chart(self.document)
+        if chart is not None:
+            return chart
         from equipoise.figures.distributions import distributions
 
         return distributions(self.document)
@@ -139,10 +136,8 @@ class Result(Struct, frozen=True):
 
         Each ranking comes before the comparisons. Below a comparison stands its interval.
         """
-        if self.document.searches:
-            return "\n".join(one.titled_summary for one in self.document.searches)
-        if self.document.history is not None:
-            return self.document.history.summary
+        if self.document.own_summary is not None:
+            return self.document.own_summary
         if self.document.typical is not None:
             return self.document.typical.summary
         rankings = (ranking.summary for ranking in self.document.ranking)

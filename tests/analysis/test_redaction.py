@@ -18,26 +18,20 @@ from equipoise.analysis.redaction import (
     without_hidden_variables,
 )
 from equipoise.analysis.result import analyse_campaign
+from equipoise.kinds.bisect.terms import BisectPlan
+from equipoise.kinds.gate.terms import GatePlan
+from equipoise.kinds.history.terms import HistoryPlan
 from equipoise.ledger import open_for_reading
-from equipoise.model.plan import (
-    BisectPlan,
-    CommitsPlan,
-    Condition,
-    Contrast,
-    GatePlan,
-    HistoryPlan,
-    Hooks,
-    Plan,
-    Revision,
-    Server,
-)
+from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
+from equipoise.model.revisions import Revision
 from equipoise.model.why import (
     ExpectedChange,
     ExperimentPlan,
     Explanation,
     PlannedIntervention,
 )
+from equipoise.revisions.terms import CommitsPlan
 from equipoise.why.gap import explains_gap
 from tests.plans import plan_of, trial_of
 from tests.schema import validated
@@ -205,8 +199,8 @@ def test_a_gate_is_run_again_with_the_variables_of_its_build() -> None:
     again = f"equipoise gate --build 'TOKEN={CANARY} make' -- ./bench"
     revision = Revision("main", "1" * 40)
     gated = GatePlan(revision, revision, ("wall_s",), again=again)
-    assigned = shown(record_of(gated=gated)).plan.gated
-    assert assigned is not None
+    assigned = shown(record_of(terms=gated)).plan.terms
+    assert isinstance(assigned, GatePlan)
     assert assigned.again == "equipoise gate --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
 
 

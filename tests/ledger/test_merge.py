@@ -16,13 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.merging import merge, needed_by
 from equipoise.ledger.parts import Cursor, RunPart, add_part, cursor_of, read_part, run_of
 from equipoise.ledger.schema import VERSION, bring_up_to_date, version_of
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
-from equipoise.model.plan import Plan
+from equipoise.model.host import HostReference
+from equipoise.model.plan import Membership, Plan
 from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, Sample
 from equipoise.model.why import ExperimentPlan
 from equipoise.report.json_document import encode
@@ -86,11 +87,11 @@ def fleet(ledger: Ledger) -> Iterator[str]:
     """A coordinator's run and those of its two hosts."""
     plan = plan_of("a", "b")
     terms = FleetPlan((HOST, HOST), (0.5, 0.5), "local:2")
-    run = ledger.begin_run(replace(plan, fleet=terms), {"kernel": "6.1"}, START + 3.0)
+    run = ledger.begin_run(replace(plan, terms=terms), {"kernel": "6.1"}, START + 3.0)
     yield run
     identity = ledger.identity_of(run)
     for place in (0, 1):
-        member = replace(plan, membership=FleetMembership(identity, place), seed=place)
+        member = replace(plan, membership=Membership(identity, place), seed=place)
         yield from campaign(member, 4.0 + place)(ledger)
 
 

@@ -11,10 +11,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_writing, parts
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
-from equipoise.model.plan import Plan
+from equipoise.model.host import HostReference
+from equipoise.model.plan import Membership, Plan
 from equipoise.model.record import (
     Accounting,
     CampaignWarning,
@@ -251,11 +252,11 @@ def test_the_run_of_a_coordinator_comes_with_those_of_its_hosts(
 ) -> None:
     host = HostReference("0" * 32, "lab")
     fleet = FleetPlan((host, host), (0.5, 0.5), "local:2")
-    coordinator = copy.begin_run(replace(make_plan(), fleet=fleet), {}, 1.0)
+    coordinator = copy.begin_run(replace(make_plan(), terms=fleet), {}, 1.0)
     identity = copy.identity_of(coordinator)
     members = []
     for place in (1, 0):
-        plan = replace(make_plan(seed=place), membership=FleetMembership(identity, place))
+        plan = replace(make_plan(seed=place), membership=Membership(identity, place))
         members.append(ledger.begin_run(plan, {}, 2.0))
         record(ledger, members[-1], range(1, 3))
     assert ledger.read_run("last").id in members

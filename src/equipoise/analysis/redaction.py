@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -21,22 +21,21 @@ from msgspec.structs import asdict, replace
 from equipoise.analysis.assignments import (
     Replace,
     command_with_values_replaced,
-    gate_line_with_values_replaced,
     named_command_with_values_replaced,
     with_values_replaced,
 )
-from equipoise.model.bisection import CommitDiff
-from equipoise.model.plan import CommitsPlan, Condition, Hooks, Plan, Server
+from equipoise.analysis.kind import analysis_of
+from equipoise.model.plan import Condition, Hooks, Plan, Server
 from equipoise.model.record import DIFF, Observation, RunRecord, Trial
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 from equipoise.model.result import ResultDocument
+from equipoise.model.revisions import CommitDiff
 from equipoise.model.why import PlannedIntervention
 
 VARIABLES = "variables"
 WITHHELD = "variables_set_but_withheld"
 """Keys of an environment: the recorded variables, and the names of those that were not."""
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
-_OfCommits = TypeVar("_OfCommits", bound=CommitsPlan)
 Assigned = tuple[str, str]
 """A variable's name and one value of it."""
 LEAST_LENGTH = 8
@@ -48,8 +47,8 @@ _ORDINARY = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
 def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """Hide the same values in several records that are reported together.
 
-    A record in which nothing is hidden is given back as it is. The earlier campaigns of a history
-    and the hosts' campaigns of a fleet are reported with it.
+    A record in which nothing is hidden is given back as it is. The earlier campaigns of its
+    series and its parts are reported with it.
     """
     if any(record.earlier or record.members for record in records):
         alone = [replace(record, earlier=(), members=()) for record in records]
@@ -134,25 +133,7 @@ def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
             plan.explains,
             attempts=tuple(_attempt(attempt, replacement) for attempt in plan.explains.attempts),
         ),
-        gated=plan.gated
-        and replace(
-            plan.gated,
-            again=gate_line_with_values_replaced(plan.gated.again, replacement),
-            bisect={
-                name: gate_line_with_values_replaced(line, replacement)
-                for name, line in plan.gated.bisect.items()
-            },
-        ),
-        bisected=plan.bisected and _commits(plan.bisected, replacement),
-        history=plan.history and _commits(plan.history, replacement),
-    )
-
-
-def _commits(terms: _OfCommits, replacement: Replace) -> _OfCommits:
-    return replace(
-        terms,
-        build=terms.build and with_values_replaced(terms.build, replacement),
-        again=gate_line_with_values_replaced(terms.again, replacement),
+        terms=plan.terms and analysis_of(plan.terms).terms_replaced(plan.terms, replacement),
     )
 
 
@@ -273,19 +254,7 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
     return replace(
         plan,
         conditions=_with_names_of_their_own(conditions),
-        fleet=plan.fleet and replace(plan.fleet, again=hidden.in_text(plan.fleet.again)),
-        gated=plan.gated
-        and replace(
-            plan.gated,
-            bisect={hidden.in_text(name): line for name, line in plan.gated.bisect.items()},
-        ),
-        bisected=plan.bisected
-        and replace(
-            plan.bisected,
-            benchmarks=tuple(
-                replace(one, name=hidden.in_text(one.name)) for one in plan.bisected.benchmarks
-            ),
-        ),
+        terms=plan.terms and analysis_of(plan.terms).terms_hidden(plan.terms, hidden),
         explains=_replaced(plan.explains, hidden),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
@@ -318,12 +287,7 @@ def document_without_hidden_values(document: ResultDocument) -> ResultDocument:
     environment = without_hidden_variables(document.environment)
     if environment != document.environment:
         document = replace(document, environment=environment)
-    if document.fleet is not None:
-        hosts = tuple(
-            replace(host, environment=without_hidden_variables(host.environment))
-            for host in document.fleet.hosts
-        )
-        document = replace(document, fleet=replace(document.fleet, hosts=hosts))
+    document = analysis_of(document).document_hidden(document)
     if all(value == text for (_, value), text in hidden.placeholders.items()):
         return document
     texts: dict[str, str] = {}

@@ -9,7 +9,7 @@ import click
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import options
-from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 from equipoise.cli.hyperfine import HyperfineCommand, hyperfine_options, in_our_names
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.streams import say
@@ -109,9 +109,7 @@ def command(**arguments: Any) -> int:
     plan, warnings = compare_plan(compare_options(arguments))
     access = options.fleet_access(arguments)
     if access is not None:
-        from equipoise.cli.fleet import measure_fleet
-
-        return measure_fleet(plan, access, arguments, output, warnings=warnings)
+        return measure_on_hosts(plan, access, arguments, output, warnings=warnings)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)

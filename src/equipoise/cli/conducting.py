@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import ProgressListener
@@ -15,7 +16,11 @@ from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.leftovers import Clearance, clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner
 from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE, UnusableInput
-from equipoise.model.plan import COMPARE_STUDY
+from equipoise.model.kinds import every_kind, load
+from equipoise.model.plan import COMPARE_STUDY, Plan
+
+if TYPE_CHECKING:
+    from equipoise.cluster.connection import ClusterAccess
 
 FOLDER = "figures"
 """Folder beside the ledger, with a folder for each run."""
@@ -59,6 +64,31 @@ def measuring(
                 after_interrupt.format(run=interruption.run_id),
             )
             raise KeyboardInterrupt from None
+
+
+def measure_on_hosts(
+    plan: Plan,
+    access: ClusterAccess,
+    arguments: Mapping[str, Any],
+    output: OutputOptions,
+    **more: Any,
+) -> int:
+    """Measure a plan on every host of a cluster, by the kind of campaign that does so.
+
+    Raises
+    ------
+    UnusableInput
+        No such kind is installed.
+    """
+    place = next((kind.on_hosts for kind in every_kind() if kind.on_hosts is not None), None)
+    if place is None:
+        raise UnusableInput(
+            "this installation has no campaigns on the hosts of a cluster",
+            hint="leave --cluster out",
+        )
+    status = load(place)(plan, access, arguments, output, **more)
+    assert isinstance(status, int)
+    return status
 
 
 def say_who_measures(owner: LockOwner) -> None:

@@ -21,6 +21,7 @@ from equipoise.why.experiment.plan import ExperimentRequest, NothingToTry, OpenG
 from equipoise.why.experiment.reach import KnownEvidence
 from equipoise.why.explanation import evidence_of_gap
 from equipoise.why.gap import Gap, largest_gap, nothing_to_explain
+from equipoise.why.kind import why_kind
 
 LONG_S = 120.0
 """Seconds from which on observing gets a line where nobody sees a bar."""
@@ -39,9 +40,7 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
     """
     gap = largest_gap(record)
     if gap is None:
-        is_search = record.plan.bisected is not None
-        why = "no commit is named" if is_search else "nothing was compared"
-        say(f"there is nothing to explain: {why}")
+        say(f"there is nothing to explain: {why_kind(record.plan.terms).nothing}")
     elif not gap.is_called:
         say(nothing_to_explain(gap))
     else:

@@ -10,7 +10,7 @@ from equipoise.analysis.reference import differences_to_host
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import options
-from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import allowed_only
 from equipoise.measure.environment import snapshot
@@ -85,9 +85,7 @@ def command(**arguments: Any) -> int:
     names = probe_names(arguments["only"])
     plan = primitives_plan(names, options.limits_of(arguments), quick=arguments["quick"])
     if access is not None:
-        from equipoise.cli.fleet import measure_fleet
-
-        return measure_fleet(plan, access, arguments, output)
+        return measure_on_hosts(plan, access, arguments, output)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener)
         result = analyse(run_id, ledger, output)

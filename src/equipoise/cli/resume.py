@@ -13,6 +13,7 @@ from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from equipoise.model.kinds import load
 from equipoise.studies.data_sets import require_data
 from equipoise.why.campaigns import judge_of
 
@@ -41,38 +42,26 @@ def command(**arguments: Any) -> int:
     if membership is not None:
         # Two who go on with one host's campaign make a fork.
         raise UnusableInput(
-            f"run {record.id} is the part of one host in the campaign of a fleet",
-            hint=f"where the fleet was asked: equipoise resume {membership.fleet}",
+            f"run {record.id} is the part of one host in a campaign of many",
+            hint=f"where that one was asked: equipoise resume {membership.whole}",
         )
-    if record.plan.fleet is not None:
-        from equipoise.cli.fleet import resume_fleet
-
-        return resume_fleet(record, limits, arguments, output)
-    if options.fleet_access(arguments) is not None:
+    kind = record.plan.kind
+    if kind.on_hosts is None and options.fleet_access(arguments) is not None:
         raise UnusableInput(f"run {record.id} was measured on one host", hint="leave out --cluster")
+    if kind.resume is not None:
+        status = load(kind.resume)(record, limits, arguments, output)
+        assert isinstance(status, int)
+        return status
     with measuring(output) as (ledger, listener):
         record = ledger.read_run(run)
         plan = record.plan
-        if plan.imported is not None:
-            raise UnusableInput(
-                f"{run} was imported: there is nothing to run",
-                hint="measure it with equipoise compare",
-            )
+        plan.rules.check_resumable(run)
         if plan.functions is not None:
             raise UnusableInput(
                 f"{run} compares Python functions, which the ledger does not hold",
                 hint=f"compare them again: {plan.functions.again or 'eq.compare(f, g)'}",
             )
         require_data(plan, output.ledger)
-        if plan.bisected is not None:
-            from equipoise.cli.bisect import resume_bisection
-
-            run_id = resume_bisection(record, limits, ledger, listener, output)
-        elif plan.history is not None:
-            from equipoise.cli.history import resume_history
-
-            run_id = resume_history(record, limits, ledger, listener)
-        else:
-            run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
+        run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)

@@ -10,14 +10,13 @@ from typing import Any
 
 import click
 
-from equipoise.campaign.commits import commits_of
 from equipoise.cli import options
 from equipoise.cli.options import Option
 from equipoise.design.limits import metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Revision
 from equipoise.model.record import RunRecord
+from equipoise.model.revisions import Revision
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, Suite, benchmarks_named, read_suite
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
@@ -33,6 +32,7 @@ from equipoise.revisions.commit_builds import (
     tool_of,
 )
 from equipoise.revisions.git import Repository
+from equipoise.revisions.terms import commits_of
 
 suite_options = options.options_of(
     click.option(

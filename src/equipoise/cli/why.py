@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from equipoise.cli.results import (
 from equipoise.cli.streams import say
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
+from equipoise.model.kinds import load
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
@@ -228,12 +229,8 @@ def _ready_to_run(record: RunRecord, gap: Gap, output: OutputOptions) -> Iterato
     """Give the ledger when both conditions can run: with their builds, if they are commits."""
     require_data(record.plan, output.ledger)
     with measuring(output) as (ledger, _):
-        if record.plan.bisected is None:
-            yield ledger
-            return
-        from equipoise.cli.bisect import built_culprit
-
-        with built_culprit(record, gap, ledger):
+        build = record.plan.kind.build_gap
+        with nullcontext() if build is None else load(build)(record, gap, ledger):
             yield ledger
 
 
@@ -273,15 +270,14 @@ def _show(
 
 
 def _print(document: ResultDocument, gap: Gap, output: OutputOptions) -> None:
-    from equipoise.report.builders.bisection import explained_parts
     from equipoise.report.builders.why import why_parts
+    from equipoise.report.kind import report_kind
     from equipoise.report.renderers.terminal import print_parts
 
     parts: list[Part] = [Paragraph(nothing_to_explain(gap))]
     if gap.is_called:
         parts = [Paragraph(gap.comparison.summary), *why_parts(document)]
-        for search in document.searches:
-            parts += explained_parts(search)
+        parts += report_kind(document).explained(document)
     if gap.chosen_because is not None:
         chosen = f"{gap.chosen_because}; --baseline and --candidate name another"
         parts.insert(0, Paragraph(chosen))

@@ -6,13 +6,12 @@ A line can be copied from a page or a screen and means the same.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from equipoise.design.limits import ONE_COMMAND
 from equipoise.model.plan import (
     COMPARE_STUDY,
     FEWEST_RANKED,
-    PRIMARY_METRIC,
     WHY_STUDY,
     Judgement,
     Measure,
@@ -26,87 +25,24 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible
 
 
-def joined_bisect_lines(lines: Mapping[str, str]) -> dict[str, str]:
-    """Return the line that bisects each benchmark, the same for all that one line can bisect.
-
-    ``lines`` has a line for each benchmark, by its name. Those that are joined differ in
-    ``--metrics`` with a tool, and else in the command. Other lines are returned as they are.
-    """
-    # A placeholder of a value is no word to be quoted anew.
-    if len(lines) < 2 or any("$" in line for line in lines.values()):
-        return dict(lines)
-    words = [shlex.split(line) for line in lines.values()]
-    whole = _joined_by_metrics(words) or _joined_by_command(words, list(lines))
-    return dict(lines) if whole is None else dict.fromkeys(lines, shell_line(whole))
-
-
-def _joined_by_metrics(lines: Sequence[Sequence[str]]) -> list[str] | None:
-    first = list(lines[0])
-    if "--kind" not in first or "--metrics" not in first:
-        return None
-    value = first.index("--metrics") + 1
-    rests = {(*line[:value], *line[value + 1 :]) for line in lines}
-    if len(rests) > 1:
-        return None
-    return [*first[:value], ",".join(line[value] for line in lines), *first[value + 1 :]]
-
-
-def _joined_by_command(lines: Sequence[Sequence[str]], names: Sequence[str]) -> list[str] | None:
-    if any("--" not in line or "=" in name for line, name in zip(lines, names, strict=True)):
-        return None
-    at = lines[0].index("--")
-    options = list(lines[0][:at])
-    if any(list(line[: line.index("--")]) != options for line in lines):
-        return None
-    for line, name in zip(lines, names, strict=True):
-        options += ["--bench", f"{name}={shlex.join(line[at + 1 :])}"]
-    return options
-
-
-def bisect_line(
-    good: str,
-    bad: str | None,
-    command: Sequence[str],
-    *,
-    build: str | None = None,
-    kind: str | None = None,
-    metric: str = PRIMARY_METRIC,
-) -> str:
-    """Return the line that finds which commit between two made a difference.
-
-    ``bad`` is by default the working tree; ``kind`` is the tool that reads the results of
-    benchmarks, of which ``metric`` is one then.
-    """
-    options = _changed(
-        ("--bad", bad, None),
-        ("--build", build, None),
-        ("--kind", kind, None),
-        ("--metrics", metric, PRIMARY_METRIC),
-    )
-    return shell_line(["equipoise", "bisect", "--good", good, *options, "--", *command])
-
-
 def command_of_plan(plan: Plan) -> str | None:
     """Return the line that runs a plan again; ``None`` where its result document knows better.
 
     A plan without hidden values makes a line for whoever has the variables: the shell puts them
     in place of ``$NAME``.
     """
-    if plan.fleet is not None and plan.fleet.again:
-        return plan.fleet.again
+    if plan.rules.command_line is not None:
+        return plan.rules.command_line
     lines = {COMPARE_STUDY: _compare_line, OS_STUDY: _os_line, WHY_STUDY: _why_line}
     return lines[plan.study](plan) if plan.study in lines else None
 
 
 def command_of_document(document: ResultDocument) -> str:
     """Return the command that runs a campaign again, as far as its document knows it."""
-    if document.imported is not None:
-        return shell_line(["equipoise", "import", *after_options(document.imported.source.files)])
-    for part in (document.functions, document.gate, *document.searches, document.history):
-        if part is not None:
-            return part.again
-    if document.fleet is not None and document.fleet.again:
-        return document.fleet.again
+    if document.command_line is not None:
+        return document.command_line
+    if document.functions is not None:
+        return document.functions.again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
     if document.run.study == WHY_STUDY:
@@ -152,7 +88,7 @@ def after_options(words: Sequence[str]) -> list[str]:
 
 def _compare_line(plan: Plan) -> str:
     """Return the line that makes a plan of ``compare`` again, coin and working folder included."""
-    words = ["equipoise", "compare", *_cluster(plan), *_options(plan)]
+    words = ["equipoise", "compare", *plan.rules.options, *_options(plan)]
     commands = [shlex.join(plan.conditions[place].command) for place in plan.described]
     folder = shell_line([plan.measure.working_folder])
     return f"cd {folder} && {shell_line_with_placeholders([*words, *after_options(commands)])}"
@@ -161,7 +97,7 @@ def _compare_line(plan: Plan) -> str:
 def _os_line(plan: Plan) -> str:
     """Return the line that runs the same rows of ``equipoise os`` again."""
     names = ",".join(condition.name for condition in plan.conditions)
-    words = ["equipoise", "os", *_cluster(plan), "--only", names, "--seed", str(plan.seed)]
+    words = ["equipoise", "os", *plan.rules.options, "--only", names, "--seed", str(plan.seed)]
     if any(QUICK.options == condition.command[-4:] for condition in plan.conditions):
         words.append("--quick")
     usual = Measure(plan.measure.working_folder)
@@ -192,10 +128,6 @@ def _why_line(plan: Plan) -> str:
     words += ["--budget", _plain(plan.stopping.budget_s)]
     words += ["--alpha", _plain(plan.judgement.alpha)]
     return shell_line_with_placeholders(words)
-
-
-def _cluster(plan: Plan) -> tuple[str, ...]:
-    return () if plan.fleet is None else ("--cluster", plan.fleet.cluster)
 
 
 def _options(plan: Plan) -> Iterator[str]:

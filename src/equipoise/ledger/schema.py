@@ -148,14 +148,14 @@ _RUN_WITH_IDENTITY = """CREATE TABLE run (
     identity BLOB NOT NULL UNIQUE CHECK (typeof(identity) = 'blob' AND length(identity) = 16),
     id TEXT NOT NULL,
     host INTEGER REFERENCES host (number),
-    fleet BLOB CHECK (fleet IS NULL OR typeof(fleet) = 'blob' AND length(fleet) = 16),
+    whole BLOB CHECK (whole IS NULL OR typeof(whole) = 'blob' AND length(whole) = 16),
     place INTEGER,
     study TEXT NOT NULL,
     names TEXT NOT NULL,
     commands_digest BLOB NOT NULL,
     plan TEXT NOT NULL,
     started_at NOT NULL CHECK (typeof(started_at) = 'real'),
-    CHECK ((fleet IS NULL) = (place IS NULL))
+    CHECK ((whole IS NULL) = (place IS NULL))
 )"""
 
 _NOTICE_WITH_PLACE = """CREATE TABLE notice (
@@ -219,7 +219,7 @@ _MERGEABLE: Step = (
     ),
     "CREATE INDEX run_by_commands ON run (commands_digest)",
     "CREATE INDEX run_by_id ON run (id)",
-    "CREATE INDEX run_by_fleet ON run (fleet)",
+    "CREATE INDEX run_by_whole ON run (whole)",
     *_remade("notice", _NOTICE_WITH_PLACE, f"run, {_PLACE}, code, words, mend"),
     *_remade(
         "observation",

@@ -56,9 +56,8 @@ from equipoise.ledger.run_reference import (
 )
 from equipoise.ledger.schema import IDENTITY_BYTES
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import HostReference
-from equipoise.model.host import Certificate
-from equipoise.model.plan import HISTORY_STUDY, Plan
+from equipoise.model.host import Certificate, HostReference
+from equipoise.model.plan import Plan
 from equipoise.model.record import (
     CampaignWarning,
     Draw,
@@ -81,19 +80,18 @@ _SELECT_SUMMARIES = """
     SELECT run.number, study, names, started_at,
         (SELECT count(*) FROM trial WHERE trial.run = run.number)
             + (SELECT count(*) FROM trial, run AS member
-                WHERE trial.run = member.number AND member.fleet = run.identity),
+                WHERE trial.run = member.number AND member.whole = run.identity),
         (SELECT stopped_because
             FROM sitting LEFT JOIN sitting_end
                 ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
             WHERE sitting.run = run.number ORDER BY sitting.number DESC LIMIT 1),
         (SELECT name FROM host WHERE host.number = run.host),
-        (SELECT fleet.number FROM run AS fleet WHERE fleet.identity = run.fleet),
-        CASE WHEN instr(plan, '"fleet":{"hosts":') THEN
-            (SELECT count(DISTINCT member.host) FROM run AS member
-                WHERE member.fleet = run.identity) END
+        (SELECT other.number FROM run AS other WHERE other.identity = run.whole),
+        (SELECT nullif(count(DISTINCT member.host), 0) FROM run AS member
+            WHERE member.whole = run.identity)
     FROM run
 """
-"""A coordinator has no trial of its own: those of its hosts are counted."""
+"""A run of parts has no trial of its own: those of its parts are counted."""
 
 
 class Ledger(LedgerFile):
@@ -298,15 +296,15 @@ class Ledger(LedgerFile):
         with self.reading(), paused_garbage_collector():
             run = find_run(self.connection, self.path, reference)
             record = recorded_run(self.connection, self.path, run)
-            if record.plan.history is not None:
-                earlier = tuple(self._of_series(record.plan.history.earlier, run))
+            if record.plan.rules.earlier:
+                earlier = tuple(self._of_series(record.plan.rules.earlier, run))
                 return replace(record, earlier=earlier)
-            if record.plan.fleet is not None:
+            if record.plan.rules.has_members:
                 return replace(record, members=tuple(self._members(record.identity)))
             return record
 
     def read_campaigns(self, run_ids: Sequence[str]) -> tuple[RunRecord, ...]:
-        """Read campaigns of a history, each without the earlier ones of its series.
+        """Read campaigns of a series, each without the earlier ones.
 
         Raises
         ------
@@ -327,13 +325,13 @@ class Ledger(LedgerFile):
                 )
             except UnusableInput as missing:
                 raise UnusableInput(
-                    f"{self.path} lacks campaign {run_id} of a history that goes on from it",
+                    f"{self.path} lacks campaign {run_id} of a series that goes on from it",
                     hint="name the ledger that has it: --ledger FILE",
                 ) from missing
             yield recorded_run(self.connection, self.path, run)
 
     def _members(self, identity: str) -> Iterator[RunRecord]:
-        statement = f"SELECT number FROM run WHERE fleet = ? ORDER BY place, {ORDER}"
+        statement = f"SELECT number FROM run WHERE whole = ? ORDER BY place, {ORDER}"
         for (run,) in self.connection.execute(statement, (bytes.fromhex(identity),)).fetchall():
             yield recorded_run(self.connection, self.path, run)
 
@@ -374,14 +372,12 @@ class Ledger(LedgerFile):
         with self.reading():
             return tuple(name for _, name, _ in reversed(self._runs_whose_plan_has('"layouts":[{')))
 
-    def of_series(self, series: str) -> tuple[str, ...]:
-        """Return the campaigns of a history, in the order in which they began."""
+    def of_series(self, series: str, study: str) -> tuple[str, ...]:
+        """Return the campaigns of a study that are one series, in the order of their begin."""
         with self.reading():
             return tuple(
                 name
-                for _, name, _ in self._runs_whose_plan_has(
-                    f'"series":{to_text(series)}', HISTORY_STUDY
-                )
+                for _, name, _ in self._runs_whose_plan_has(f'"series":{to_text(series)}', study)
             )
 
     def _runs_whose_plan_has(
@@ -403,9 +399,9 @@ class Ledger(LedgerFile):
             return [
                 RunSummary(
                     *(names[run], study, read_as(conditions, _NAMES), started_at, trials, ended),
-                    *(host, names.get(fleet), hosts),
+                    *(host, names.get(whole), hosts),
                 )
-                for run, study, conditions, started_at, trials, ended, host, fleet, hosts in rows
+                for run, study, conditions, started_at, trials, ended, host, whole, hosts in rows
             ]
 
     def _run_with_identity(self, identity: bytes, plan: Plan) -> int | None:
@@ -436,7 +432,7 @@ class Ledger(LedgerFile):
             identity=identity or secrets.token_bytes(IDENTITY_BYTES),
             id=self._unused_id(started_at),
             host=None if host is None else (bytes.fromhex(host.identity), host.name),
-            fleet=None if member is None else bytes.fromhex(member.fleet),
+            whole=None if member is None else bytes.fromhex(member.whole),
             place=None if member is None else member.place,
             study=as_unicode(plan.study),
             names=to_text([condition.name for condition in plan.conditions]),

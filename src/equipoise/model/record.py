@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE, Plan
 
 Phase = Literal["warmup", "measured"]
@@ -142,7 +142,7 @@ class Segment(Struct, frozen=True):
 
 
 DIFF = "diff"
-"""Source that says what the commit of a condition changed (`equipoise.model.bisection`)."""
+"""Source that says what the commit of a condition changed (`equipoise.kinds.bisect.result`)."""
 
 
 class Observation(Struct, frozen=True):
@@ -183,7 +183,7 @@ class RunRecord(Struct, frozen=True):
     host: HostReference | None = None
     """The host that measured it; ``None`` if it was recorded before hosts had a name."""
     members: tuple[RunRecord, ...] = ()
-    """Records of the hosts of a fleet, those that are in this ledger, in the order of its plan."""
+    """Records of its parts, those that are in this ledger, in the order of its plan."""
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -245,10 +245,10 @@ class RunSummary(Struct, frozen=True):
     """``None`` while it runs, or if it was killed."""
     host: str | None = None
     """Name of the host that measured it; ``None`` if it was recorded before hosts had one."""
-    fleet: str | None = None
-    """Run id of the fleet that it is a part of; ``None`` if it is none, or that is not here."""
+    whole: str | None = None
+    """Run id of the run that it is a part of; ``None`` if it is none, or that is not here."""
     hosts: int | None = None
-    """Hosts of a fleet with a campaign that is here; ``trials`` are theirs. ``None`` for others."""
+    """Hosts of its parts that are here; ``trials`` are theirs. ``None`` without parts."""
 
 
 @contextmanager

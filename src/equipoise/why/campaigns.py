@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.interim import judge_for
+from equipoise.campaign.kind import judge_for
 from equipoise.campaign.segment import Judge
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import RunRecord, paused_garbage_collector

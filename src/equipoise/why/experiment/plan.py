@@ -242,7 +242,7 @@ def plan_of_interventions(
         control=None,
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
         sizes=(),
-        bisected=None,
+        terms=None,
         explains=ExperimentPlan(gap.record.id, gap.causes, attempts, tuple(omitted)),
     )
 
