@@ -44,7 +44,6 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "revisions": frozenset(
         {"model", "files", "design", "measure", "stats", "campaign", "analysis"}
     ),
-    "functions": frozenset({"model", "files", "design", "measure", "ledger", "stats", "campaign"}),
     "cluster": frozenset(
         {"model", "files", "design", "measure", "ledger", "campaign", "genoud"}
         | {"observation", "tables"}
@@ -62,7 +61,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "why",
             "studies",
         }
-        | {"report", "functions"}
+        | {"report", "kinds"}
     ),
     "magics": frozenset({"model", "api"}),
     "tables": frozenset({"model", "files", "matching", "observation", "report"}),
@@ -75,7 +74,8 @@ MAY_IMPORT["__main__"] = frozenset({"cli"})
 
 LAZILY: dict[str, frozenset[str]] = {
     FACE: frozenset({"api", "genoud", "tables", "magics"}),
-    "api": frozenset({"report"}),
+    # A comparison of Python functions is a kind; it is loaded for them alone.
+    "api": frozenset({"report", "kinds"}),
     "tables": frozenset({"report"}),
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""

@@ -254,7 +254,7 @@ def compare(
     given = locals() | {"ranking": asks_ranking}
     limits = limits_of(given)
     if setup is not None or any(map(callable, commands)):
-        from equipoise.functions.conducting import FunctionsRequest, compare_functions
+        from equipoise.kinds.functions.conducting import FunctionsRequest, compare_functions
 
         request = FunctionsRequest(limits, names, asks_ranking, ledger, allow_concurrent, progress)
         others = {name: given[name] for name in _FOR_COMMANDS_ALONE}
@@ -415,7 +415,7 @@ def compare_code(
         The user interrupted it; every finished trial is in the ledger.
     """
     limits, asks_ranking = limits_of(locals()), _ranking_of(ranking)
-    from equipoise.functions.conducting import FunctionsRequest, compare_pieces
+    from equipoise.kinds.functions.conducting import FunctionsRequest, compare_pieces
 
     request = FunctionsRequest(limits, names, asks_ranking, ledger, allow_concurrent, progress)
     record = compare_pieces(codes, setup, globals or {}, request)

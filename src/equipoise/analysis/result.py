@@ -101,7 +101,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     primary = with_carry_over_checks(plan, complete, primary)
     others, unknown = other_comparisons(plan, blocks) if ours else ((), ())
     # The time of a call is that of the steady state already (functions.runner).
-    judged_apart = ours and plan.functions is None
+    judged_apart = ours and not rules.shares_processes
     steady = steady_comparisons(plan, blocks, by_condition.iterations) if judged_apart else ()
     by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
     control = _control(plan, blocks, by_condition)
@@ -134,7 +134,6 @@ def _document_of(record: RunRecord) -> ResultDocument:
         more_is_better=increasing_metrics(record.trials),
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
-        functions=plan.functions,
         typical=typical,
         **own.fields,
     )

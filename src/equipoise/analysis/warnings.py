@@ -310,8 +310,8 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
     restart = plan.rules.restart
     again = f"equipoise resume {record.id}" if restart is None else f"{restart} with"
     times = least_s / max(measured_s, 1e-3)
-    if plan.functions is not None:
-        return f"compare again with min_seconds={least_s:g} and larger limits"
+    if (own := plan.rules.longer_hint(least_s)) is not None:
+        return own
     match ended_because:
         case "block limit":
             # A fraction more, since blocks differ.
@@ -346,9 +346,7 @@ def _near_verdict(
         return None
     decided = sum(forecast <= more for forecast in forecasts)
     what = "the comparison" if len(comparisons) == 1 else f"{decided} open comparisons"
-    hint = f"equipoise resume {record.id}"
-    if record.plan.functions is not None:
-        hint = "compare again with a larger budget="
+    hint = record.plan.rules.longer_hint(None) or f"equipoise resume {record.id}"
     return (
         f"the budget ended the campaign shortly before a verdict: about {more} more blocks "
         f"({more * block_s:.2g} s) would probably decide {what}",

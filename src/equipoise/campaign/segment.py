@@ -257,7 +257,7 @@ def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     what = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
     if NO_ROOM in what:
         raise ConditionFailed(what, hint="make room in that folder, or set TMPDIR to one with room")
-    hint = "correct the command, or count failed trials like others with --ignore-failure"
-    if plan.functions is not None:
-        hint = "correct the function, or give setup=, which makes what it works on anew"
+    hint = plan.rules.failure_hint or (
+        "correct the command, or count failed trials like others with --ignore-failure"
+    )
     raise ConditionFailed(what + stderr_suffix(trial.error_tail), hint=hint)

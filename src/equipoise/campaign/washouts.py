@@ -43,7 +43,6 @@ def goes_on_with_washouts(plan: Plan) -> bool:
         return False
     return not (
         plan.measure.washout
-        or plan.functions is not None
         or plan.layouts
         or plan.adjust_by
         or plan.explains is not None

@@ -56,11 +56,6 @@ def command(**arguments: Any) -> int:
         record = ledger.read_run(run)
         plan = record.plan
         plan.rules.check_resumable(run)
-        if plan.functions is not None:
-            raise UnusableInput(
-                f"{run} compares Python functions, which the ledger does not hold",
-                hint=f"compare them again: {plan.functions.again or 'eq.compare(f, g)'}",
-            )
         require_data(plan, output.ledger)
         run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
         result = analyse(run_id, ledger, output)

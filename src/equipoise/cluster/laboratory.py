@@ -196,7 +196,6 @@ def check_plan(plan: Plan, order: Order) -> None:
             hint="--cluster is for equipoise compare, run and os",
         )
     terms = {
-        "Python functions": plan.functions,
         "an explanation": plan.explains,
     }
     for what, term in terms.items():

@@ -41,8 +41,6 @@ def command_of_document(document: ResultDocument) -> str:
     """Return the command that runs a campaign again, as far as its document knows it."""
     if document.command_line is not None:
         return document.command_line
-    if document.functions is not None:
-        return document.functions.again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
     if document.run.study == WHY_STUDY:

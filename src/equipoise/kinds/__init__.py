@@ -2,6 +2,7 @@
 
 bisect     commits between two revisions, of which some made a difference
 fleet      many hosts of which one question is asked
+functions  Python functions, in fresh processes that run all of them
 gate       two revisions of a repository, of which the later one passes or fails
 history    revisions side by side, and the commits that changed something
 imported   trials that another tool ran

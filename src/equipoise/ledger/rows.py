@@ -92,8 +92,6 @@ def digest_of_commands(plan: Plan) -> bytes:
     answer the same question, unless the terms of its kind say otherwise.
     """
     runs = [_what_runs(condition) for condition in plan.conditions]
-    if plan.functions is not None:
-        return digest_of_text(to_text({"functions": plan.functions.digests}))
     return digest_of_text(to_text(plan.rules.what_runs(runs)))
 
 

@@ -72,9 +72,6 @@ from equipoise.model.safe_text import as_unicode
 FIRST_SEGMENT = 1
 """The number of the segment that `Ledger.begin_run` opens."""
 
-IMPORTED = "imported"
-"""Why the only segment of an imported run ended."""
-
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _SELECT_SUMMARIES = """
     SELECT run.number, study, names, started_at,
@@ -205,7 +202,7 @@ class Ledger(LedgerFile):
             append_draws(self.connection, run, list(map(draw_row, record.draws)))
             append_trials(self.connection, run, list(map(trial_rows, record.trials)))
             append_notices(self.connection, run, list(map(notice_row, record.notices)))
-            end = (FIRST_SEGMENT, None, float(record.started_at), IMPORTED)
+            end = (FIRST_SEGMENT, None, float(record.started_at), record.plan.kind.name)
             append_events(self.connection, run, [end])
             name = name_of(self.connection, run)
         self._numbers[name] = run

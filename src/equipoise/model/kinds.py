@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ORDINARY = "compare"
 """The kind of a campaign without terms of its own."""
 REGISTER: dict[str, str] = {
+    "functions": "equipoise.kinds.functions",
     "gate": "equipoise.kinds.gate",
     "bisect": "equipoise.kinds.bisect",
     "history": "equipoise.kinds.history",
@@ -63,6 +64,8 @@ class Terms:
     """Whether the coin ordered the trials; without it there is no verdict (rule 1)."""
     shares_processes: ClassVar[bool] = False
     """Whether all conditions of a block run in one process."""
+    checks_carry_over: ClassVar[bool] = True
+    """Whether it is checked if carry-over could make a difference."""
     not_adjustable_because: ClassVar[str | None] = None
     """Reason why no cost is adjusted by a covariate; ``None`` where it may be."""
     runs_whole_blocks: ClassVar[bool] = True
@@ -116,6 +119,10 @@ class Terms:
     def what_runs(self, runs: Sequence[Any]) -> Any:
         """Return what campaigns of the same question have in common; ``runs`` by default."""
         return runs
+
+    def longer_hint(self, least_s: float | None) -> str | None:
+        """Return how to measure longer, at least so many seconds, where no command goes on."""
+        return None
 
     def check_resumable(self, run: str) -> None:
         """Raise `UnusableInput` if a stopped campaign of this kind cannot be continued."""

@@ -34,8 +34,6 @@ COMPARE_STUDY = "compare"
 """The study of every campaign of `compare`."""
 WHY_STUDY = "why"
 """The study of every campaign that explains another one."""
-FUNCTIONS_STUDY = "functions"
-"""The study of every campaign of functions."""
 COMMAND = "command"
 """Factor whose levels are the commands of `compare`, if parameters vary beside them."""
 LAYOUT = "{layout}"
@@ -279,27 +277,6 @@ class Judgement(Struct, frozen=True):
     """Covariates that costs may be adjusted by; the user chooses to (``--adjust``)."""
 
 
-class FunctionsPlan(Struct, frozen=True):
-    """Terms of a campaign of Python functions: each block is one process that runs all of them."""
-
-    calls: tuple[int, ...]
-    """Number of calls in a batch of each function."""
-    rounds: int
-    """Number of analysed batches of each function in a process."""
-    fresh_calls: bool
-    """Whether what a call works on is made anew, untimed, before each call; else once in each
-    process."""
-    setup: str | None
-    """Code of the setup, or the name of its function; ``None`` without one."""
-    digests: tuple[str, ...]
-    """Names of what runs: equal for equal functions with equal data."""
-    python: str
-    """Implementation and version of Python: ``CPython 3.12.1``."""
-    again: str
-    """Line of Python that asks the same question with the same coin; empty where a function has no
-    name that Python could read, as a lambda."""
-
-
 class Membership(Struct, frozen=True):
     """Place of a campaign in the run that it is a part of."""
 
@@ -334,8 +311,6 @@ class Plan(Struct, frozen=True):
     """The gap that it explains, if it is a campaign of interventions."""
     ranking: bool = True
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
-    functions: FunctionsPlan | None = None
-    """What its processes do, if it compares Python functions."""
     terms: Terms | None = None
     """Terms of its kind; ``None`` for an ordinary comparison."""
     membership: Membership | None = None
@@ -396,8 +371,6 @@ class Plan(Struct, frozen=True):
             return "a server of a condition runs before a reading and can move it"
         if self.layouts:
             return "the verdict over layouts rests on the layouts, not on the blocks"
-        if self.functions is not None:
-            return "all functions of a block share one process"
         return self.rules.not_adjustable_because
 
     @property

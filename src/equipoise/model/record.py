@@ -142,7 +142,7 @@ class Segment(Struct, frozen=True):
 
 
 DIFF = "diff"
-"""Source that says what the commit of a condition changed (`equipoise.kinds.bisect.result`)."""
+"""Source that says what the commit of a condition changed (`CommitDiff` of model/revisions.py)."""
 
 
 class Observation(Struct, frozen=True):

@@ -19,7 +19,6 @@ from equipoise.model.kinds import ORDINARY, TAG, Kind, kind_of
 from equipoise.model.plan import (
     FIRST_ENGINE,
     PRIMARY_METRIC,
-    FunctionsPlan,
     Layout,
 )
 from equipoise.model.quantities import Interval
@@ -601,8 +600,6 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     resolutions: dict[str, Resolved] = field(default_factory=dict)
     """Smallest step of each compared or reported metric, in its unit; absent where none is known,
     and the comparison inferred one from past values."""
-    functions: FunctionsPlan | None = None
-    """What each process did; null for a campaign that does not compare Python functions."""
     typical: TypicalValue | None = None
     """Typical value of the condition, if there is one alone; else null."""
 
@@ -623,6 +620,8 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
         """The kind of campaign."""
         return kind_of(self)
 
+    shares_processes: ClassVar[bool] = False
+    """Whether all conditions of a block ran in one process."""
     has_one_order: ClassVar[bool] = True
     """Whether all trials stand in one order of blocks."""
     measured_below: ClassVar[Mapping[str, str]] = MappingProxyType({"control": "condition"})

@@ -65,11 +65,6 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     """
     plan = record.plan
     plan.rules.check_explainable(record)
-    if plan.functions is not None:
-        raise UnusableInput(
-            f"run {record.id} compares Python functions: no command runs one of them alone",
-            hint="write a program for each, compare these with equipoise compare, and explain that",
-        )
     names = [condition.name for condition in plan.conditions]
     for name in (baseline, candidate):
         if name not in (None, *names):

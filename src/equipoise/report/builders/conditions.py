@@ -270,7 +270,7 @@ class _ShownMetrics(Struct, frozen=True):
         is_ours = document.has_random_order
         has_time = any(PRIMARY_METRIC in one.metrics for one in document.conditions)
         # Functions share a process, whose time and memory are of none of them.
-        alone = document.functions is None
+        alone = not document.shares_processes
         if is_ours and alone and has_time and primary != PRIMARY_METRIC:
             last.append(PRIMARY_METRIC)
         named = primary != PRIMARY_METRIC and is_ours

@@ -75,7 +75,7 @@ def _question(document: ResultDocument) -> str:
         command = shlex.join(conditions[0].command)
         it = command if len(command) <= _LONGEST_NAME else "one command"
         return f"What makes the time of {it} vary?"
-    if document.run.study != COMPARE_STUDY and document.functions is None:
+    if document.run.study != COMPARE_STUDY and not document.shares_processes:
         return f"Study {document.run.study}: {len(conditions)} conditions, {metric_name(metric)}"
     compared = document.primary_comparisons
     stratum = compared[0].stratum if compared else {}

@@ -9,6 +9,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
+from equipoise.kinds.functions.result import FunctionsDocument
 from equipoise.model.errors import UnusableInput
 from tests.cli.conftest import Equipoise, equipoise
 from tests.schema import validated
@@ -45,6 +46,7 @@ def test_the_campaign_is_in_the_ledger_like_every_other(ledger: Path) -> None:
     result = eq.compare(short, long, ledger=ledger, seed=7, **FEW)
     assert eq.show(ledger=ledger) == result
     assert result.document.run.seed == 7
+    assert isinstance(result.document, FunctionsDocument)
     functions = result.document.functions
     assert functions is not None
     assert functions.again == (
@@ -64,6 +66,7 @@ def test_code_that_changes_its_input_gets_it_anew_for_every_call(ledger: Path) -
         ledger=ledger,
         **FEW,
     )
+    assert isinstance(result.document, FunctionsDocument)
     functions = result.document.functions
     assert functions is not None
     assert (functions.fresh_calls, functions.setup) == (True, "x = [3, 1, 2]")
@@ -80,7 +83,7 @@ def test_a_function_that_changes_what_it_works_on_is_said(ledger: Path) -> None:
     (warning,) = (one for one in result.document.warnings if one.code == "changes_its_input")
     assert warning.summary.startswith("sort changes what it works on")
     # A lambda has no name that Python could read.
-    assert result.document.functions is not None
+    assert isinstance(result.document, FunctionsDocument)
     assert result.document.functions.again == ""
     assert "Again:" not in result._repr_html_()
 

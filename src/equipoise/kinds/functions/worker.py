@@ -1,8 +1,8 @@
 """The program of a fresh process that runs functions: it waits for its order, measures and ends.
 
 It runs by its path in the Python of the caller and imports nothing of Equipoise, so that the
-functions meet a process like that of a script. ``equipoise.functions.processes`` writes what it
-reads.
+functions meet a process like that of a script. ``equipoise.kinds.functions.processes`` writes what
+it reads.
 
 The functions are defined in the order that the caller drew, each anew: code objects are loaded
 or copied, so that their places in memory follow that order. Each has its own timing loop. Before
@@ -56,8 +56,8 @@ class Timer:
     """One function with its timing loop.
 
     ``number`` is its place among all, ``side`` what the caller sent of it
-    (``equipoise.functions.functions.Side``). With ``fresh_calls`` the setup runs, and the names
-    have their first values, before each call. ``clock`` returns nanoseconds, for the batches.
+    (``equipoise.kinds.functions.functions.Side``). With ``fresh_calls`` the setup runs, and the
+    names have their first values, before each call. ``clock`` returns nanoseconds, for the batches.
     """
 
     def __init__(

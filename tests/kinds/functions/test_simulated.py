@@ -10,9 +10,15 @@ from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import SegmentInProgress
-from equipoise.functions.runner import FunctionRunner
+from equipoise.kinds.functions.result import FunctionsDocument
+from equipoise.kinds.functions.runner import FunctionRunner
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
-from tests.functions.scripted import NoCovariates, ScriptedProcesses, plan_of_functions, ticking
+from tests.kinds.functions.scripted import (
+    NoCovariates,
+    ScriptedProcesses,
+    plan_of_functions,
+    ticking,
+)
 
 CAMPAIGNS = 200
 BLOCKS = 16
@@ -78,6 +84,7 @@ def test_the_result_says_what_the_campaign_said() -> None:
     assert (verdict, comparison.verdict) == ("slower", "slower")
     assert comparison.metric == "call_s"
     assert comparison.summary.startswith("g() is slower than f(): it takes ")
-    assert document.functions == record.plan.functions
+    assert isinstance(document, FunctionsDocument)
+    assert document.functions == record.plan.terms
     assert document.steady_state == ()
     assert comparison.carry_over is None

@@ -22,10 +22,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from equipoise.functions.functions import Side
-from equipoise.functions.processes import MOST_PREPARED, prepared_processes
-from equipoise.functions.runner import steady_ns
-from equipoise.functions.trial_runs import Examined, calls_and_rounds
+from equipoise.kinds.functions.functions import Side
+from equipoise.kinds.functions.processes import MOST_PREPARED, prepared_processes
+from equipoise.kinds.functions.runner import steady_ns
+from equipoise.kinds.functions.trial_runs import Examined, calls_and_rounds
 from equipoise.measure.trials import base_environment, own_environment
 from equipoise.model.errors import UnusableInput
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import equipoise as eq
-from equipoise.functions.functions import function_sides
-from equipoise.functions.own_process import Original, refuse_copies_that_differ
-from equipoise.functions.trial_runs import Examined
+from equipoise.kinds.functions.functions import function_sides
+from equipoise.kinds.functions.own_process import Original, refuse_copies_that_differ
+from equipoise.kinds.functions.trial_runs import Examined
 from equipoise.model.errors import UnusableInput
 
 FEW: dict[str, Any] = {"blocks": 6, "min_seconds": 0, "budget": 20}

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.design.coin import draw_block
-from equipoise.functions.processes import MOST_PREPARED, Answer
-from equipoise.functions.runner import (
+from equipoise.kinds.functions.processes import MOST_PREPARED, Answer
+from equipoise.kinds.functions.runner import (
     FIRST_BATCHES,
     FunctionRunner,
     following,
@@ -17,9 +17,9 @@ from equipoise.functions.runner import (
     padding_bytes,
     steady_ns,
 )
-from equipoise.functions.trial_runs import ROUNDS, Examined, calls_and_rounds
+from equipoise.kinds.functions.trial_runs import ROUNDS, Examined, calls_and_rounds
 from equipoise.model.record import Trial
-from tests.functions.scripted import NoCovariates, ScriptedProcesses, plan_of_functions
+from tests.kinds.functions.scripted import NoCovariates, ScriptedProcesses, plan_of_functions
 from tests.scripted import FINISHED
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from equipoise.design.limits import CampaignLimits
-from equipoise.functions.conducting import FunctionsRequest, functions_plan
-from equipoise.functions.functions import code_sides
-from equipoise.functions.processes import Answer, Key
-from equipoise.functions.trial_runs import Examined
+from equipoise.kinds.functions.conducting import FunctionsRequest, functions_plan
+from equipoise.kinds.functions.functions import code_sides
+from equipoise.kinds.functions.processes import Answer, Key
+from equipoise.kinds.functions.trial_runs import Examined
 from equipoise.measure.launcher import OnWait
 from equipoise.model.plan import Plan
 from tests.scripted import FINISHED

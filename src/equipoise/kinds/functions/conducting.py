@@ -16,23 +16,15 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import ranking_warnings
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.limits import ONE_COMMAND, CampaignLimits
-from equipoise.functions.functions import Side, code_sides, function_sides
-from equipoise.functions.own_process import Original, refuse_copies_that_differ
-from equipoise.functions.runner import function_runner
-from equipoise.functions.trial_runs import Examined, calls_and_rounds, examine, warnings_of
+from equipoise.kinds.functions.functions import Side, code_sides, function_sides
+from equipoise.kinds.functions.own_process import Original, refuse_copies_that_differ
+from equipoise.kinds.functions.runner import function_runner
+from equipoise.kinds.functions.terms import STUDY, FunctionsPlan, functions_of
+from equipoise.kinds.functions.trial_runs import Examined, calls_and_rounds, examine, warnings_of
 from equipoise.ledger import open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import (
-    CALL_METRIC,
-    FUNCTIONS_STUDY,
-    Condition,
-    FunctionsPlan,
-    Judgement,
-    Measure,
-    Plan,
-    Stopping,
-)
+from equipoise.model.plan import CALL_METRIC, Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
 
 _MEASURE = Measure(working_folder="")
@@ -120,14 +112,13 @@ def _compare(
         if setup is None:
             refuse_copies_that_differ(sides, originals, examined, request.limits.timeout_s)
         plan = functions_plan(sides, examined, setup, request)
-        assert plan.functions is not None, "it is a plan of functions"
         with open_for_writing(Path(request.ledger or default_ledger()), durable=False) as store:
             try:
                 run_id = conduct.start(
                     plan,
                     store,
                     request.progress or ProgressListener(),
-                    warnings=(*warnings_of(sides, examined, plan.functions), *no_ranking),
+                    warnings=(*warnings_of(sides, examined, functions_of(plan)), *no_ranking),
                     runner_factory=partial(function_runner, sides),
                 )
             except conduct.Interrupted as interruption:
@@ -152,7 +143,7 @@ def functions_plan(
     calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
     seed = limits.drawn_seed()
     return Plan(
-        study=FUNCTIONS_STUDY,
+        study=STUDY,
         conditions=tuple(
             Condition(name=side.name, command=(sys.executable, "-c", side.source)) for side in sides
         ),
@@ -163,7 +154,7 @@ def functions_plan(
         judgement=limits.judgement((CALL_METRIC,)),
         seed=seed,
         ranking=request.ranking is not False,
-        functions=FunctionsPlan(
+        terms=FunctionsPlan(
             calls=tuple(calls),
             rounds=rounds,
             fresh_calls=fresh_calls,

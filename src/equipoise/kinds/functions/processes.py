@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from equipoise.files.reading import becomes_readable
-from equipoise.functions.functions import Side
+from equipoise.kinds.functions.functions import Side
 from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher, OnWait, Report, Request
 from equipoise.measure.leftovers import clear_leftovers

@@ -12,12 +12,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from equipoise.functions.functions import Side, runs_nothing
-from equipoise.functions.processes import Answer, prepared_processes
+from equipoise.kinds.functions.functions import Side, runs_nothing
+from equipoise.kinds.functions.processes import Answer, prepared_processes
+from equipoise.kinds.functions.terms import FunctionsPlan
 from equipoise.measure.trials import base_environment, failure_of, own_environment
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.plan import FunctionsPlan
 from equipoise.model.record import CampaignWarning
 
 _EXAMINATION = "examination"

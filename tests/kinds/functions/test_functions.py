@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from equipoise.design.limits import CampaignLimits
-from equipoise.functions.conducting import FunctionsRequest, functions_plan
-from equipoise.functions.functions import Side, code_sides, function_sides
-from equipoise.functions.trial_runs import Examined
+from equipoise.kinds.functions.conducting import FunctionsRequest, functions_plan
+from equipoise.kinds.functions.functions import Side, code_sides, function_sides
+from equipoise.kinds.functions.terms import functions_of
+from equipoise.kinds.functions.trial_runs import Examined
 from equipoise.model.errors import UnusableInput
 
 
@@ -130,8 +131,7 @@ def again(sides: Sequence[Side], *, names: Sequence[str] = (), **limits: Any) ->
     examined = [Examined(1e-6, 1e-6, changes=False)] * len(sides)
     request = FunctionsRequest(CampaignLimits(seed=7, **limits), names, ranking=False)
     plan = functions_plan(sides, examined, None, request)
-    assert plan.functions is not None
-    return plan.functions.again
+    return functions_of(plan).again
 
 
 def test_the_line_that_asks_again_has_the_limits_that_are_not_usual() -> None:

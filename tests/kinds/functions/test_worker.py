@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from equipoise.functions import worker
-from equipoise.functions.functions import Side, code_sides, function_sides
-from equipoise.functions.processes import Answer, prepared_processes
-from equipoise.functions.trial_runs import Examined, examine
+from equipoise.kinds.functions import worker
+from equipoise.kinds.functions.functions import Side, code_sides, function_sides
+from equipoise.kinds.functions.processes import Answer, prepared_processes
+from equipoise.kinds.functions.trial_runs import Examined, examine
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 
 SETUP = "x = [3, 1, 2]"

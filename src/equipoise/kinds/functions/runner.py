@@ -19,15 +19,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.design.coin import draw_block, draw_order
-from equipoise.functions.functions import Side
-from equipoise.functions.processes import (
+from equipoise.kinds.functions.functions import Side
+from equipoise.kinds.functions.processes import (
     MOST_PREPARED,
     Answer,
     Key,
     Processes,
     prepared_processes,
 )
-from equipoise.functions.trial_runs import ROUNDS
+from equipoise.kinds.functions.terms import FunctionsPlan, functions_of
+from equipoise.kinds.functions.trial_runs import ROUNDS
 from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import OnWait
 from equipoise.measure.trials import (
@@ -136,8 +137,7 @@ class FunctionRunner(Struct):
             yield TrialReport(trial, report.left_behind if place == 0 else 0, None)
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
-        assert self.plan.functions is not None, "the plan compares functions"
-        second = 1e9 * self.plan.functions.calls[condition]
+        second = 1e9 * functions_of(self.plan).calls[condition]
         numbered: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
         return tuple(
             Sample(CALL_METRIC, value_ns / second, number, "s", resolution=1.0 / second)
@@ -151,19 +151,18 @@ def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
     The order of the block says which function has which place; which place is defined when, and
     runs when in each round, is drawn without knowledge of it.
     """
-    assert plan.functions is not None, "the plan compares functions"
     places = len(draw.order)
 
     def drawn(purpose: str) -> list[int]:
         order = draw_order(plan.seed, f"{purpose} of {draw.phase}", draw.block, places)
         return [draw.order[place] for place in order]
 
-    rounds = FIRST_BATCHES + plan.functions.rounds
+    rounds = FIRST_BATCHES + functions_of(plan).rounds
     return {
         "definitions": drawn("definitions"),
         "rounds": [drawn(f"round {number}") for number in range(rounds)],
-        "calls": list(plan.functions.calls),
-        "fresh_calls": plan.functions.fresh_calls,
+        "calls": list(functions_of(plan).calls),
+        "fresh_calls": functions_of(plan).fresh_calls,
     }
 
 
@@ -192,7 +191,7 @@ def following(plan: Plan, key: Key) -> list[Key]:
     elif plan.stopping.blocks is not None:
         last = min(last, plan.stopping.blocks)
     # Where a process measures for long, its start costs little, and its data may be large.
-    if plan.functions is None or plan.functions.rounds < ROUNDS:
+    if not isinstance(plan.terms, FunctionsPlan) or plan.terms.rounds < ROUNDS:
         last = block
     return [(phase, number) for number in range(block, max(last, block) + 1)]
 
