@@ -19,18 +19,14 @@ from equipoise.analysis.redaction import (
 )
 from equipoise.analysis.result import analyse_campaign
 from equipoise.kinds.bisect.terms import BisectPlan
+from equipoise.kinds.explain.terms import ExperimentPlan, PlannedIntervention, experiment_of
 from equipoise.kinds.gate.terms import GatePlan
 from equipoise.kinds.history.terms import HistoryPlan
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
 from equipoise.model.revisions import Revision
-from equipoise.model.why import (
-    ExpectedChange,
-    ExperimentPlan,
-    Explanation,
-    PlannedIntervention,
-)
+from equipoise.model.why import ExpectedChange, Explanation
 from equipoise.revisions.terms import CommitsPlan
 from equipoise.why.gap import explains_gap
 from tests.plans import plan_of, trial_of
@@ -247,8 +243,7 @@ def test_an_intervention_of_the_user_s_own_names_its_variable() -> None:
         ("--try-command", f"near=env TOKEN={CANARY} numactl -l"),
         advice=f"TOKEN={CANARY} {{command}}",
     )
-    assigned = shown(record_of(explains=explains)).plan.explains
-    assert assigned is not None
+    assigned = experiment_of(shown(record_of(terms=explains)).plan)
     assert [one.advice for one in assigned.attempts] == ['TOKEN="$TOKEN" {command}'] * 2
     assert [one.asked_by for one in assigned.attempts] == [
         ("--try", "mine:TOKEN=$TOKEN"),
@@ -262,9 +257,8 @@ def test_what_an_intervention_left_as_it_was_names_no_hidden_value() -> None:
     (attempt,) = explains.attempts
     explains = replace(explains, attempts=(replace(attempt, expected=(missed,)),))
     hiding = Condition("a", ("/bin/a",), environment={"TOKEN": CANARY})
-    plan = shown(record_of(hiding, replace(hiding, name="b"), explains=explains)).plan
-    assert plan.explains is not None
-    assert CANARY not in str(plan.explains.attempts)
+    plan = shown(record_of(hiding, replace(hiding, name="b"), terms=explains)).plan
+    assert CANARY not in str(experiment_of(plan).attempts)
 
 
 def test_the_evidence_of_a_planned_cause_names_no_hidden_value() -> None:
@@ -274,10 +268,9 @@ def test_the_evidence_of_a_planned_cause_names_no_hidden_value() -> None:
     )  # fmt: skip
     explains = replace(attempts_of(("--only", "output_to_file")), causes=(cause,))
     hiding = Condition("a", ("/bin/a",), environment={"TOKEN": CANARY})
-    plan = shown(record_of(hiding, replace(hiding, name="b"), explains=explains)).plan
-    assert plan.explains is not None
-    assert plan.explains.causes[0].evidence == {"file": "/$TOKEN"}
-    assert CANARY not in str(plan.explains)
+    plan = shown(record_of(hiding, replace(hiding, name="b"), terms=explains)).plan
+    assert experiment_of(plan).causes[0].evidence == {"file": "/$TOKEN"}
+    assert CANARY not in str(experiment_of(plan))
 
 
 def test_a_gap_and_the_campaign_that_tested_it_still_belong_together() -> None:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from equipoise.kinds.explain.terms import ExperimentPlan
 from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.merging import merge, needed_by
@@ -25,7 +26,6 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference
 from equipoise.model.plan import Membership, Plan
 from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, Sample
-from equipoise.model.why import ExperimentPlan
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import latest_experiment, result_of
 from tests.ledger.conftest import RunScript
@@ -98,7 +98,7 @@ def fleet(ledger: Ledger) -> Iterator[str]:
 def experiment(ledger: Ledger) -> Iterator[str]:
     """A campaign that explains the gap of the first one."""
     terms = ExperimentPlan(run=ledger.runs()[0].id, causes=(), attempts=())
-    plan = replace(plan_of("a", "b", "a without"), study="why", explains=terms)
+    plan = replace(plan_of("a", "b", "a without"), study="why", terms=terms)
     return campaign(plan, 6.0)(ledger)
 
 

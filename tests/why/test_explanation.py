@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from equipoise.kinds.explain.plan import OpenGap
 from equipoise.kinds.imported.terms import ImportSource
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import TookNoEffect, UnusableInput
@@ -18,7 +19,6 @@ from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import BY_DEFAULT
-from equipoise.why.experiment.plan import OpenGap
 from equipoise.why.explanation import latest_evidence, with_causes
 from equipoise.why.gap import choose_gap, largest_gap, nothing_to_explain
 from tests.plans import plan_of

@@ -34,7 +34,6 @@ def with_carry_over_checks(
     """
     ordinary = ordinary_blocks(plan, complete)
     has_none = not plan.rules.checks_carry_over or plan.measure.washout
-    has_none = has_none or plan.explains is not None
     if has_none or len(plan.conditions) > MAX_CONDITIONS or not (comparisons and ordinary):
         return tuple(comparisons)
     trials = CarryOverTrials(plan)

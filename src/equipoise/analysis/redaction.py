@@ -21,7 +21,6 @@ from msgspec.structs import asdict, replace
 from equipoise.analysis.assignments import (
     Replace,
     command_with_values_replaced,
-    named_command_with_values_replaced,
     with_values_replaced,
 )
 from equipoise.analysis.kind import analysis_of
@@ -30,7 +29,6 @@ from equipoise.model.record import DIFF, Observation, RunRecord, Trial
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 from equipoise.model.result import ResultDocument
 from equipoise.model.revisions import CommitDiff
-from equipoise.model.why import PlannedIntervention
 
 VARIABLES = "variables"
 WITHHELD = "variables_set_but_withheld"
@@ -128,11 +126,6 @@ def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
             )
             for condition in plan.conditions
         ),
-        explains=plan.explains
-        and replace(
-            plan.explains,
-            attempts=tuple(_attempt(attempt, replacement) for attempt in plan.explains.attempts),
-        ),
         terms=plan.terms and analysis_of(plan.terms).terms_replaced(plan.terms, replacement),
     )
 
@@ -156,23 +149,6 @@ def _server(server: Server, replacement: Replace) -> Server:
         for key, command in commands.items()
     }
     return replace(server, environment=environment, **changed)
-
-
-def _attempt(attempt: PlannedIntervention, replacement: Replace) -> PlannedIntervention:
-    """Replace the values in the text of an intervention that the user asked for."""
-    option, text = attempt.asked_by or ("", "")
-    advice = attempt.advice and with_values_replaced(attempt.advice, replacement)
-    match option:
-        case "--try":
-            name, colon, assignment = text.partition(":")
-            key, equals, value = assignment.partition("=")
-            shown = replacement(key, value) if value else None
-            text = text if shown is None else f"{name}{colon}{key}{equals}{shown}"
-        case "--try-command":
-            text = named_command_with_values_replaced(text, replacement)
-        case _:
-            return attempt
-    return replace(attempt, advice=advice, asked_by=(option, text))
 
 
 def _changed_names(records: Sequence[RunRecord], hidden: HiddenValues) -> Iterator[tuple[str, str]]:
@@ -206,11 +182,11 @@ def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> 
         record,
         plan=_plan_without(record.plan, hidden, sizes),
         segments=tuple(
-            replace(segment, environment=_replaced(segment.environment, hidden))
+            replace(segment, environment=with_texts_replaced(segment.environment, hidden))
             for segment in segments
         ),
         trials=tuple(_trial_without(trial, hidden) for trial in record.trials),
-        notices=_replaced(record.notices, hidden),
+        notices=with_texts_replaced(record.notices, hidden),
         observations=tuple(
             _observation_without(observation, hidden) for observation in record.observations
         ),
@@ -255,7 +231,6 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
         plan,
         conditions=_with_names_of_their_own(conditions),
         terms=plan.terms and analysis_of(plan.terms).terms_hidden(plan.terms, hidden),
-        explains=_replaced(plan.explains, hidden),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
             replace(contrast, stratum=levels_without(contrast.stratum))
@@ -297,11 +272,11 @@ def document_without_hidden_values(document: ResultDocument) -> ResultDocument:
         texts |= dict(zip(condition.command, shown, strict=True))
         if shown != condition.command:
             names[condition.name] = with_values_replaced(condition.name, hidden.replacement)
-    replaced: ResultDocument = _replaced(document, hidden.with_names(names), texts)
+    replaced: ResultDocument = with_texts_replaced(document, hidden.with_names(names), texts)
     return replaced
 
 
-def _replaced(
+def with_texts_replaced(
     part: Any, hidden: HiddenValues, texts: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
     """Replace hidden values in every text of data; ``texts`` gives those of whole words."""
@@ -310,14 +285,15 @@ def _replaced(
             return texts[part] if part in texts else hidden.in_text(part)
         case dict():
             return {
-                hidden.in_text(key): _replaced(value, hidden, texts) for key, value in part.items()
+                hidden.in_text(key): with_texts_replaced(value, hidden, texts)
+                for key, value in part.items()
             }
         case list() | tuple():
-            return type(part)(_replaced(item, hidden, texts) for item in part)
+            return type(part)(with_texts_replaced(item, hidden, texts) for item in part)
     if not isinstance(part, Struct):
         return part
     fields = asdict(part)
-    changed = {name: _replaced(value, hidden, texts) for name, value in fields.items()}
+    changed = {name: with_texts_replaced(value, hidden, texts) for name, value in fields.items()}
     return part if changed == fields else replace(part, **changed)
 
 

@@ -45,7 +45,6 @@ def goes_on_with_washouts(plan: Plan) -> bool:
         plan.measure.washout
         or plan.layouts
         or plan.adjust_by
-        or plan.explains is not None
         or (plan.terms is not None and not plan.terms.goes_on_with_washouts)
         or plan.membership is not None
     )

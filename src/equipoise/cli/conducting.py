@@ -18,6 +18,7 @@ from equipoise.measure.measurement_lock import LockOwner
 from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE, UnusableInput
 from equipoise.model.kinds import every_kind, load
 from equipoise.model.plan import COMPARE_STUDY, Plan
+from equipoise.model.record import RunRecord
 
 if TYPE_CHECKING:
     from equipoise.cluster.connection import ClusterAccess
@@ -112,10 +113,24 @@ def _report_leftovers(clearance: Clearance) -> None:
 def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
     """Return the result of a campaign; with ``--why``, explain its largest gap first."""
     if output.why:
-        from equipoise.cli.explaining import explain_largest_gap
-
-        explain_largest_gap(ledger.read_run(run_id), ledger, output)
+        explain_gap(ledger.read_run(run_id), ledger, output)
     return read_result(run_id, ledger, output)
+
+
+def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
+    """Explain the largest gap of a campaign, by the kind of campaign that tests causes.
+
+    Raises
+    ------
+    UnusableInput
+        No such kind is installed.
+    """
+    place = next((one.explain_gap for one in every_kind() if one.explain_gap is not None), None)
+    if place is None:
+        raise UnusableInput(
+            "this installation has no campaigns that test causes", hint="leave --why out"
+        )
+    load(place)(record, ledger, output)
 
 
 def show_result(result: CampaignResult, output: OutputOptions) -> int:

@@ -37,9 +37,7 @@ GROUPS = {
         "layouts": "Link one program in many memory layouts.",
         "doctor": "Print what disturbs measurements here, and how to end it.",
     },
-    "Explain": {
-        "why": "Where the extra time of the slower condition is, and why.",
-    },
+    "Explain": {},
     "Observe": {
         "observe": "The effect of a change from logs, among comparable rows.",
         "match": "Match comparable units in a table: the effect of a treatment.",
@@ -128,6 +126,8 @@ class LazyCommands(click.Group):
         """List the commands without importing them."""
         widest = max(map(len, command_names()))
         for heading, group in commands().items():
+            if not group:
+                continue
             with formatter.section(heading):
                 # All names have one width, so that the groups look like one table.
                 formatter.write_dl(

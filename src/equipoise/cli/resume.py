@@ -15,7 +15,6 @@ from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import load
 from equipoise.studies.data_sets import require_data
-from equipoise.why.campaigns import judge_of
 
 
 @click.command("resume")
@@ -57,6 +56,6 @@ def command(**arguments: Any) -> int:
         plan = record.plan
         plan.rules.check_resumable(run)
         require_data(plan, output.ledger)
-        run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
+        run_id = conduct.resume(run, limits, ledger, listener)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)

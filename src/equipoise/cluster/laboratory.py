@@ -195,15 +195,6 @@ def check_plan(plan: Plan, order: Order) -> None:
             f"a {plan.terms.called} cannot be measured on a cluster",
             hint="--cluster is for equipoise compare, run and os",
         )
-    terms = {
-        "an explanation": plan.explains,
-    }
-    for what, term in terms.items():
-        if term is not None:
-            raise UnusableInput(
-                f"{what} cannot be measured on a cluster",
-                hint="--cluster is for equipoise compare, run and os",
-            )
 
 
 def _unwritable(folder: CampaignFolder, error: OSError) -> EquipoiseError:

@@ -12,7 +12,6 @@ from equipoise.design.limits import ONE_COMMAND
 from equipoise.model.plan import (
     COMPARE_STUDY,
     FEWEST_RANKED,
-    WHY_STUDY,
     Judgement,
     Measure,
     Output,
@@ -31,9 +30,9 @@ def command_of_plan(plan: Plan) -> str | None:
     A plan without hidden values makes a line for whoever has the variables: the shell puts them
     in place of ``$NAME``.
     """
-    if plan.rules.command_line is not None:
-        return plan.rules.command_line
-    lines = {COMPARE_STUDY: _compare_line, OS_STUDY: _os_line, WHY_STUDY: _why_line}
+    if (own := plan.rules.line_of(plan)) is not None:
+        return own
+    lines = {COMPARE_STUDY: _compare_line, OS_STUDY: _os_line}
     return lines[plan.study](plan) if plan.study in lines else None
 
 
@@ -43,9 +42,6 @@ def command_of_document(document: ResultDocument) -> str:
         return document.command_line
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
-    if document.run.study == WHY_STUDY:
-        words = ["equipoise", "why", document.run.id, "--again"]
-        return shell_line([*words, "--seed", str(document.run.seed)])
     layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
     seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != COMPARE_STUDY:
@@ -111,23 +107,6 @@ def _os_line(plan: Plan) -> str:
     return shell_line(words)
 
 
-def _why_line(plan: Plan) -> str:
-    """Return the line that tests the same gap again, with what the user wanted to be tried.
-
-    What else is tried follows from what will be observed then.
-    """
-    assert plan.explains is not None
-    baseline, candidate = plan.conditions[:2]
-    words = ["equipoise", "why", plan.explains.run, "--again", "--seed", str(plan.seed)]
-    words += ["--baseline", baseline.name, "--candidate", candidate.name]
-    for attempt in plan.explains.attempts:
-        words += attempt.asked_by or ()
-    words += _stopping(plan.stopping)
-    words += ["--budget", _plain(plan.stopping.budget_s)]
-    words += ["--alpha", _plain(plan.judgement.alpha)]
-    return shell_line_with_placeholders(words)
-
-
 def _options(plan: Plan) -> Iterator[str]:
     yield from ("--seed", str(plan.seed))
     conditions = [plan.conditions[place] for place in plan.described]
@@ -151,7 +130,7 @@ def _options(plan: Plan) -> Iterator[str]:
         random = {layout.random_addresses for layout in plan.layouts}
         yield from ("--layouts", str(len(plan.layouts)))
         yield from ("--aslr", "drawn" if len(random) > 1 else "on" if random == {True} else "off")
-    yield from _stopping(plan.stopping)
+    yield from stopping_options(plan.stopping)
     judgement, usual = plan.judgement, Judgement()
     metrics = (judgement.primary_metric, *judgement.other_metrics)
     yield from _changed(
@@ -200,7 +179,7 @@ def _output_kind(output: Output) -> str:
     return "null" if output.kind == "discard" else output.kind
 
 
-def _stopping(stopping: Stopping) -> Iterator[str]:
+def stopping_options(stopping: Stopping) -> Iterator[str]:
     """Yield all but the budget, whose default depends on the command."""
     if stopping.patient:
         yield "--patient"
@@ -218,10 +197,10 @@ def _changed(*rows: tuple[str, float | str | None, float | str | None]) -> Itera
     """Yield each option whose value is not the usual one, and the value."""
     for option, value, usual in rows:
         if value is not None and value != usual:
-            yield from (option, value if isinstance(value, str) else _plain(value))
+            yield from (option, value if isinstance(value, str) else plain_number(value))
 
 
-def _plain(number: float) -> str:
+def plain_number(number: float) -> str:
     """Return all digits of a number, and no ``.0`` behind a whole one."""
     return repr(number).removesuffix(".0")
 

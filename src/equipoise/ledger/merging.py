@@ -123,9 +123,6 @@ def _named_by(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
     for mentioned in plan.rules.mentioned:
         with suppress(UnusableInput):
             yield find_mentioned(ledger.connection, ledger.path, mentioned, run)
-    if plan.explains is not None:
-        with suppress(UnusableInput):
-            yield find_mentioned(ledger.connection, ledger.path, plan.explains.run, run)
 
 
 def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:

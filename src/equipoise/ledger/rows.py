@@ -392,11 +392,6 @@ def plan_from_text(text: str) -> Plan:
     match stored:
         case {"stopping": dict() as stopping}:
             stopping.setdefault("min_seconds", 0.0)
-    match stored:
-        case {"explains": {"causes": [*causes]}}:
-            for cause in causes:
-                if isinstance(cause, dict) and "words" in cause:
-                    cause["summary"] = cause.pop("words")
     plan = msgspec.convert(stored, Plan, dec_hook=terms_from)
     if not plan.conditions:
         raise ValueError("a plan without conditions")

@@ -341,27 +341,25 @@ class Ledger(LedgerFile):
         return self._summaries("WHERE commands_digest = ?", (digest_of_commands(plan),))
 
     def explaining(self, run_id: str) -> tuple[str, ...]:
-        """Return the campaigns whose plan says that they explain this one, the newest first."""
+        """Return the campaigns whose terms say that they are about this one, the newest first."""
         with self.reading():
             run = find_run(self.connection, self.path, run_id)
             (identifier,) = self.connection.execute(
                 "SELECT id FROM run WHERE number = ?", (run,)
             ).fetchone()
-            # Quotes inside of a text are escaped there: this stands nowhere else. The id may be the
-            # beginning of a longer name.
-            begins = f'"explains":{{"run":{to_text(identifier)[:-1]}'
+            # Quotes inside of a text are escaped there. The id may be the beginning of a name.
+            begins = f'"run":{to_text(identifier)[:-1]}'
             return tuple(
                 name
                 for number, name, plan in reversed(self._runs_whose_plan_has(begins))
-                if self._explains(plan, number, run)
+                if self._is_about(plan, number, run)
             )
 
-    def _explains(self, plan: str, number: int, run: int) -> bool:
-        terms = plan_from_text(plan).explains
-        if terms is None:
-            return False
-        with suppress(UnusableInput):
-            return find_mentioned(self.connection, self.path, terms.run, number) == run
+    def _is_about(self, plan: str, number: int, run: int) -> bool:
+        for mentioned in plan_from_text(plan).rules.mentioned:
+            with suppress(UnusableInput):
+                if find_mentioned(self.connection, self.path, mentioned, number) == run:
+                    return True
         return False
 
     def over_layouts(self) -> tuple[str, ...]:

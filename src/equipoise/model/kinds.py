@@ -32,6 +32,7 @@ REGISTER: dict[str, str] = {
     "history": "equipoise.kinds.history",
     "fleet": "equipoise.kinds.fleet",
     "imported": "equipoise.kinds.imported",
+    "explain": "equipoise.kinds.explain",
 }
 """Module of each kind that comes with Equipoise, by its name; the module has a ``KIND``."""
 ENTRY_POINTS = "equipoise.kinds"
@@ -70,6 +71,8 @@ class Terms:
     """Reason why no cost is adjusted by a covariate; ``None`` where it may be."""
     runs_whole_blocks: ClassVar[bool] = True
     """Whether a block runs every condition that is not decided; else what is asked next."""
+    needs_every_cost: ClassVar[bool] = True
+    """Whether every trial needs a cost; else those of contrasts alone."""
     shows_every_condition: ClassVar[bool] = True
     """Whether the result has each condition; else those that ran."""
     has_members: ClassVar[bool] = False
@@ -103,6 +106,10 @@ class Terms:
     def mentioned(self) -> tuple[str, ...]:
         """Ids of further runs that it is about; a ledger may lack them."""
         return ()
+
+    def line_of(self, plan: Plan) -> str | None:
+        """Return the line for a shell that asks the same question again."""
+        return self.command_line
 
     def arranged(self, order: list[int]) -> list[int]:
         """Return the conditions of a block as they run, out of the order that the coin drew."""
@@ -171,6 +178,8 @@ class Kind(Struct, frozen=True):
     the exit status out."""
     build_gap: str | None = None
     """Context manager in which both conditions of a gap can run: ``(record, gap, ledger)`` in."""
+    explain_gap: str | None = None
+    """Function that explains the largest gap of a campaign: ``(record, ledger, output)`` in."""
     on_hosts: str | None = None
     """Function that measures an ordinary plan on every host of a cluster."""
     commands: Mapping[str, Command] = field(default_factory=dict)

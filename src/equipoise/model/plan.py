@@ -12,7 +12,6 @@ from msgspec import Struct, field
 
 from equipoise.model.kinds import Kind, Terms, kind_of
 from equipoise.model.primitives import OS_STUDY
-from equipoise.model.why import ExperimentPlan
 
 PRIMARY_METRIC = "wall_s"
 CALL_METRIC = "call_s"
@@ -32,8 +31,6 @@ FEWEST_RANKED = 3
 """With one candidate, its verdict is the ranking."""
 COMPARE_STUDY = "compare"
 """The study of every campaign of `compare`."""
-WHY_STUDY = "why"
-"""The study of every campaign that explains another one."""
 COMMAND = "command"
 """Factor whose levels are the commands of `compare`, if parameters vary beside them."""
 LAYOUT = "{layout}"
@@ -307,8 +304,6 @@ class Plan(Struct, frozen=True):
     """The factors of a study that are sizes: their levels are read as a scaling law."""
     layouts: tuple[Layout, ...] = ()
     """Layouts, one for each block; none if layout is no factor."""
-    explains: ExperimentPlan | None = None
-    """The gap that it explains, if it is a campaign of interventions."""
     ranking: bool = True
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
     terms: Terms | None = None
@@ -338,7 +333,7 @@ class Plan(Struct, frozen=True):
     def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
         """Groups of contrasts of which it is asked which condition is the fastest."""
         # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
-        if not self.ranking or self.explains or self.layouts or not self.rules.ranks:
+        if not self.ranking or self.layouts or not self.rules.ranks:
             return ()
         return tuple(one for one in self.groups if FEWEST_RANKED <= len(one) + 1 <= MOST_RANKED)
 
@@ -389,9 +384,8 @@ class Plan(Struct, frozen=True):
     @property
     def describes_one(self) -> bool:
         """Whether it measures a single condition, which is described and compared with nothing."""
-        compares = self.contrasts or self.explains is not None
         return (
-            not compares
+            not self.contrasts
             and self.rules.describes_one
             and len(self.described) == 1
             and self.study != OS_STUDY

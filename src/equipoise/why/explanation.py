@@ -21,7 +21,6 @@ from equipoise.why.evidence.sources import (
     latest_conditions,
     observations_of_pair,
 )
-from equipoise.why.experiment.outcome import tested_causes
 from equipoise.why.gap import Gap, explains_gap, gaps_of
 from equipoise.why.kind import why_kind
 
@@ -85,12 +84,13 @@ def _causes(
     record: RunRecord, evidence: GapEvidence | None, experiment: RunRecord | None
 ) -> tuple[Explanation, ...]:
     """Return the causes as an experiment showed them, else as evidence suggests, all open."""
-    if record.plan.explains is not None:
-        return tested_causes(record)
+    own = why_kind(record.plan.terms)
+    if own.tests_causes:
+        return own.causes(record)
     if experiment is not None and (
         evidence is None or explains_gap(experiment, record, evidence.gap.contrast)
     ):
-        return tested_causes(experiment)
+        return why_kind(experiment.plan.terms).causes(experiment)
     return () if evidence is None else suggested_causes(evidence.difference)
 
 

@@ -31,6 +31,8 @@ class NamedGap(Struct, frozen=True):
 class WhyKind:
     """How gaps of an ordinary comparison are explained; a kind overrides what it does instead."""
 
+    tests_causes = False
+    """Whether a campaign of the kind tests causes itself."""
     lack = "compares nothing, or has no complete block"
     """Why a campaign has no gap."""
     nothing = "nothing was compared"
@@ -44,6 +46,10 @@ class WhyKind:
     def as_judged(self, gap: NamedGap, comparison: Comparison) -> Comparison:
         """Return the comparison of a gap's wall times as the campaign judged them."""
         return comparison
+
+    def causes(self, record: RunRecord) -> tuple[Explanation, ...]:
+        """Return the causes that a campaign which tests causes has tested."""
+        return ()
 
     def with_explained(
         self,

@@ -18,7 +18,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
 from equipoise.cli.completing import complete_revisions
-from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.conducting import analyse, explain_gap, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import read_result
 from equipoise.design.command_line import shell_line
@@ -195,8 +195,7 @@ def _explain(
     output: OutputOptions,
 ) -> None:
     """Explain the largest culprit as its bisection asks; go on with what was interrupted."""
-    from equipoise.cli.explaining import explain_largest_gap
-    from equipoise.why.campaigns import judge_of, latest_experiment
+    from equipoise.why.campaigns import latest_experiment
     from equipoise.why.gap import largest_gap
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
@@ -205,9 +204,9 @@ def _explain(
         _prepare(record, gap, builds, ledger)
         experiment = latest_experiment(record, ledger, gap.contrast)
     if experiment is None:
-        explain_largest_gap(record, ledger, replace(output, test=terms.why == "test"))
+        explain_gap(record, ledger, replace(output, test=terms.why == "test"))
     elif _was_stopped(experiment):
-        conduct.resume(experiment.id, CampaignLimits(), ledger, listener, judge_of=judge_of)
+        conduct.resume(experiment.id, CampaignLimits(), ledger, listener)
 
 
 def _is_explained(record: RunRecord, ledger: Ledger) -> bool:

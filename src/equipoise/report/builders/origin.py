@@ -10,7 +10,7 @@ from typing import Any
 from equipoise.design.chance import STUDY as CHANCE_STUDY
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.values import is_of_primitives
-from equipoise.model.plan import CALL_METRIC, COMPARE_STUDY, PRIMARY_METRIC, WHY_STUDY
+from equipoise.model.plan import CALL_METRIC, COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Origin
 from equipoise.report.kind import report_kind
@@ -62,8 +62,6 @@ def _question(document: ResultDocument) -> str:
         return "What changed since another result?"
     if is_of_primitives(document):
         return "What do operating system primitives cost here?"
-    if document.run.study == WHY_STUDY:
-        return "Why do they differ?"
     names = [one.name if len(one.name) <= _LONGEST_NAME else "" for one in conditions]
     if document.typical is not None:
         return (

@@ -7,13 +7,14 @@ from typing import Literal
 
 from equipoise.campaign.blocks import BlockRead, read_block
 from equipoise.campaign.interim import InterimAnalysis
+from equipoise.campaign.kind import CampaignKind
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Judge
 from equipoise.design.coin import draw_intervention
+from equipoise.kinds.explain.terms import ExperimentPlan, PlannedIntervention, experiment_of
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import Phase, Trial
-from equipoise.model.why import ExperimentPlan, PlannedIntervention
 from equipoise.stats.intervention import InterventionBlocks, describe_fraction, is_final
 
 BASELINE, CANDIDATE = 0, 1
@@ -26,6 +27,14 @@ over all, the blocks of a short campaign would decide none."""
 SPREAD_EVENLY = 0.25
 """Part of the blocks that all open attempts share equally; the seconds of their causes divide the
 rest."""
+
+
+class ExplainCampaign(CampaignKind):
+    """How a test of causes is judged while it runs."""
+
+    def judge(self, plan: Plan, stopping: Stopping) -> Judge:
+        """Return the judge of the gap and of each attempt."""
+        return Experiment(plan, experiment_of(plan), stopping)
 
 
 class Experiment(Judge):

@@ -12,17 +12,14 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import complete_blocks, read_block
 from equipoise.campaign.segment import fails
+from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, Attempt, attempts_of, take_failure
+from equipoise.kinds.explain.reach import unchanged_account
+from equipoise.kinds.explain.terms import OmittedIntervention, PlannedIntervention, experiment_of
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison
-from equipoise.model.why import (
-    Explanation,
-    InterventionOutcome,
-    OmittedIntervention,
-    PlannedIntervention,
-    Status,
-)
+from equipoise.model.why import Explanation, InterventionOutcome, Status
 from equipoise.stats.intervention import (
     CONFIRMED_ABOVE,
     REFUTED_WITHIN,
@@ -31,8 +28,6 @@ from equipoise.stats.intervention import (
 )
 from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.evidence.sources import Side
-from equipoise.why.experiment.judge import BASELINE, CANDIDATE, Attempt, attempts_of, take_failure
-from equipoise.why.experiment.reach import unchanged_account
 
 TRIED_BY_USER = "tried_by_user"
 """Cause of an entry of ``why`` for an intervention of the user's own."""
@@ -50,14 +45,11 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     The causes of its plan in their order, then the interventions of the user's own. A cause is
     ``confirmed`` if one of its interventions is. It is ``refuted`` if all that reached it are, and
     one of these removes the cause. It is ``not reachable`` if none reached it. Else it is ``open``.
-    A campaign that explains no gap has none.
     """
     plan = record.plan
-    if plan.explains is None:
-        return ()
     blocks = complete_blocks(record.draws, record.trials)
     gap = next(iter(primary_comparisons(plan, blocks)), None)
-    attempts = attempts_of(plan.explains, plan.judgement)
+    attempts = attempts_of(experiment_of(plan), plan.judgement)
     for trial in record.trials:
         if fails(plan, trial):
             take_failure(attempts, trial)
@@ -66,11 +58,11 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         for attempt in attempts:
             attempt.take(read)
     outcomes = [_outcome(attempt, plan, gap) for attempt in attempts]
-    tried = list(zip(plan.explains.attempts, outcomes, strict=True))
+    tried = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
     level = outcomes[0].level if outcomes else 1.0
     omitted = [
         (planned, _unknown(planned, f"not tried: {planned.because}", blocks=0, level=level))
-        for planned in plan.explains.not_tried
+        for planned in experiment_of(plan).not_tried
     ]
 
     def reaching(
@@ -99,7 +91,7 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
             ],
             [test for planned, test in omitted if cause.cause in planned.causes],
         )
-        for place, cause in enumerate(plan.explains.causes)
+        for place, cause in enumerate(experiment_of(plan).causes)
     )
     return (*causes, *(_by_user(test) for planned, test in tried if not planned.causes))
 

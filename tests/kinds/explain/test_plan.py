@@ -7,18 +7,19 @@ import sys
 import msgspec.structs
 import pytest
 
-from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
-from equipoise.model.record import RunRecord
-from equipoise.why.experiment.plan import (
+from equipoise.kinds.explain.plan import (
     ExperimentRequest,
     OpenGap,
     effective_plan,
     plan_of_interventions,
 )
+from equipoise.kinds.explain.terms import experiment_of
+from equipoise.model.errors import TookNoEffect, UnusableInput
+from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
+from equipoise.model.record import RunRecord
 from equipoise.why.interventions.intervention import Alter, Intervention
+from tests.kinds.explain.simulated import cause_of
 from tests.plans import plan_of
-from tests.why.experiment.simulated import cause_of
 
 
 def setting(**environment: str) -> Alter:
@@ -58,9 +59,8 @@ def test_the_gap_comes_first_and_each_intervention_is_made_to_both() -> None:
     assert [one.environment for one in plan.conditions] == [{}, {}] + [{"never_mmap": "1"}] * 2
     assert plan.contrasts == (Contrast(0, 1),)
     assert plan.study == "why"
-    assert plan.explains is not None
-    assert plan.explains.run == "20260301-101500-ab12"
-    (attempt,) = plan.explains.attempts
+    assert experiment_of(plan).run == "20260301-101500-ab12"
+    (attempt,) = experiment_of(plan).attempts
     assert (attempt.baseline_without, attempt.candidate_without) == (0, 1)
     assert (attempt.baseline_with, attempt.candidate_with) == (2, 3)
     assert attempt.causes == ("cause 0",)
@@ -78,8 +78,7 @@ def test_a_sham_has_conditions_of_its_own() -> None:
         "a, with preload",
         "b, with preload",
     ]
-    assert plan.explains is not None
-    attempt = plan.explains.attempts[1]
+    attempt = experiment_of(plan).attempts[1]
     assert (attempt.baseline_without, attempt.candidate_without) == (4, 5)
     assert (attempt.baseline_with, attempt.candidate_with) == (6, 7)
 
@@ -104,10 +103,9 @@ def test_the_first_are_tried_and_the_user_s_own_always() -> None:
         intervention("mine"),
         most=2,
     )
-    assert plan.explains is not None
-    assert [one.intervention for one in plan.explains.attempts] == ["p", "q", "mine"]
-    assert plan.explains.attempts[2].causes == ()
-    (left_out,) = plan.explains.not_tried
+    assert [one.intervention for one in experiment_of(plan).attempts] == ["p", "q", "mine"]
+    assert experiment_of(plan).attempts[2].causes == ()
+    (left_out,) = experiment_of(plan).not_tried
     assert (left_out.intervention, left_out.causes) == ("r", ("cause 0",))
     assert left_out.because == "2 others came first; --only r tries it"
 
@@ -119,8 +117,7 @@ def test_what_cannot_be_tried_here_is_left_out_with_its_reason() -> None:
         intervention("nothing", "cause 0", alter=setting()),
         intervention("x", "cause 0"),
     )
-    assert plan.explains is not None
-    assert {one.intervention: one.because for one in plan.explains.not_tried} == {
+    assert {one.intervention: one.because for one in experiment_of(plan).not_tried} == {
         "jemalloc": "libjemalloc2 is not installed",
         "nothing": "both conditions are like that already",
     }
@@ -134,15 +131,13 @@ def test_what_tests_more_seconds_is_drawn_more_often() -> None:
         intervention("second", "cause 1"),
         intervention("mine"),
     )
-    assert plan.explains is not None
-    weights = [one.weight for one in plan.explains.attempts]
+    weights = [one.weight for one in experiment_of(plan).attempts]
     assert weights == pytest.approx([0.04, 0.01, 0.04])
 
 
 def test_causes_of_unknown_seconds_are_drawn_equally_often() -> None:
     plan = planned(gap(0.0), intervention("x", "cause 0"), intervention("mine"))
-    assert plan.explains is not None
-    assert [one.weight for one in plan.explains.attempts] == [1.0, 1.0]
+    assert [one.weight for one in experiment_of(plan).attempts] == [1.0, 1.0]
 
 
 def test_every_condition_warms_up_so_that_one_that_cannot_run_is_found_there() -> None:
@@ -186,17 +181,15 @@ def test_a_preload_that_is_not_mapped_is_reported_and_the_others_are_tried() -> 
     plan = effective(
         intervention("missing", "cause 0", alter=MISSING), intervention("seen", "cause 0")
     )
-    assert plan.explains is not None
-    assert [one.intervention for one in plan.explains.attempts] == ["seen"]
-    (left_out,) = plan.explains.not_tried
+    assert [one.intervention for one in experiment_of(plan).attempts] == ["seen"]
+    (left_out,) = experiment_of(plan).not_tried
     assert left_out.intervention == "missing"
     assert "libmissing.so is not mapped" in left_out.because
 
 
 def test_a_sham_that_takes_no_effect_leaves_its_intervention_out() -> None:
     plan = effective(intervention("odd", "cause 0", sham=MISSING), intervention("seen", "cause 0"))
-    assert plan.explains is not None
-    assert [one.intervention for one in plan.explains.attempts] == ["seen"]
+    assert [one.intervention for one in experiment_of(plan).attempts] == ["seen"]
 
 
 def test_with_nothing_left_it_says_why() -> None:

@@ -10,17 +10,13 @@ from dataclasses import dataclass
 import msgspec.structs
 import numpy as np
 
+from equipoise.campaign.kind import judge_for
 from equipoise.design.coin import draw_block
+from equipoise.kinds.explain.outcome import tested_causes
+from equipoise.kinds.explain.terms import ExperimentPlan, PlannedIntervention
 from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord, Trial
-from equipoise.model.why import (
-    ExperimentPlan,
-    Explanation,
-    InterventionOutcome,
-    PlannedIntervention,
-)
-from equipoise.why.campaigns import judge_of
-from equipoise.why.experiment.outcome import tested_causes
+from equipoise.model.why import Explanation, InterventionOutcome
 from tests.plans import plan_of, trial_of
 
 ALPHA = 0.05
@@ -113,7 +109,7 @@ def plan_and_seconds(
     explains = ExperimentPlan("20260301-101500-ab12", causes, tuple(attempts))
     return (
         msgspec.structs.replace(
-            plan, study="why", explains=explains, chosen_contrasts=plan.contrasts[:1]
+            plan, study="why", terms=explains, chosen_contrasts=plan.contrasts[:1]
         ),
         tuple(seconds),
     )
@@ -123,7 +119,7 @@ def campaign(
     plan: Plan, seconds: Sequence[float], noise: Noise, generator: np.random.Generator
 ) -> RunRecord:
     """Run blocks as a segment does, until the judge is settled or the plan's last block."""
-    judge = judge_of(plan, plan.stopping)
+    judge = judge_for(plan, plan.stopping)
     noises = noise(generator)
     draws: list[Draw] = []
     trials: list[Trial] = []

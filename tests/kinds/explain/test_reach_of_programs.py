@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from equipoise.kinds.explain.plan import ExperimentRequest, OpenGap, plan_experiment
+from equipoise.kinds.explain.reach import KnownEvidence
+from equipoise.kinds.explain.terms import experiment_of
 from equipoise.measure.installation import host_site
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.why.evidence.collect import collect, draw_runs
 from equipoise.why.evidence.sources import decode_evidence
-from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, plan_experiment
-from equipoise.why.experiment.reach import KnownEvidence
+from tests.kinds.explain.simulated import cause_of
 from tests.why.evidence.test_sampled import needs_kernel
-from tests.why.experiment.simulated import cause_of
 from tests.why.planted.pairs import built, pairs
 
 pytestmark = needs_kernel
@@ -93,8 +94,7 @@ def test_an_observed_run_shows_whether_the_named_calls_are_reached(one: Try, fol
     cause = replace(cause_of(planted.cause), evidence=shown)
     gap = OpenGap(record, plan.contrasts[0], (cause,), KnownEvidence(evidence), 1.0)
     request = ExperimentRequest(Stopping(), 0.05, 1, only=(one.intervention,))
-    explains = plan_experiment(gap, request, host_site()).explains
-    assert explains is not None
+    explains = experiment_of(plan_experiment(gap, request, host_site()))
     (attempt,) = explains.attempts
     assert attempt.is_reachable is one.reaches, attempt.expected
     if one.before is not None:

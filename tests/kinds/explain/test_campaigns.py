@@ -11,17 +11,17 @@ import pytest
 
 from equipoise.campaign.conduct import Interrupted
 from equipoise.design.limits import CampaignLimits
+from equipoise.kinds.explain import outcome
+from equipoise.kinds.explain.terms import OmittedIntervention, experiment_of
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Accounting, Draw, RunRecord
-from equipoise.model.why import OmittedIntervention
 from equipoise.why.campaigns import result_of
-from equipoise.why.experiment import outcome
 from tests.campaign.test_conduct import Stage
+from tests.kinds.explain.simulated import Truth, plan_and_seconds
 from tests.schema import validated
 from tests.scripted import ScriptedRunner
-from tests.why.experiment.simulated import Truth, plan_and_seconds
 
 NO_LIMIT = Stopping(blocks=200, budget_s=1e9)
 
@@ -42,15 +42,13 @@ def conducted(
 
 def explaining(plan: Plan, **fields: object) -> Plan:
     """The plan with these fields of what it tries."""
-    assert plan.explains is not None
-    explains = msgspec.structs.replace(plan.explains, **fields)
-    return msgspec.structs.replace(plan, explains=explains)
+    explains = msgspec.structs.replace(experiment_of(plan), **fields)
+    return msgspec.structs.replace(plan, terms=explains)
 
 
 def attempting(plan: Plan, *changes: dict[str, Any]) -> Plan:
     """The plan with its attempts changed, the first by the first."""
-    assert plan.explains is not None
-    attempts = zip(plan.explains.attempts, changes, strict=True)
+    attempts = zip(experiment_of(plan).attempts, changes, strict=True)
     changed = tuple(msgspec.structs.replace(one, **fields) for one, fields in attempts)
     return explaining(plan, attempts=changed)
 
@@ -246,16 +244,14 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
 
 def test_a_plan_that_explains_nothing_tested_nothing(tmp_path: Path) -> None:
     record = conducted(tmp_path, (Truth(1.0),))
-    plain = msgspec.structs.replace(
-        record, plan=msgspec.structs.replace(record.plan, explains=None)
-    )
+    plain = msgspec.structs.replace(record, plan=msgspec.structs.replace(record.plan, terms=None))
     assert outcome.tested_causes(plain) == ()
 
 
 def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> None:
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path, medians=seconds)
-    of = stage.start(msgspec.structs.replace(plan, explains=None))
+    of = stage.start(msgspec.structs.replace(plan, terms=None))
     repeated = explaining(plan, run=of)
     first, second = (stage.start(msgspec.structs.replace(repeated, seed=seed)) for seed in (2, 3))
     stage.start(plan)

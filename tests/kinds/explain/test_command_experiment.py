@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from equipoise.kinds.explain.terms import experiment_of
 from equipoise.ledger import open_for_reading
 from equipoise.model.record import RunRecord
 from tests.cli.conftest import Equipoise, result_of
@@ -49,8 +50,7 @@ def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
     assert "broken: it cannot be run with it: exit status 1" in answer.out
     assert "No intervention that was tried closes the gap" in answer.out
     record = last(tmp_path)
-    assert record.plan.explains is not None
-    assert record.plan.explains.run == gap
+    assert experiment_of(record.plan).run == gap
     assert [one.name for one in record.plan.conditions[4:6]] == [
         "quick, with short",
         "pausing, with short",

@@ -16,9 +16,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from equipoise.kinds.explain.terms import PlannedIntervention, experiment_of
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Observation, Trial
-from equipoise.model.why import ExpectedChange, Explanation, PlannedIntervention
+from equipoise.model.why import ExpectedChange, Explanation
 from equipoise.why.causes.remaining import is_named
 from equipoise.why.differences.allocations import is_inside_allocator
 from equipoise.why.differences.stacks import places_of
@@ -100,10 +101,9 @@ def expected_changes(
 
     Each source that is needed costs one observed run of the slower condition with the intervention.
     """
-    assert plan.explains is not None
     checks: dict[int, Check] = {}
     expected: list[ExpectedChange] = []
-    for place, cause in enumerate(plan.explains.causes):
+    for place, cause in enumerate(experiment_of(plan).causes):
         if cause.cause not in attempt.causes:
             continue
         account = _ACCOUNT_OF.get(cause.cause) if changes == "what the cause names" else None
@@ -128,10 +128,11 @@ def reaches_any(
     plan: Plan, attempt: PlannedIntervention, expected: Iterable[ExpectedChange]
 ) -> bool:
     """Return whether some cause of an attempt may be reached, or the attempt has no cause."""
-    assert plan.explains is not None
     missed = {change.cause for change in expected if change.unchanged is not None}
     fitting = {
-        place for place, cause in enumerate(plan.explains.causes) if cause.cause in attempt.causes
+        place
+        for place, cause in enumerate(experiment_of(plan).causes)
+        if cause.cause in attempt.causes
     }
     return not fitting or not fitting <= missed
 

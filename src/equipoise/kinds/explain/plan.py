@@ -10,19 +10,21 @@ from msgspec.structs import replace
 
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.site import Site
-from equipoise.measure.trials import own_environment
-from equipoise.model.errors import ConditionFailed, TookNoEffect, UnusableInput
-from equipoise.model.plan import WHY_STUDY, Condition, Contrast, Judgement, Plan, Stopping
-from equipoise.model.record import Observation, RunRecord
-from equipoise.model.why import (
+from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, attempts_of
+from equipoise.kinds.explain.reach import KnownEvidence, Observe, expected_changes, reaches_any
+from equipoise.kinds.explain.terms import (
+    STUDY,
     ExperimentPlan,
-    Explanation,
     OmittedIntervention,
     PlannedIntervention,
+    experiment_of,
 )
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import ConditionFailed, TookNoEffect, UnusableInput
+from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
+from equipoise.model.record import Observation, RunRecord
+from equipoise.model.why import Explanation
 from equipoise.why.evidence.collect import EvidenceRun, collect
-from equipoise.why.experiment.judge import BASELINE, CANDIDATE, attempts_of
-from equipoise.why.experiment.reach import KnownEvidence, Observe, expected_changes, reaches_any
 from equipoise.why.interventions.catalogue import offered, proposed
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
@@ -179,8 +181,7 @@ def _with_reach(
     plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
 ) -> list[Intervention]:
     """Return the interventions; those that the plan tries now have what they must change."""
-    assert plan.explains is not None
-    attempts = {attempt.intervention: attempt for attempt in plan.explains.attempts}
+    attempts = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
     checked = list(interventions)
     for place, intervention in enumerate(checked):
         attempt = attempts.get(intervention.name)
@@ -193,9 +194,8 @@ def _with_reach(
 
 def _intervention_of(plan: Plan, condition: str) -> str | None:
     """Return the intervention that made a condition; ``None`` for the gap's own conditions."""
-    assert plan.explains is not None
     place = [each.name for each in plan.conditions].index(condition)
-    attempts = attempts_of(plan.explains, plan.judgement)
+    attempts = attempts_of(experiment_of(plan), plan.judgement)
     names = (attempt.planned.intervention for attempt in attempts if place in attempt.conditions)
     return next(names, None)
 
@@ -233,7 +233,7 @@ def plan_of_interventions(
     conditions, attempts = _conditions_and_attempts(gap, tried)
     return replace(
         explained,
-        study=WHY_STUDY,
+        study=STUDY,
         conditions=conditions,
         measure=replace(explained.measure, warmup=max(1, explained.measure.warmup)),
         stopping=request.stopping,
@@ -242,8 +242,7 @@ def plan_of_interventions(
         control=None,
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
         sizes=(),
-        terms=None,
-        explains=ExperimentPlan(gap.record.id, gap.causes, attempts, tuple(omitted)),
+        terms=ExperimentPlan(gap.record.id, gap.causes, attempts, tuple(omitted)),
     )
 
 

@@ -10,23 +10,24 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from equipoise.kinds.explain import outcome
+from equipoise.kinds.explain.plan import ExperimentRequest, OpenGap, effective_plan
+from equipoise.kinds.explain.reach import KnownEvidence, expected_changes
+from equipoise.kinds.explain.terms import PlannedIntervention, experiment_of
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Observation, RunRecord
-from equipoise.model.why import ExpectedChange, PlannedIntervention
+from equipoise.model.why import ExpectedChange
 from equipoise.report.builders.why import interventions_section
 from equipoise.report.document import Paragraph
 from equipoise.why.campaigns import result_of
 from equipoise.why.evidence.collect import EvidenceRun
 from equipoise.why.evidence.observer import FileUse
 from equipoise.why.evidence.sources import EvidenceSet, Runs
-from equipoise.why.experiment import outcome
-from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, effective_plan
-from equipoise.why.experiment.reach import KnownEvidence, expected_changes
 from equipoise.why.interventions.intervention import Changes
+from tests.kinds.explain.simulated import Truth, plan_and_seconds
+from tests.kinds.explain.test_campaigns import NO_LIMIT, attempting, conducted
+from tests.kinds.explain.test_plan import gap, intervention
 from tests.why.differences.made import calls, sampled, system_calls
-from tests.why.experiment.simulated import Truth, plan_and_seconds
-from tests.why.experiment.test_campaigns import NO_LIMIT, attempting, conducted
-from tests.why.experiment.test_plan import gap, intervention
 
 READS = KnownEvidence(
     EvidenceSet(
@@ -48,10 +49,9 @@ def unchanged(
 ) -> str | None:
     """What one observed run with an intervention had as before, for one cause."""
     plan, _ = plan_and_seconds(2.0, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
-    assert plan.explains is not None
-    named = replace(plan.explains.causes[0], cause=cause, evidence=evidence)
-    attempt = replace(plan.explains.attempts[0], causes=(cause,))
-    plan = replace(plan, explains=replace(plan.explains, causes=(named,), attempts=(attempt,)))
+    named = replace(experiment_of(plan).causes[0], cause=cause, evidence=evidence)
+    attempt = replace(experiment_of(plan).attempts[0], causes=(cause,))
+    plan = replace(plan, terms=replace(experiment_of(plan), causes=(named,), attempts=(attempt,)))
 
     def observe(_: Plan, run: EvidenceRun) -> Observation:
         assert run.condition == attempt.candidate_with
@@ -100,10 +100,9 @@ def test_a_slower_baseline_is_the_one_whose_calls_must_fall() -> None:
     runs = READS.evidence.system_calls
     known = KnownEvidence(EvidenceSet(system_calls=Runs(runs.candidate, runs.baseline)), "baseline")
     plan, _ = plan_and_seconds(2.0, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
-    assert plan.explains is not None
-    attempt = replace(plan.explains.attempts[0], causes=("tiny_reads",))
-    named = replace(plan.explains.causes[0], cause="tiny_reads", evidence={"syscall": "read"})
-    plan = replace(plan, explains=replace(plan.explains, causes=(named,)))
+    attempt = replace(experiment_of(plan).attempts[0], causes=("tiny_reads",))
+    named = replace(experiment_of(plan).causes[0], cause="tiny_reads", evidence={"syscall": "read"})
+    plan = replace(plan, terms=replace(experiment_of(plan), causes=(named,)))
     run_conditions: list[int] = []
 
     def observe(_: Plan, run: EvidenceRun) -> Observation:
@@ -197,8 +196,7 @@ def planned(reads: Sequence[int], *, most: int = 4) -> tuple[Plan, int]:
 
 
 def attempts_of(plan: Plan) -> dict[str, PlannedIntervention]:
-    assert plan.explains is not None
-    return {one.intervention: one for one in plan.explains.attempts}
+    return {one.intervention: one for one in experiment_of(plan).attempts}
 
 
 def test_what_reaches_no_cause_leaves_its_place_to_another_intervention() -> None:
@@ -210,8 +208,7 @@ def test_what_reaches_no_cause_leaves_its_place_to_another_intervention() -> Non
     }
     assert attempts["number0"].expected == (ExpectedChange(0, unchanged=OFTEN_AS_BEFORE),)
     assert runs == 2
-    assert plan.explains is not None
-    assert [one.intervention for one in plan.explains.not_tried] == ["number2"]
+    assert [one.intervention for one in experiment_of(plan).not_tried] == ["number2"]
 
 
 def test_every_intervention_is_observed_once() -> None:
@@ -228,8 +225,7 @@ def missed(*places: int) -> dict[str, Any]:
 
 def tried(record: RunRecord, place: int) -> int:
     """The number of trials with one attempt."""
-    assert record.plan.explains is not None
-    attempt = record.plan.explains.attempts[place]
+    attempt = experiment_of(record.plan).attempts[place]
     return sum(trial.condition == attempt.candidate_with for trial in record.trials)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec.structs
 
-from equipoise.why.experiment.outcome import outcomes_sentence
+from equipoise.kinds.explain.outcome import outcomes_sentence
 from tests import documents
 
 CLOSED = msgspec.structs.replace(documents.CLOSED, summary="keeping freed memory (mmap_max=0)")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tests.why.experiment.simulated import ALPHA, NOISES, Truth, is_wrong, misses, simulated
+from tests.kinds.explain.simulated import ALPHA, NOISES, Truth, is_wrong, misses, simulated
 
 SHARES = (0.0, 0.5, 0.8, 1.0)
 GAPS = (1.1, 1.5, 3.0)

@@ -12,12 +12,6 @@ import click
 from equipoise.cli import options
 from equipoise.cli.completing import complete_runs
 from equipoise.cli.conducting import measuring
-from equipoise.cli.explaining import (
-    LEAST_BUDGET_S,
-    default_experiment,
-    observe_gap,
-    try_interventions,
-)
 from equipoise.cli.output_options import OutputOptions, check_folder, write_file
 from equipoise.cli.results import (
     CampaignResult,
@@ -27,6 +21,14 @@ from equipoise.cli.results import (
     write_files,
 )
 from equipoise.cli.streams import say
+from equipoise.kinds.explain.explaining import (
+    LEAST_BUDGET_S,
+    default_experiment,
+    observe_gap,
+    try_interventions,
+)
+from equipoise.kinds.explain.plan import ExperimentRequest, OpenGap, check_names
+from equipoise.kinds.explain.terms import ExperimentPlan
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.model.kinds import load
@@ -39,7 +41,6 @@ from equipoise.why.campaigns import latest_experiment
 from equipoise.why.differences.pictures import Picture, draw
 from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest, missing_runs
 from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
-from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, check_names
 from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
 from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
 from equipoise.why.interventions.catalogue import user_command, user_variable
@@ -132,9 +133,9 @@ def command(**arguments: Any) -> int:
     pictures = pictures_of(arguments)
     with open_for_reading(output.ledger) as ledger:
         record = ledger.read_run(arguments["run"])
-        if record.plan.explains is not None:
+        if isinstance(record.plan.terms, ExperimentPlan):
             # ``last`` may name the campaign that tested the gap.
-            record = ledger.read_run(record.plan.explains.run)
+            record = ledger.read_run(record.plan.terms.run)
         names = (recorded_name(record, arguments[side]) for side in ("baseline", "candidate"))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)

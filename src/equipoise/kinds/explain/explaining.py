@@ -10,15 +10,15 @@ from equipoise.cli.progress import progress_for
 from equipoise.cli.progress_bars import work_bar
 from equipoise.cli.streams import say
 from equipoise.design.coin import fresh_seed
+from equipoise.kinds.explain.plan import ExperimentRequest, NothingToTry, OpenGap, plan_experiment
+from equipoise.kinds.explain.reach import KnownEvidence
+from equipoise.kinds.explain.terms import experiment_of
 from equipoise.ledger import Ledger
 from equipoise.measure.installation import host_site
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.why.campaigns import judge_of
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
-from equipoise.why.experiment.plan import ExperimentRequest, NothingToTry, OpenGap, plan_experiment
-from equipoise.why.experiment.reach import KnownEvidence
 from equipoise.why.explanation import evidence_of_gap
 from equipoise.why.gap import Gap, largest_gap, nothing_to_explain
 from equipoise.why.kind import why_kind
@@ -110,14 +110,13 @@ def try_interventions(
     except NothingToTry as error:
         say(f"nothing is tested: {error.what}", error.hint)
         return
-    assert plan.explains is not None
     if not output.quiet:
-        reaching = [one.intervention for one in plan.explains.attempts if one.is_reachable]
+        reaching = [one.intervention for one in experiment_of(plan).attempts if one.is_reachable]
         if reaching:
             say(f"testing by interventions on both: {', '.join(reaching)}")
-        for attempt in plan.explains.attempts:
+        for attempt in experiment_of(plan).attempts:
             if not attempt.is_reachable:
                 unchanged = next(one.unchanged for one in attempt.expected if one.unchanged)
                 say(f"not tested: {attempt.intervention} cannot reach the cause ({unchanged})")
     listener = progress_for(quiet=output.quiet, color=output.color)
-    conduct.start(plan, ledger, listener, judge_of=judge_of)
+    conduct.start(plan, ledger, listener)
