@@ -27,7 +27,7 @@ from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
 from equipoise.model.revisions import Revision
 from equipoise.model.why import ExpectedChange, Explanation
-from equipoise.revisions.terms import CommitsPlan
+from equipoise.revisions.terms import CommitsPlan, commits_of
 from equipoise.why.gap import explains_gap
 from tests.plans import plan_of, trial_of
 from tests.schema import validated
@@ -215,11 +215,8 @@ def test_commits_are_measured_again_with_the_variables_of_their_build(command: s
         build=build,
         again=again,
     )
-    terms: dict[str, CommitsPlan] = (
-        {"bisected": bisected} if command == "bisect" else {"history": history}
-    )
-    assigned = shown(record_of(**terms)).plan.over_commits
-    assert assigned is not None
+    terms: CommitsPlan = bisected if command == "bisect" else history
+    assigned = commits_of(shown(record_of(terms=terms)).plan)
     assert assigned.build == 'TOKEN="$TOKEN" make'
     assert assigned.again == f"equipoise {command} --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
 

@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.plans import primitives_plan
-from equipoise.cli import os, why
+from equipoise.cli import os
 from equipoise.cli.options import limits_of
 from equipoise.design.command_line import command_of_plan
+from equipoise.kinds.explain import command as why
 from equipoise.kinds.explain.terms import STUDY, ExperimentPlan, PlannedIntervention
 from equipoise.model.plan import Plan, Stopping
 from tests.cli.conftest import plan_from
