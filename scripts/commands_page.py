@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from equipoise.cli.main import COMMANDS, cli
+from equipoise.cli.main import cli, command_names
 
 WIDTH = 100
 TOP = """# All commands
@@ -35,7 +35,7 @@ def main() -> None:
     """Print the page."""
     above = click.Context(cli, info_name="equipoise", **cli.context_settings)
     print(TOP)
-    for name in COMMANDS:
+    for name in command_names():
         command = cli.get_command(above, name)
         assert command is not None
         context = click.Context(

@@ -6,23 +6,24 @@ import hashlib
 
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection import (
+from equipoise.kinds.bisect.analysis import (
     bisect_sentence,
     branch_sentence,
     culprit_sentence,
 )
-from equipoise.model.bisection import (
+from equipoise.kinds.bisect.result import (
     BisectBlock,
     BisectBranch,
     BisectCommit,
+    BisectDocument,
     BisectGap,
     BisectResult,
     BisectVerdict,
     Culprit,
 )
-from equipoise.model.plan import BISECT_STUDY, Revision
-from equipoise.model.result import ResultDocument
-from tests.documents import comparison_of, document_of
+from equipoise.kinds.bisect.terms import STUDY
+from equipoise.model.revisions import Revision
+from tests.documents import comparison_of, document_as, document_of
 
 GOOD = Revision("v1.0", "0" * 40)
 COUNT = 16
@@ -136,13 +137,14 @@ def merge_result(verdict: BisectVerdict = "culprit") -> BisectResult:
     return replace(result, summary=bisect_sentence(result))
 
 
-def bisect_document(text: str = "", result: BisectResult | None = None) -> ResultDocument:
+def bisect_document(text: str = "", result: BisectResult | None = None) -> BisectDocument:
     """A campaign with the result of a search."""
     good, bad = f"good{text}", f"bad{text}"
     document = document_of(good, bad, blocks=3)
-    return replace(
+    return document_as(
+        BisectDocument,
         document,
-        run=replace(document.run, study=BISECT_STUDY, blocks=len(PAIRS)),
+        run=replace(document.run, study=STUDY, blocks=len(PAIRS)),
         comparisons=(comparison_of(good, bad, 1.032, 3),),
         bisect=bisect_result(text) if result is None else result,
     )

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from equipoise.campaign.commits import BisectionJudge, CommitsSegment
 from equipoise.campaign.conduct import JudgeFactory, resume, start
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import Runner
 from equipoise.design.limits import CampaignLimits
+from equipoise.kinds.bisect.judge import BisectionJudge
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.trials import TrialReport
-from equipoise.model.plan import Commit, Plan
+from equipoise.model.plan import Plan
 from equipoise.model.record import Draw, RunRecord
+from equipoise.model.revisions import Commit
+from equipoise.revisions.judging import CommitsSegment
 from tests.scripted import ScriptedClock, ScriptedRunner
 
 BUILD_S = 2.0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import Any, TypeVar
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from equipoise.model.plan import Layout
 from equipoise.model.quantities import Interval
@@ -33,6 +34,14 @@ from tests.schema import validated
 
 HOSTILE = "<script>document.title='pwned'</script></script><img src=x onerror=alert(1)>&\"'"
 """A label that does something wherever it is not escaped."""
+
+
+Of = TypeVar("Of", bound=ResultDocument)
+
+
+def document_as(kind: type[Of], document: ResultDocument, **fields: Any) -> Of:
+    """The same document as one of a kind of campaign, with the fields that the kind has."""
+    return kind(**{**asdict(document), **fields})
 
 
 def document_of(

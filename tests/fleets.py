@@ -14,10 +14,11 @@ from unittest import mock
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.store import FIRST_SEGMENT
-from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference, member_identity
-from equipoise.model.plan import Plan
+from equipoise.model.host import HostReference
+from equipoise.model.plan import Membership, Plan, member_identity
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from tests.plans import plan_of, trial_of
 
@@ -84,7 +85,7 @@ def fleet_record(
                 replace(
                     plan,
                     seed=plan.seed + 1000 + place,
-                    membership=FleetMembership(identity, place),
+                    membership=Membership(identity, place),
                 ),
                 noise=noise,
             ),
@@ -99,7 +100,7 @@ def fleet_record(
     ended = STARTED + 120.0
     return RunRecord(
         id="20260301-100000-f1ee",
-        plan=replace(plan, fleet=fleet),
+        plan=replace(plan, terms=fleet),
         started_at=STARTED,
         segments=(Segment(STARTED, {"equipoise": "0.2.0"}, ended, "every host ended"),),
         draws=(),
@@ -151,8 +152,6 @@ def campaign_of(host: ScriptedHost, plan: Plan, *, noise: float = 0.01) -> RunRe
 
 def record_fleet(path: Path, record: RunRecord) -> str:
     """Write a fleet into a ledger as its coordinator has it; return the id of its run."""
-    fleet = record.plan.fleet
-    assert fleet is not None
     _record(path, record, HostReference(identity_of("coordinator"), "coordinator"))
     for member in record.members:
         assert member.host is not None

@@ -6,22 +6,21 @@ import hashlib
 
 from msgspec.structs import replace
 
-from equipoise.analysis.history import change_sentence, history_sentence
-from equipoise.model.history import (
+from equipoise.kinds.history.analysis import change_sentence, history_sentence
+from equipoise.kinds.history.result import (
     HistoryCampaign,
     HistoryChange,
+    HistoryDocument,
     HistoryEra,
     HistoryPair,
     HistoryResult,
     HistoryRevision,
-    ImportedSeries,
     PairStatus,
-    SeriesPoint,
-    Suspicion,
 )
-from equipoise.model.plan import HISTORY_STUDY, Revision
-from equipoise.model.result import ResultDocument
-from tests.documents import document_of
+from equipoise.kinds.history.terms import STUDY
+from equipoise.model.revisions import Revision
+from equipoise.model.series import ImportedSeries, SeriesPoint, Suspicion
+from tests.documents import document_as, document_of
 
 BASELINE = Revision("v1.0", "0" * 40)
 COUNT = 24
@@ -216,12 +215,13 @@ def history_result(text: str = "") -> HistoryResult:
     return replace(result, summary=history_sentence(result))
 
 
-def history_document(text: str = "", result: HistoryResult | None = None) -> ResultDocument:
+def history_document(text: str = "", result: HistoryResult | None = None) -> HistoryDocument:
     """The last campaign of a history, with the result of its series."""
     document = document_of(f"first{text}", f"second{text}", blocks=3)
-    return replace(
+    return document_as(
+        HistoryDocument,
         document,
-        run=replace(document.run, study=HISTORY_STUDY, blocks=120),
+        run=replace(document.run, study=STUDY, blocks=120),
         comparisons=(),
         history=history_result(text) if result is None else result,
     )

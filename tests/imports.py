@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from equipoise.interop.assembly import SourceReading, assemble
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import Reading, read_source, read_within_bounds
+from equipoise.kinds.imported.assembly import SourceReading, assemble
 from equipoise.model.plan import Judgement
 from equipoise.model.record import RunRecord
 

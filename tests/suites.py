@@ -9,23 +9,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from equipoise.campaign.commits import read_searches
+from equipoise.kinds.bisect.judge import read_searches
+from equipoise.kinds.bisect.terms import STUDY, BisectPlan
 from equipoise.measure.trials import TrialReport
-from equipoise.model.plan import (
-    BENCHMARK,
-    BENCHMARK_SUFFIX,
-    BISECT_STUDY,
-    REVISION,
-    BisectPlan,
-    CommitBenchmark,
-    Condition,
-    Contrast,
-    Judgement,
-    Plan,
-    Revision,
-    Stopping,
-)
+from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord, Sample
+from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Revision
+from equipoise.revisions.terms import CommitBenchmark
 from tests.commits import NOISE, Runs, Stage, commits_made, steps
 from tests.plans import plan_of
 
@@ -48,14 +38,14 @@ def plan_of_suite(count: int, *names: str, stopping: Stopping | None = None) -> 
     ends = [(place * (count + 1), place * (count + 1) + count) for place in places]
     return replace(
         plan,
-        study=BISECT_STUDY,
+        study=STUDY,
         conditions=conditions,
         chosen_contrasts=tuple(
             Contrast(*pair, REVISION, {BENCHMARK: name})
             for pair, name in zip(ends, names, strict=True)
         ),
         ranking=False,
-        bisected=_terms(count, benchmarks),
+        terms=_terms(count, benchmarks),
     )
 
 
@@ -70,10 +60,10 @@ def plan_of_one_command(count: int, *names: str) -> Plan:
     )
     return replace(
         plan,
-        study=BISECT_STUDY,
+        study=STUDY,
         chosen_contrasts=(Contrast(0, count, REVISION),),
         ranking=False,
-        bisected=_terms(count, benchmarks),
+        terms=_terms(count, benchmarks),
     )
 
 

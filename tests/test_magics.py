@@ -10,6 +10,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from equipoise.api import Result
+from equipoise.kinds.functions.result import FunctionsDocument
 
 FEW = "--blocks 5 --budget 20"
 
@@ -38,6 +39,7 @@ def test_a_line_compares_two_pieces_with_the_names_of_the_notebook(shell: Any) -
 def test_a_cell_compares_several_lines_after_a_setup(shell: Any) -> None:
     cell = "assert x == [3, 1, 2]\nsorted(x)\n---\nassert x == [3, 1, 2]\nx.sort()\n"
     result = shell.run_cell_magic("compare", f"{FEW} x = [3, 1, 2]", cell)
+    assert isinstance(result.document, FunctionsDocument)
     functions = result.document.functions
     assert (functions.setup, functions.fresh_calls) == ("x = [3, 1, 2]", True)
 
@@ -76,4 +78,5 @@ def test_the_code_that_is_measured_is_the_code_that_was_typed(shell: Any) -> Non
     result = shell.run_line_magic("compare", FEW + ' f"{x} $x" --- {1, x}')
     assert [one.name for one in result.document.conditions] == ['f"{x} $x"', "{1, x}"]
     cell = shell.run_cell_magic("compare", f"{FEW} y = {{x}}", "len(y)\n---\ny | {x}\n")
+    assert isinstance(cell.document, FunctionsDocument)
     assert cell.document.functions.setup == "y = {x}"

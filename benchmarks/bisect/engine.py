@@ -20,10 +20,10 @@ from benchmarks.bisect.cells import (
     Profile,
 )
 from benchmarks.bisect.noise import series
-from equipoise.model.plan import MergedBranch
-from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
-from equipoise.stats.bisection_segment import OwnPairs
-from tests.stats.bisected import one_step, search, steps
+from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.kinds.bisect.stretch import OwnPairs
+from equipoise.revisions.commits import MergedBranch
+from tests.kinds.bisect.bisected import one_step, search, steps
 from tests.stats.simulated import FloatArray, Noise
 
 ALPHA = 0.05

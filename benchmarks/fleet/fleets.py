@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.stats.fleet import FleetAnswers, FleetHost, answers_of_fleet
+from equipoise.kinds.fleet.statistics import FleetAnswers, FleetHost, answers_of_fleet
 from equipoise.stats.sequence import PairedBlocks
 from tests.stats.simulated import NOISES, FloatArray, Noise, campaign, white
 

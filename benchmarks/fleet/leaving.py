@@ -17,8 +17,7 @@ from benchmarks.fleet.fleets import (
     first_blocks,
 )
 from equipoise._native import student_quantile
-from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.fleet import (
+from equipoise.kinds.fleet.statistics import (
     FleetHost,
     FleetMean,
     Roster,
@@ -26,6 +25,7 @@ from equipoise.stats.fleet import (
     answers_of_fleet,
     share_of_roster,
 )
+from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.sequence import PairedBlocks
 from tests.stats.simulated import campaign, white
 

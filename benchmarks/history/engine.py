@@ -9,8 +9,8 @@ import numpy as np
 from msgspec import Struct
 
 from benchmarks.history.machines import COMMITS, SD, Truth, machine, planted
-from equipoise.stats.history import History
-from tests.stats.histories import names_of, run_night
+from equipoise.kinds.history.statistics import History
+from tests.kinds.history.histories import names_of, run_night
 from tests.stats.simulated import FloatArray
 
 ALPHA = 0.05

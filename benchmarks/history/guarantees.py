@@ -8,8 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from benchmarks.history.engine import ALPHA, MIN_EFFECT
-from equipoise.stats.history import History
-from tests.stats.histories import names_of
+from equipoise.kinds.history.statistics import History
+from tests.kinds.history.histories import names_of
 from tests.stats.simulated import FloatArray, Noise, autoregressive, student, white
 
 PAIRS = 300

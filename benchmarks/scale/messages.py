@@ -29,7 +29,7 @@ from equipoise.cluster.messages import (
     to_bytes,
 )
 from equipoise.cluster.roster import Roster
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 
 HOSTS = (8, 32, 128, 512)
 BUDGETS_S = (60, 240, 960, 3840)

@@ -131,14 +131,11 @@ class Result(Struct, frozen=True):
             altair or vl-convert is not installed.
         """
         require_figures()
-        if self.document.searches:
-            from equipoise.figures.bisection import bisection
+        from equipoise.figures.gallery import figures_kind
 
-            return bisection(self.document.searches[0])
-        if self.document.history is not None:
-            from equipoise.figures.gallery import history_figure
-
-            return history_figure(self.document, self.document.history).chart
+        chart = figures_kind(self.document).chart(self.document)
+        if chart is not None:
+            return chart
         from equipoise.figures.distributions import distributions
 
         return distributions(self.document)
@@ -163,10 +160,8 @@ class Result(Struct, frozen=True):
 
         Each ranking comes before the comparisons. Below a comparison stands its interval.
         """
-        if self.document.searches:
-            return "\n".join(one.titled_summary for one in self.document.searches)
-        if self.document.history is not None:
-            return self.document.history.summary
+        if self.document.own_summary is not None:
+            return self.document.own_summary
         if self.document.typical is not None:
             return self.document.typical.summary
         rankings = (ranking.summary for ranking in self.document.ranking)
@@ -260,7 +255,7 @@ def compare(
     """
     asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
     if setup is not None or any(map(callable, commands)):
-        from equipoise.functions.conducting import FunctionsRequest, compare_functions
+        from equipoise.kinds.functions.conducting import FunctionsRequest, compare_functions
 
         request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
         others: dict[str, object] = {
@@ -415,7 +410,7 @@ def compare_code(
         The user interrupted it; every finished trial is in the ledger.
     """
     asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
-    from equipoise.functions.conducting import FunctionsRequest, compare_pieces
+    from equipoise.kinds.functions.conducting import FunctionsRequest, compare_pieces
 
     request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
     record = compare_pieces(codes, setup, globals or {}, request)

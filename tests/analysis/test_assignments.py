@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.analysis.assignments import (
     command_with_values_replaced,
-    gate_line_with_values_replaced,
+    typed_line_with_values_replaced,
     with_values_replaced,
 )
 
@@ -118,7 +118,7 @@ def test_a_command_without_a_shell_keeps_all_but_the_values(command: str, shown:
 def test_the_line_of_a_gate_names_the_variables_of_its_build_and_its_commands(
     line: str, shown: str
 ) -> None:
-    assert gate_line_with_values_replaced(line, dollar) == shown
+    assert typed_line_with_values_replaced(line, dollar) == shown
 
 
 @pytest.mark.parametrize("sign", ["$(", "`", "${", '"$(', "x=("])

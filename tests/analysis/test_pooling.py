@@ -8,7 +8,7 @@ import msgspec.structs
 import numpy as np
 
 from equipoise.analysis.pooling import pooled_campaigns
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 from equipoise.model.plan import Stopping
 from equipoise.model.record import RunRecord
 from equipoise.stats.verdict import earliest_block

@@ -16,25 +16,15 @@ from equipoise.analysis.redaction import (
 )
 from equipoise.analysis.result import analyse_campaign
 from equipoise.design.command_line import command_of_plan
-from equipoise.model.plan import (
-    BisectPlan,
-    CommitsPlan,
-    Condition,
-    Contrast,
-    GatePlan,
-    HistoryPlan,
-    Hooks,
-    Plan,
-    Revision,
-    Server,
-)
+from equipoise.kinds.bisect.terms import BisectPlan
+from equipoise.kinds.explain.terms import ExperimentPlan, PlannedIntervention, experiment_of
+from equipoise.kinds.gate.terms import GatePlan
+from equipoise.kinds.history.terms import HistoryPlan
+from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import Draw, Notice, RunRecord, Segment, Trial
-from equipoise.model.why import (
-    ExpectedChange,
-    ExperimentPlan,
-    Explanation,
-    PlannedIntervention,
-)
+from equipoise.model.revisions import Revision
+from equipoise.model.why import ExpectedChange, Explanation
+from equipoise.revisions.terms import CommitsPlan, commits_of
 from equipoise.why.gap import explains_gap
 from tests.plans import plan_of, trial_of
 from tests.schema import validated
@@ -181,8 +171,8 @@ def test_a_gate_is_run_again_with_the_variables_of_its_build() -> None:
     again = f"equipoise gate --build 'TOKEN={CANARY} make' -- ./bench"
     revision = Revision("main", "1" * 40)
     gated = GatePlan(revision, revision, ("wall_s",), again=again)
-    assigned = shown(record_of(gated=gated)).plan.gated
-    assert assigned is not None
+    assigned = shown(record_of(terms=gated)).plan.terms
+    assert isinstance(assigned, GatePlan)
     assert assigned.again == "equipoise gate --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
 
 
@@ -201,11 +191,8 @@ def test_commits_are_measured_again_with_the_variables_of_their_build(command: s
         build=build,
         again=again,
     )
-    terms: dict[str, CommitsPlan] = (
-        {"bisected": bisected} if command == "bisect" else {"history": history}
-    )
-    assigned = shown(record_of(**terms)).plan.over_commits
-    assert assigned is not None
+    terms: CommitsPlan = bisected if command == "bisect" else history
+    assigned = commits_of(shown(record_of(terms=terms)).plan)
     assert assigned.build == 'TOKEN="$TOKEN" make'
     assert assigned.again == f"equipoise {command} --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
 
@@ -229,8 +216,7 @@ def test_an_intervention_of_the_user_s_own_names_its_variable() -> None:
         ("--try-command", f"near=env TOKEN={CANARY} numactl -l"),
         advice=f"TOKEN={CANARY} {{command}}",
     )
-    assigned = shown(record_of(explains=explains)).plan.explains
-    assert assigned is not None
+    assigned = experiment_of(shown(record_of(terms=explains)).plan)
     assert [one.advice for one in assigned.attempts] == ['TOKEN="$TOKEN" {command}'] * 2
     assert [one.asked_by for one in assigned.attempts] == [
         ("--try", "mine:TOKEN=$TOKEN"),
@@ -244,9 +230,8 @@ def test_what_an_intervention_left_as_it_was_names_no_hidden_value() -> None:
     (attempt,) = explains.attempts
     explains = replace(explains, attempts=(replace(attempt, expected=(missed,)),))
     hiding = Condition("a", ("/bin/a",), environment={"TOKEN": CANARY})
-    plan = shown(record_of(hiding, replace(hiding, name="b"), explains=explains)).plan
-    assert plan.explains is not None
-    assert CANARY not in str(plan.explains.attempts)
+    plan = shown(record_of(hiding, replace(hiding, name="b"), terms=explains)).plan
+    assert CANARY not in str(experiment_of(plan).attempts)
 
 
 def test_the_evidence_of_a_planned_cause_names_no_hidden_value() -> None:
@@ -256,10 +241,9 @@ def test_the_evidence_of_a_planned_cause_names_no_hidden_value() -> None:
     )  # fmt: skip
     explains = replace(attempts_of(("--only", "output_to_file")), causes=(cause,))
     hiding = Condition("a", ("/bin/a",), environment={"TOKEN": CANARY})
-    plan = shown(record_of(hiding, replace(hiding, name="b"), explains=explains)).plan
-    assert plan.explains is not None
-    assert plan.explains.causes[0].evidence == {"file": "/$TOKEN"}
-    assert CANARY not in str(plan.explains)
+    plan = shown(record_of(hiding, replace(hiding, name="b"), terms=explains)).plan
+    assert experiment_of(plan).causes[0].evidence == {"file": "/$TOKEN"}
+    assert CANARY not in str(experiment_of(plan))
 
 
 def test_a_gap_and_the_campaign_that_tested_it_still_belong_together() -> None:

@@ -15,12 +15,14 @@ from equipoise.analysis.reference import (
     environment_differences,
 )
 from equipoise.analysis.result import analyse_campaign
+from equipoise.kinds.imported.result import ImportedDocument, ImportedResult
+from equipoise.kinds.imported.terms import ImportSource
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import ImportSource
 from equipoise.model.primitives import BANDWIDTH
 from equipoise.model.reference import ReferenceComparison, ReferenceRow
-from equipoise.model.result import ImportedResult, ResultDocument
+from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import decode, encode
+from tests.documents import document_as
 from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of
 from tests.schema import validated
 
@@ -151,7 +153,8 @@ def test_results_with_nothing_in_common_are_refused() -> None:
 def test_trials_of_files_that_know_no_blocks_do_not_move_together() -> None:
     source = ImportSource("hyperfine", None, ("a.json",), "one after the other")
     earlier, later = (
-        replace(
+        document_as(
+            ImportedDocument,
             one,
             imported=ImportedResult(source, "wall_s", (), ""),
             trials=tuple(replace(row, block=1) for row in one.trials),
@@ -179,7 +182,7 @@ def document_with(environment: dict[str, object], *, file: str | None = None) ->
     if file is None:
         return made
     source = ImportSource("hyperfine", None, (file,), "mixed")
-    return replace(made, imported=ImportedResult(source, "wall_s", (), ""))
+    return document_as(ImportedDocument, made, imported=ImportedResult(source, "wall_s", (), ""))
 
 
 def differing(earlier: ResultDocument, later: ResultDocument) -> list[str]:

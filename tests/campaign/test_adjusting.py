@@ -10,23 +10,17 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import primary_comparisons
-from equipoise.analysis.gate import gate_result
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.plans import compare_plan
 from equipoise.design.commands import CompareOptions
+from equipoise.kinds.gate.analysis import gate_result
+from equipoise.kinds.gate.terms import GatePlan
 from equipoise.ledger.rows import plan_from_text, to_text
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import (
-    BENCHMARK,
-    COVARIATES_BEFORE_TRIAL,
-    GatePlan,
-    Hooks,
-    Judgement,
-    Plan,
-    Revision,
-)
+from equipoise.model.plan import COVARIATES_BEFORE_TRIAL, Hooks, Judgement, Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
+from equipoise.model.revisions import BENCHMARK, Revision
 from equipoise.report.builders.claims import _certainty, _facts
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
@@ -152,7 +146,7 @@ def test_a_gate_adjusts_nothing() -> None:
     plan = replace(
         adjusting(),
         conditions=tuple(replace(one, levels={BENCHMARK: "x"}) for one in adjusting().conditions),
-        gated=GatePlan(Revision("main", "1" * 40), Revision("HEAD", "2" * 40), ("wall_s",)),
+        terms=GatePlan(Revision("main", "1" * 40), Revision("HEAD", "2" * 40), ("wall_s",)),
     )
     result = gate_result(plan, blocks_of(plan, "load_1_minute"))
     assert result is not None

@@ -13,6 +13,7 @@ import pytest
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.conduct import Interrupted, resume, start
+from equipoise.campaign.kind import judge_for
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import Runner
 from equipoise.design.limits import CampaignLimits
@@ -21,7 +22,6 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import CUT_BLOCK, Draw
 from equipoise.report.json_document import encode
-from equipoise.why.campaigns import judge_of
 from tests.plans import plan_of
 from tests.schema import validated
 from tests.scripted import ScriptedClock, ScriptedRunner
@@ -49,7 +49,7 @@ class Stage:
             plan,
             self.ledger,
             listener or ProgressListener(),
-            judge_of=judge_of,
+            judge_of=judge_for,
             runner_factory=self.hire,
             clock=self.clock,
             now=self.now,
@@ -61,7 +61,7 @@ class Stage:
             more or CampaignLimits(),
             self.ledger,
             ProgressListener(),
-            judge_of=judge_of,
+            judge_of=judge_for,
             runner_factory=self.hire,
             clock=self.clock,
             now=self.now,

@@ -9,12 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.plans import primitives_plan
-from equipoise.cli import os, why
+from equipoise.cli import os
 from equipoise.cli.options.requests import read_request
 from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
-from equipoise.model.plan import WHY_STUDY, Plan, Stopping
-from equipoise.model.why import ExperimentPlan, PlannedIntervention
+from equipoise.kinds.explain import command as why
+from equipoise.kinds.explain.terms import STUDY, ExperimentPlan, PlannedIntervention
+from equipoise.model.plan import Plan, Stopping
 from tests.cli.conftest import plan_from
 
 
@@ -102,9 +103,9 @@ def test_what_the_user_had_tried_to_explain_a_gap_is_tried_again() -> None:
     )
     plan = replace(
         plan_from(["-n", "a b", "-n", "c", "--seed", "5", "true", "false"]),
-        study=WHY_STUDY,
+        study=STUDY,
         stopping=Stopping(blocks=40, budget_s=60.0),
-        explains=ExperimentPlan("20260301-101500-ab12", (), attempts),
+        terms=ExperimentPlan("20260301-101500-ab12", (), attempts),
     )
     program, *words = shlex.split(str(command_of_plan(plan)))
     parameters = why.command.make_context("why", words[1:]).params

@@ -21,18 +21,11 @@ from equipoise.cli import export, report, show
 from equipoise.cli.observed_log import read_log
 from equipoise.cli.results import recorded_name, reported_records
 from equipoise.design.command_line import command_of_plan
+from equipoise.kinds.gate.terms import GatePlan
 from equipoise.ledger import open_for_reading, open_for_writing
-from equipoise.model.plan import (
-    BENCHMARK,
-    Condition,
-    Contrast,
-    GatePlan,
-    Hooks,
-    Plan,
-    Revision,
-    Server,
-)
+from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import CampaignWarning, Draw, RunRecord
+from equipoise.model.revisions import BENCHMARK, Revision
 from equipoise.report.json_document import decode
 from equipoise.why.gap import as_reported, choose_gap
 from tests.cli.conftest import Equipoise, plan_from
@@ -95,7 +88,7 @@ def gate() -> Plan:
         "study": "gate",
         "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
-        "gated": GatePlan(
+        "terms": GatePlan(
             revision, revision, ("wall_s",), again=repeated, bisect={benchmark[BENCHMARK]: searches}
         ),
     }

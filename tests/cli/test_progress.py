@@ -15,7 +15,9 @@ from equipoise.campaign.progress import CampaignProgress, ComparisonStatus
 from equipoise.cli.progress import ProgressLines
 from equipoise.cli.progress_bars import Bar
 from equipoise.cli.study_forecast import WORTH_SAYING_S
-from equipoise.model.plan import BisectPlan, Plan, Revision
+from equipoise.kinds.bisect.terms import BisectPlan
+from equipoise.model.plan import Plan
+from equipoise.model.revisions import Revision
 from tests.campaign.test_budget_sharing import OPEN_GROUPS, medians, study
 from tests.campaign.test_conduct import Stage
 from tests.plans import plan_of
@@ -48,7 +50,7 @@ def test_a_study_of_200_conditions_shows_where_its_open_comparisons_stand(tmp_pa
 def searched() -> Plan:
     """A plan with a condition for each of five commits."""
     revision = Revision("main", "1" * 40)
-    return replace(plan_of(*"abcde"), bisected=BisectPlan(good=revision, bad=revision, commits=()))
+    return replace(plan_of(*"abcde"), terms=BisectPlan(good=revision, bad=revision, commits=()))
 
 
 def progress_of(block: int, left: int) -> CampaignProgress:

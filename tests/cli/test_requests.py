@@ -13,7 +13,7 @@ import pytest
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from equipoise.cli.main import COMMANDS
+from equipoise.cli.main import command_names, place_of
 from equipoise.cli.options.requests import read_request, request_of
 
 WITHOUT_A_REQUEST = {"completion", "layouts"}
@@ -21,7 +21,9 @@ WITHOUT_A_REQUEST = {"completion", "layouts"}
 
 
 def command_of(name: str) -> click.Command:
-    command = importlib.import_module(f"equipoise.cli.{name}").command
+    module = place_of(name)
+    assert module is not None
+    command = importlib.import_module(module).command
     assert isinstance(command, click.Command)
     return command
 
@@ -45,7 +47,7 @@ def leaves(kind: type[Struct]) -> Iterator[tuple[str, bool]]:
             yield field.name, is_required
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - WITHOUT_A_REQUEST))
+@pytest.mark.parametrize("name", sorted({*command_names()} - WITHOUT_A_REQUEST))
 def test_every_option_fills_a_field_and_every_required_field_has_an_option(name: str) -> None:
     options = {str(parameter.name) for parameter in command_of(name).params}
     named = dict(leaves(request_class(name)))

@@ -27,8 +27,7 @@ from equipoise.cluster.messages import (
 from equipoise.cluster.places import portable
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
-from equipoise.model.fleet import FleetMembership
-from equipoise.model.plan import Plan
+from equipoise.model.plan import Membership, Plan
 
 T = TypeVar("T")
 PATIENCE_S = 120.0
@@ -68,7 +67,7 @@ def plan_for(*commands: str, blocks: int = 3) -> Plan:
 def order_for(plan: Plan, *, place: int = 0, builds: Sequence[str] = ()) -> Order:
     """An order of a new fleet, of a plan that this machine made with folders of its own builds."""
     fleet = secrets.token_hex(16)
-    member = replace(plan, membership=FleetMembership(fleet, place))
+    member = replace(plan, membership=Membership(fleet, place))
     return Order(
         fleet=fleet,
         place=place,

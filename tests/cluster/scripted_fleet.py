@@ -17,7 +17,6 @@ from unittest import mock
 import pytest
 
 from equipoise.cluster.coordinator import FleetListener, FleetProgress
-from equipoise.cluster.fleet import FleetOptions, resume, start
 from equipoise.cluster.messages import (
     Follow,
     Followed,
@@ -34,8 +33,10 @@ from equipoise.cluster.places import Places, local_plan
 from equipoise.cluster.transport import NoAnswer, Unreachable
 from equipoise.design.coin import draw_block
 from equipoise.design.limits import CampaignLimits
+from equipoise.kinds.fleet.conducting import FleetOptions, resume, start
+from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import Ledger, open_for_writing
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
 from tests.plans import plan_of, trial_of
@@ -308,11 +309,11 @@ class ScriptedFleet:
     def members(self) -> dict[str, RunRecord]:
         """The copies of the hosts' campaigns in the coordinator's ledger, by host."""
         record = self.ledger.read_run()
-        assert record.plan.fleet is not None
+        assert isinstance(record.plan.terms, FleetPlan)
         places = {one.plan.membership.place: one for one in record.members if one.plan.membership}
         return {
             host.name: places[place]
-            for place, host in enumerate(record.plan.fleet.hosts)
+            for place, host in enumerate(record.plan.terms.hosts)
             if place in places
         }
 

@@ -10,12 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.conduct import Interrupted
-from equipoise.cluster.fleet import FleetOptions, host_seed
 from equipoise.cluster.messages import Follow, Followed
 from equipoise.design.limits import CampaignLimits
+from equipoise.kinds.fleet.conducting import FleetOptions, host_seed
+from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import HostReference, member_identity
-from equipoise.model.plan import Plan, Stopping
+from equipoise.model.host import HostReference
+from equipoise.model.plan import Plan, Stopping, member_identity
 from tests.cluster.scripted_fleet import (
     BLOCKS,
     NAMES,
@@ -45,8 +46,8 @@ def test_every_host_measures_with_its_own_coin_and_the_coordinator_gets_every_tr
     record = fleet.ledger.read_run("last")
     assert record.id == outcome.run_id
     assert record.segments[-1].stopped_because == "block limit"
-    assert record.plan.fleet is not None
-    assert record.plan.fleet.weights == (1 / 3, 1 / 3, 1 / 3)
+    assert isinstance(record.plan.terms, FleetPlan)
+    assert record.plan.terms.weights == (1 / 3, 1 / 3, 1 / 3)
     assert not record.trials
     orders = {tuple(draw.order for draw in one.draws) for one in fleet.members().values()}
     assert len(orders) == 3
@@ -249,8 +250,8 @@ def test_workers_of_one_host_are_one_host_or_as_many_campaigns(tmp_path: Path, p
         fleet = ScriptedFleet(folder, cluster, options=options)
         terms = fleet.ledger.read_run(
             conducted(_started_alone(fleet, replace(plan, stopping=Stopping(blocks=1))))
-        ).plan.fleet
-        assert terms is not None
+        ).plan.terms
+        assert isinstance(terms, FleetPlan)
         assert terms.is_one_host
         assert len(terms.hosts) == campaigns
         fleet.close()

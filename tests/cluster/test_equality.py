@@ -16,7 +16,7 @@ from equipoise.cluster.messages import File, Introduction, Inventory
 from equipoise.cluster.places import portable_builds
 from equipoise.design.commands import CompareOptions
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 from equipoise.model.plan import Plan, Server
 
 TOOL = File("tool", digest_of(b"tool"), 0o755, is_program=True)

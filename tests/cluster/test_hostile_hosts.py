@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from equipoise.cluster import coordinator, equality, files
 from equipoise.cluster.coordinator import FleetProgress, HostLine
-from equipoise.cluster.fleet import FleetOptions
 from equipoise.cluster.messages import (
     File,
     Follow,
@@ -22,9 +21,10 @@ from equipoise.cluster.messages import (
     Status,
     to_bytes,
 )
+from equipoise.kinds.fleet.conducting import FleetOptions
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 from equipoise.model.plan import Plan
 from tests.cluster.scripted_fleet import (
     MakeFleet,
@@ -250,7 +250,7 @@ def test_a_host_that_keeps_no_shipped_file_is_left_out(
     (tmp_path / "words").write_bytes(b"words")
     words = files.file_here(File("words", None), str(tmp_path))
     plan = replace(plan, measure=replace(plan.measure, working_folder=str(tmp_path)))
-    monkeypatch.setattr("equipoise.cluster.fleet.files_of", lambda *_: (words,))
+    monkeypatch.setattr("equipoise.kinds.fleet.conducting.files_of", lambda *_: (words,))
     fleet = fleet_of()
     fleet.options = FleetOptions("tcp://scheduler:8786", ship=True)
     lacks = replace(words, digest=None)

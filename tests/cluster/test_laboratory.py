@@ -82,7 +82,7 @@ def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Pat
     assert end.running_s > 0.0
     record = recorded(host)
     assert record.plan.membership is not None
-    assert record.plan.membership.fleet == order.fleet
+    assert record.plan.membership.whole == order.fleet
     assert record.plan.measure.working_folder == str(host)
     assert record.segments[0].stopped_because == "block limit"
     # Once more, and as a late task of an earlier session: nothing starts.

@@ -19,11 +19,11 @@ SERVERS = Elsewhere(
 )
 GO = Elsewhere(
     "compiles in two revisions",
-    "tests/cli/test_gate_tools.py::test_go_s_own_benchmarks_of_two_revisions_are_compared",
+    "tests/kinds/gate/test_tools.py::test_go_s_own_benchmarks_of_two_revisions_are_compared",
 )
 GOOGLE_BENCHMARK = Elsewhere(
     "compiles in two revisions",
-    "tests/cli/test_gate_tools.py"
+    "tests/kinds/gate/test_tools.py"
     "::test_each_benchmark_of_google_benchmark_is_compared_in_its_own_processes",
 )
 BENCH = Elsewhere("minutes to an hour", "make bench")
@@ -38,7 +38,7 @@ ELSEWHERE = {
     " --exact host_cpu_model --covariates host_cpus --cluster host --missing drop"
     " --one-unit": Elsewhere(
         "reads the trials of 24 hosts",
-        "tests/cli/test_fleet_results.py"
+        "tests/kinds/fleet/test_results.py"
         "::test_observe_reads_the_export_and_compares_hosts_with_one_kernel_and_the_other",
     ),
     "equipoise doctor --certify": Elsewhere(
@@ -50,7 +50,7 @@ ELSEWHERE = {
     " -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s": GO,
     "equipoise gate --baseline main --kind cargo": Elsewhere(
         "cargo asks crates.io",
-        "tests/cli/test_gate_tools.py::test_a_benchmark_of_cargo_that_only_one_revision_has_is_said",
+        "tests/kinds/gate/test_tools.py::test_a_benchmark_of_cargo_that_only_one_revision_has_is_said",
     ),
     "equipoise gate --baseline main --kind google-benchmark"
     " --build 'make bench' -- ./bench": GOOGLE_BENCHMARK,
@@ -61,10 +61,11 @@ ELSEWHERE = {
     " --build 'python3 -m venv .venv; .venv/bin/pip install --quiet \"$EQUIPOISE_WHEEL\" pytest .'"
     " -- .venv/bin/pytest -q": Elsewhere(
         "pip asks PyPI",
-        "tests/cli/test_gate_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate",
+        "tests/kinds/gate/test_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate",
     ),
     "equipoise compare ./sort-old ./sort-new --cluster tcp://10.0.0.1:8786": Elsewhere(
-        CLUSTER, "tests/cli/test_fleet.py::test_compare_on_a_cluster_shows_what_its_hosts_measured"
+        CLUSTER,
+        "tests/kinds/fleet/test_command.py::test_compare_on_a_cluster_shows_what_its_hosts_measured",
     ),
     "equipoise genmatch people.csv --treatment treat --covariates age,educ"
     " --cluster tcp://10.0.0.5:8786": Elsewhere(

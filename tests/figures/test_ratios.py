@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from equipoise.figures.gallery import gallery
 from equipoise.figures.ratios import CONTROL, MOST_ROWS, other_ratios, ratios
-from equipoise.model.plan import ImportSource
-from equipoise.model.result import ControlResult, ImportedResult, ResultDocument, SampleComparison
-from tests.documents import comparison_of, document_of
+from equipoise.kinds.imported.result import ImportedDocument, ImportedResult
+from equipoise.kinds.imported.terms import ImportSource
+from equipoise.model.result import ControlResult, ResultDocument, SampleComparison
+from tests.documents import comparison_of, document_as, document_of
 from tests.figures.charts import notes, tables
 
 
@@ -128,7 +129,7 @@ def test_imported_comparisons_stand_there_too_without_a_verdict() -> None:
 
     source = ImportSource("csv", None, ("trials.csv",), "mixed")
     two = ImportedResult(source, "wall_s", (foreign("b", 1.2), foreign("c", 0.8)), "words")
-    rows = bars(ratios(replace(compared(), imported=two)))
+    rows = bars(ratios(document_as(ImportedDocument, compared(), imported=two)))
     assert [row["label"] for row in rows] == ["b", "c"]
     assert [row["ratio"] for row in rows] == pytest.approx([20.0, -20.0])
     assert {row["says"] for row in rows} == {"imported"}

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from equipoise.interop import assembly
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import MOST_BYTES
+from equipoise.kinds.imported import assembly
 from equipoise.model.errors import EXIT_UNUSABLE_INPUT
 from tests.interop.test_damaged import WHOLE
 

@@ -48,7 +48,7 @@ def read_parquet(content: bytes) -> list[dict[str, Any]]:
 def test_every_field_of_a_trial_has_a_column() -> None:
     names = {column.name for column in columns_of(document_of(blocks=2))}
     spread = {"covariates", "metrics", "iterations"}
-    # The host has a column in a fleet only (tests/cli/test_fleet_results.py).
+    # The host has a column in a fleet only (tests/kinds/fleet/test_results.py).
     assert set(TrialRow.__struct_fields__) - spread - {"host"} <= names
     assert "covariate_load_1_minute" in names
 

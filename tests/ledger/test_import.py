@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from equipoise.kinds.imported.terms import ImportSource
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import ImportSource, Plan
+from equipoise.model.plan import Plan
 from equipoise.model.record import Draw, Notice, RunRecord, Segment, Trial
 from tests.plans import plan_of, trial_of
 
@@ -28,7 +29,7 @@ def imported_run(
 
 
 def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
-    plan = replace(plan_of("a", "b"), study="import", imported=SOURCE)
+    plan = replace(plan_of("a", "b"), study="import", terms=SOURCE)
     trials = tuple(trial_of(DRAW, place, 0.5 + place) for place in range(4))
     notice = Notice("import", "words", "hint")
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
@@ -45,7 +46,7 @@ def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
 
 def test_an_import_is_no_campaign_of_the_same_commands(tmp_path: Path) -> None:
     own = plan_of("a", "b")
-    imported = replace(own, imported=SOURCE)
+    imported = replace(own, terms=SOURCE)
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
         campaign = ledger.begin_run(own, {}, 1.7e9)
         run = ledger.record_import(imported_run(imported))

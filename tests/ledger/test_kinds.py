@@ -107,10 +107,10 @@ def test_a_list_of_runs_holds_no_other_kinds(filled: Path, assignment: str) -> N
         "json_set(plan, '$.conditions', json('[]'))",
         "'[1]'",
         "'7'",
-        "json_set(plan, '$.explains', 'gap')",
-        "json_set(plan, '$.explains', json('[1]'))",
-        "json_set(plan, '$.explains', json('{\"causes\": 7}'))",
-        "json_set(plan, '$.explains', json('{\"causes\": [1, {\"words\": 2}]}'))",
+        "json_set(plan, '$.terms', 'gap')",
+        "json_set(plan, '$.terms', json('[1]'))",
+        "json_set(plan, '$.terms', json('{\"kind\": 7}'))",
+        'json_set(plan, \'$.terms\', json(\'{"kind": "explain", "causes": 7}\'))',
     ],
 )
 def test_a_plan_speaks_of_the_conditions_that_it_has(filled: Path, plan: str) -> None:

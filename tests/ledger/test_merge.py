@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from equipoise.files.state import this_host
+from equipoise.kinds.explain.terms import ExperimentPlan
+from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_reading, open_for_writing, store
 from equipoise.ledger.merging import merge, needed_by
 from equipoise.ledger.parts import Cursor, RunPart, add_part, cursor_of, read_part, run_of
 from equipoise.ledger.schema import migrate
-from equipoise.model.fleet import FleetMembership, FleetPlan, member_identity
-from equipoise.model.plan import Plan
+from equipoise.model.plan import Membership, Plan, member_identity
 from equipoise.model.record import Draw, Notice, Observation, RunRecord, Sample
-from equipoise.model.why import ExperimentPlan
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import latest_experiment, result_of
 from tests.ledger.conftest import RunScript
@@ -88,11 +88,11 @@ def fleet(ledger: Ledger) -> Iterator[str]:
     host = this_host("lab")
     assert host is not None
     terms = FleetPlan((host, host), (0.5, 0.5), "local:2")
-    run = ledger.begin_run(replace(plan, fleet=terms), {"kernel": "6.1"}, START + 3.0)
+    run = ledger.begin_run(replace(plan, terms=terms), {"kernel": "6.1"}, START + 3.0)
     yield run
     identity = ledger.identity_of(run)
     for place in (0, 1):
-        member = replace(plan, membership=FleetMembership(identity, place), seed=place)
+        member = replace(plan, membership=Membership(identity, place), seed=place)
         of_host = bytes.fromhex(member_identity(identity, place))
         yield from campaign(member, 4.0 + place, identity=of_host)(ledger)
 
@@ -101,7 +101,7 @@ def experiment(ledger: Ledger) -> Iterator[str]:
     """A campaign that explains the gap of the first one."""
     explained = ledger.runs()[0].id
     terms = ExperimentPlan(explained, (), (), identity=ledger.identity_of(explained))
-    plan = replace(plan_of("a", "b", "a without"), study="why", explains=terms)
+    plan = replace(plan_of("a", "b", "a without"), study="why", terms=terms)
     return campaign(plan, 6.0)(ledger)
 
 
@@ -331,10 +331,12 @@ def test_a_merged_run_that_claims_a_place_of_a_fleet_changes_no_result(
         open_for_writing(tmp_path / "other.db", durable=False, host="lab") as other,
     ):
         before = results_of(into)
-        coordinator = next(run.id for run in into.runs() if into.read_run(run.id).plan.fleet)
+        coordinator = next(
+            run.id for run in into.runs() if into.read_run(run.id).plan.rules.has_members
+        )
         fleet = into.identity_of(coordinator)
         for place, identity in ((0, None), (1, bytes(16))):
-            plan = replace(plan_of("a", "b"), membership=FleetMembership(fleet, place), seed=7)
+            plan = replace(plan_of("a", "b"), membership=Membership(fleet, place), seed=7)
             list(campaign(plan, 50.0, identity=identity)(other))
         assert merge(into, other, None).new == 2
         assert {run: result_bytes(into, run) for run in before} == before

@@ -12,10 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.files.state import this_host
+from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_writing, parts
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import FleetMembership, FleetPlan, member_identity
-from equipoise.model.plan import Plan
+from equipoise.model.plan import Membership, Plan, member_identity
 from equipoise.model.record import (
     Accounting,
     Draw,
@@ -253,11 +253,11 @@ def test_the_run_of_a_coordinator_comes_with_those_of_its_hosts(
     host = this_host()
     assert host is not None
     fleet = FleetPlan((host, host), (0.5, 0.5), "local:2")
-    coordinator = copy.begin_run(replace(make_plan(), fleet=fleet), {}, 1.0)
+    coordinator = copy.begin_run(replace(make_plan(), terms=fleet), {}, 1.0)
     identity = copy.identity_of(coordinator)
     members = []
     for place in (1, 0):
-        plan = replace(make_plan(seed=place), membership=FleetMembership(identity, place))
+        plan = replace(make_plan(seed=place), membership=Membership(identity, place))
         of_host = bytes.fromhex(member_identity(identity, place))
         members.append(ledger.begin_run(plan, {}, 2.0, identity=of_host))
         record(ledger, members[-1], range(1, 3))

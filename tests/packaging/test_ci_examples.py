@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from equipoise.cli.gate import MARK, command
-from equipoise.cli.history import command as history
+from equipoise.kinds.gate.command import MARK, command
+from equipoise.kinds.history.command import command as history
 from equipoise.revisions.benchmarks import read_suite
 from tests.repositories import repository
 

@@ -12,23 +12,24 @@ from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.analysis.shape import SCOPE_OF_TYPICAL
 from equipoise.analysis.wording import typical_sentence
-from equipoise.model.gate import GateResult, GateRow
-from equipoise.model.plan import ImportSource, Revision
+from equipoise.kinds.gate.result import GateDocument, GateResult, GateRow
+from equipoise.kinds.imported.result import ImportedDocument, ImportedResult
+from equipoise.kinds.imported.terms import ImportSource
 from equipoise.model.record import RunRecord
 from equipoise.model.result import (
     Comparison,
-    ImportedResult,
     RankedCondition,
     Ranking,
     ResultDocument,
     SampleComparison,
     TypicalValue,
 )
+from equipoise.model.revisions import Revision
 from equipoise.model.why import Explanation, ExtraTime, Status, TimePart
 from equipoise.report.builders.result import CampaignReport
 from equipoise.studies.catalogue import analysis_of, with_findings
 from tests.bisections import bisect_document
-from tests.documents import CLOSED, comparison_of, document_of, points_of
+from tests.documents import CLOSED, comparison_of, document_as, document_of, points_of
 from tests.fleets import THREE, ScriptedHost, fleet_record, identity_of
 from tests.histories import history_document, history_result, series_of
 from tests.plans import plan_of
@@ -313,7 +314,7 @@ def gated(text: str = "") -> CampaignReport:
         f"b is slower{text}.",
         "equipoise gate",
     )
-    return reported(replace(document_of(f"a{text}", f"b{text}"), gate=gate))
+    return reported(document_as(GateDocument, document_of(f"a{text}", f"b{text}"), gate=gate))
 
 
 def bisected(text: str = "") -> CampaignReport:
@@ -386,4 +387,4 @@ def imported(text: str = "") -> CampaignReport:
     )
     source = ImportSource("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
     result = ImportedResult(source, "wall_s", (comparison,), f"drift is a threat {text}")
-    return CampaignReport(replace(document, comparisons=(), imported=result))
+    return CampaignReport(document_as(ImportedDocument, document, comparisons=(), imported=result))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from equipoise.model.plan import FunctionsPlan
+from equipoise.kinds.functions.result import FunctionsDocument
+from equipoise.kinds.functions.terms import FunctionsPlan
 from equipoise.model.quantities import Interval
 from equipoise.model.result import (
     Comparison,
@@ -18,7 +19,7 @@ from equipoise.report.builders.claims import campaign_answer, claims_of
 from equipoise.report.builders.origin import origin_of
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import Answer
-from tests.documents import comparison_of, document_of
+from tests.documents import comparison_of, document_as, document_of
 from tests.report.kinds import against_another, explained, strata, varied
 
 
@@ -188,7 +189,8 @@ def test_the_question_is_that_of_the_campaign() -> None:
     )
     assert question(varied().document) == "What makes the time of nothing held vary?"
     of_functions = document_of("f", "g")
-    of_functions = replace(
+    of_functions = document_as(
+        FunctionsDocument,
         of_functions,
         run=replace(of_functions.run, study="functions"),
         comparisons=(comparison_of("f", "g", 1.1, metric="call_s"),),

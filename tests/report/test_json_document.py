@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.history import SeriesResult
 from equipoise.model.observation_result import ObservationResult
 from equipoise.model.pooled import PooledCampaigns
 from equipoise.model.record import CampaignWarning
@@ -34,6 +33,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
+from equipoise.model.series import SeriesResult
 from equipoise.model.why import Explanation
 from equipoise.report.json_document import (
     decode,

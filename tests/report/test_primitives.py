@@ -10,10 +10,12 @@ from msgspec.structs import replace
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.values import is_of_primitives
-from equipoise.model.plan import ImportSource
-from equipoise.model.result import ImportedResult, ResultDocument
+from equipoise.kinds.imported.result import ImportedDocument, ImportedResult
+from equipoise.kinds.imported.terms import ImportSource
+from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.units import metric_formatter
+from tests.documents import document_as
 from tests.documents import document_of as compared
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 from tests.report.forms import page, print_result
@@ -91,7 +93,7 @@ def test_a_comparison_is_not_taken_for_primitives() -> None:
 def test_imported_trials_are_not_taken_for_primitives_where_a_metric_has_their_name() -> None:
     source = ImportSource("csv", "wrk", ("wrk.csv",), "one after the other")
     trials = ImportedResult(source, "latency_s", comparisons=(), summary="Nothing was compared.")
-    assert not is_of_primitives(replace(result(), imported=trials))
+    assert not is_of_primitives(document_as(ImportedDocument, result(), imported=trials))
 
 
 def test_the_page_shows_rows_by_what_they_report() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from equipoise.measure.builds import BUILDS_VARIABLE
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.plan import Revision
+from equipoise.model.revisions import Revision
 from equipoise.revisions.benchmarks import TOOLS
 from equipoise.revisions.build_cache import (
     LIMIT_VARIABLE,
@@ -259,7 +259,7 @@ def test_who_comes_to_make_a_build_that_is_made_and_used_meanwhile_does_not_wait
 BUILDER = """
 import sys
 from pathlib import Path
-from equipoise.model.plan import Revision
+from equipoise.model.revisions import Revision
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.build_cache import source_of
 from equipoise.revisions.checkout import repository_at

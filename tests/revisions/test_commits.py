@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Commit, Revision
+from equipoise.model.revisions import Commit, Revision
 from equipoise.revisions import commits as commits_module
 from equipoise.revisions.checkout import WORKING_TREE, repository_at, revision_of_working_tree
 from equipoise.revisions.commits import (

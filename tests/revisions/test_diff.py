@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Commit
+from equipoise.model.revisions import Commit
 from equipoise.revisions import commits
 from equipoise.revisions.git import Repository
 from tests.repositories import repository

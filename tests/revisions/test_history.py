@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Commit, Revision
+from equipoise.model.revisions import Commit, Revision
 from equipoise.revisions.checkout import repository_at
 from equipoise.revisions.commits import (
     MEASURED,

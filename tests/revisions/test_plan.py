@@ -7,19 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli.bisect import command
-from equipoise.design.command_line import joined_bisect_lines
+from equipoise.kinds.bisect.command import command
+from equipoise.kinds.gate.analysis import joined_bisect_lines
+from equipoise.kinds.gate.plan import GateRequest, Pair, bisect_lines
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Contrast, Revision
+from equipoise.model.plan import Contrast
+from equipoise.model.revisions import Revision
 from equipoise.revisions.benchmarks import READER, TOOLS, Benchmark
 from equipoise.revisions.git import Repository
-from equipoise.revisions.plan import (
-    CheckedOut,
-    GateRequest,
-    Pair,
-    bisect_lines,
-    conditions_of_gate,
-)
+from equipoise.revisions.plan import CheckedOut, conditions_of_gate
 
 
 @pytest.fixture

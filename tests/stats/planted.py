@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.model.result import TrialClass
+from equipoise.model.iterations import TrialClass
 
 FloatArray = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], FloatArray]

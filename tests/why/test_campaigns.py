@@ -10,8 +10,8 @@ from equipoise.model.plan import Contrast, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.why.campaigns import latest_experiment, result_of
 from equipoise.why.gap import explains_gap
+from tests.kinds.explain.simulated import NOISES, Truth, campaign, plan_and_seconds
 from tests.schema import validated
-from tests.why.experiment.simulated import NOISES, Truth, campaign, plan_and_seconds
 
 
 def experiment(name: str, *, blocks: int = 30) -> RunRecord:
@@ -24,7 +24,7 @@ def experiment(name: str, *, blocks: int = 30) -> RunRecord:
 def explained() -> RunRecord:
     """The same two conditions, compared before."""
     made = experiment("explained")
-    plan = msgspec.structs.replace(made.plan, explains=None, study="compare")
+    plan = msgspec.structs.replace(made.plan, terms=None, study="compare")
     return msgspec.structs.replace(made, plan=plan)
 
 

@@ -9,15 +9,16 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from equipoise.kinds.explain.plan import OpenGap
+from equipoise.kinds.imported.terms import ImportSource
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.plan import ImportSource, Measure, Plan
+from equipoise.model.plan import Measure, Plan
 from equipoise.model.record import Accounting, Draw, Observation, RunRecord, Trial
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import BY_DEFAULT
-from equipoise.why.experiment.plan import OpenGap
 from equipoise.why.explanation import latest_evidence, with_causes
 from equipoise.why.gap import choose_gap, largest_gap, nothing_to_explain
 from tests.plans import plan_of
@@ -123,7 +124,7 @@ def test_a_comparison_that_there_is_not_is_refused_with_those_that_there_are(
 def test_an_imported_campaign_is_refused() -> None:
     record = record_of(1.0, 2.0)
     source = ImportSource("hyperfine", None, ("x.json",), "in blocks")
-    imported = replace(record, plan=replace(record.plan, imported=source))
+    imported = replace(record, plan=replace(record.plan, terms=source))
     with pytest.raises(UnusableInput, match="was imported"):
         choose_gap(imported)
     assert largest_gap(imported) is None

@@ -1,4 +1,4 @@
-"""Assignments of environment variables in commands, shell lines and gates, and their redaction."""
+"""Assignments of environment variables in commands and lines for a shell, and their redaction."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, i
             covered = end
 
 
-def gate_line_with_values_replaced(line: str, replace: Replace) -> str:
+def typed_line_with_values_replaced(line: str, replace: Replace) -> str:
     """Replace the values that ``--build``, ``--bench`` and the command behind ``--`` set."""
     words = next(simple_commands(line), ())
     changed = _changed_arguments(tuple(word.text for word in words), replace)

@@ -33,7 +33,7 @@ def with_carry_over_checks(
     many conditions have none.
     """
     ordinary = ordinary_blocks(plan, complete)
-    has_none = plan.functions is not None or plan.measure.washout or plan.explains is not None
+    has_none = not plan.rules.checks_carry_over or plan.measure.washout
     if has_none or len(plan.conditions) > MAX_CONDITIONS or not (comparisons and ordinary):
         return tuple(comparisons)
     trials = CarryOverTrials(plan)

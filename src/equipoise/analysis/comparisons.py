@@ -378,7 +378,7 @@ def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
     """Return the carry-over; ``None`` where each condition ran before itself."""
     costs = pairing.costs
     # In a process of functions their batches take turns: none runs before another.
-    if plan.functions is not None or plan.measure.washout or np.isnan(costs.end_costs).any():
+    if plan.rules.shares_processes or plan.measure.washout or np.isnan(costs.end_costs).any():
         return None
     return carry_over(
         costs.ends,

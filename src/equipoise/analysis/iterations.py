@@ -17,15 +17,10 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, judge_pairings, pairing_of
 from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
+from equipoise.model.iterations import IterationShape, Stretch, TrialIterations
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Better, Sample, Trial
-from equipoise.model.result import (
-    Comparison,
-    IterationShape,
-    SteadyComparison,
-    Stretch,
-    TrialIterations,
-)
+from equipoise.model.result import Comparison, SteadyComparison
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.warm_up import (

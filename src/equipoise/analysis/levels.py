@@ -244,7 +244,7 @@ def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice,
     trial_s = sum(unit.cost.wall_s for unit in units) / len(units)
     if (
         # The number of batches in a process of functions is not the user's.
-        plan.functions is not None
+        plan.rules.shares_processes
         # What a boot or a host costs is not known.
         or not {LAYOUT, TRIAL, ITERATION}.issuperset(names)
         or math.isnan(trial_s)

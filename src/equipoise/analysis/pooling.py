@@ -49,7 +49,7 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
             hint="run it again on another day, or after a reboot, with the same "
             f"{option('ledger')}",
         )
-    if any(record.plan.imported is not None for record in records):
+    if not all(record.plan.rules.has_random_order for record in records):
         raise UnusableInput(
             "imported runs cannot be pooled: no campaign of ours measured them",
             hint="import their files at once: each then gives more trials",
@@ -133,9 +133,7 @@ def _read(record: RunRecord) -> tuple[PooledCampaign, dict[tuple[str, str], _Pai
 def _certain_blocks(plan: Plan) -> int:
     """Return how many blocks a campaign runs whatever they show: it cannot stop earlier."""
     alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
-    # A gate may decide by one side of its interval, which has alpha for itself.
-    sides = 1 if plan.gated is None else 2
-    first = earliest_block(min(sides * alpha, 0.5 * (1.0 + alpha)), count)
+    first = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
         first = FIRST_ANALYSIS * len(plan.layouts)
     return max(first, least_blocks(plan, plan.stopping))

@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -21,21 +21,18 @@ from msgspec.structs import asdict, replace
 from equipoise.analysis.assignments import (
     Replace,
     command_with_values_replaced,
-    gate_line_with_values_replaced,
-    named_command_with_values_replaced,
     with_values_replaced,
 )
-from equipoise.model.bisection import CommitDiff
-from equipoise.model.plan import CommitsPlan, Condition, Hooks, Plan, Server
+from equipoise.analysis.kind import analysis_of
+from equipoise.model.plan import Condition, Hooks, Plan, Server
 from equipoise.model.record import DIFF, Observation, RunRecord, Trial
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 from equipoise.model.result import ResultDocument
-from equipoise.model.why import PlannedIntervention
+from equipoise.model.revisions import CommitDiff
 
 VARIABLES = "variables"
 """Keys of an environment: the recorded variables, and the names of those that were not."""
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
-_OfCommits = TypeVar("_OfCommits", bound=CommitsPlan)
 Assigned = tuple[str, str]
 """A variable's name and one value of it."""
 LEAST_LENGTH = 8
@@ -47,8 +44,8 @@ _ORDINARY = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
 def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """Hide the same values in several records that are reported together.
 
-    A record in which nothing is hidden is given back as it is. The earlier campaigns of a history
-    and the hosts' campaigns of a fleet are reported with it.
+    A record in which nothing is hidden is given back as it is. The earlier campaigns of its
+    series and its parts are reported with it.
     """
     if any(record.earlier or record.members for record in records):
         alone = [replace(record, earlier=(), members=()) for record in records]
@@ -120,30 +117,7 @@ def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
             )
             for condition in plan.conditions
         ),
-        explains=plan.explains
-        and replace(
-            plan.explains,
-            attempts=tuple(_attempt(attempt, replacement) for attempt in plan.explains.attempts),
-        ),
-        gated=plan.gated
-        and replace(
-            plan.gated,
-            again=gate_line_with_values_replaced(plan.gated.again, replacement),
-            bisect={
-                name: gate_line_with_values_replaced(line, replacement)
-                for name, line in plan.gated.bisect.items()
-            },
-        ),
-        bisected=plan.bisected and _commits(plan.bisected, replacement),
-        history=plan.history and _commits(plan.history, replacement),
-    )
-
-
-def _commits(terms: _OfCommits, replacement: Replace) -> _OfCommits:
-    return replace(
-        terms,
-        build=terms.build and with_values_replaced(terms.build, replacement),
-        again=gate_line_with_values_replaced(terms.again, replacement),
+        terms=plan.terms and analysis_of(plan.terms).terms_replaced(plan.terms, replacement),
     )
 
 
@@ -166,23 +140,6 @@ def _server(server: Server, replacement: Replace) -> Server:
         for key, command in commands.items()
     }
     return replace(server, environment=environment, **changed)
-
-
-def _attempt(attempt: PlannedIntervention, replacement: Replace) -> PlannedIntervention:
-    """Replace the values in the text of an intervention that the user asked for."""
-    option, text = attempt.asked_by or ("", "")
-    advice = attempt.advice and with_values_replaced(attempt.advice, replacement)
-    match option:
-        case "--try":
-            name, colon, assignment = text.partition(":")
-            key, equals, value = assignment.partition("=")
-            shown = replacement(key, value) if value else None
-            text = text if shown is None else f"{name}{colon}{key}{equals}{shown}"
-        case "--try-command":
-            text = named_command_with_values_replaced(text, replacement)
-        case _:
-            return attempt
-    return replace(attempt, advice=advice, asked_by=(option, text))
 
 
 def _changed_names(records: Sequence[RunRecord], hidden: HiddenValues) -> Iterator[tuple[str, str]]:
@@ -216,11 +173,11 @@ def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> 
         record,
         plan=_plan_without(record.plan, hidden, sizes),
         segments=tuple(
-            replace(segment, environment=_replaced(segment.environment, hidden))
+            replace(segment, environment=with_texts_replaced(segment.environment, hidden))
             for segment in segments
         ),
         trials=tuple(_trial_without(trial, hidden) for trial in record.trials),
-        notices=_replaced(record.notices, hidden),
+        notices=with_texts_replaced(record.notices, hidden),
         observations=tuple(
             _observation_without(observation, hidden) for observation in record.observations
         ),
@@ -265,20 +222,7 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
         plan,
         conditions=_with_names_of_their_own(conditions),
         command_line=tuple(_typed_without(word, hidden) for word in plan.command_line),
-        fleet=plan.fleet and replace(plan.fleet, again=hidden.in_text(plan.fleet.again)),
-        gated=plan.gated
-        and replace(
-            plan.gated,
-            bisect={hidden.in_text(name): line for name, line in plan.gated.bisect.items()},
-        ),
-        bisected=plan.bisected
-        and replace(
-            plan.bisected,
-            benchmarks=tuple(
-                replace(one, name=hidden.in_text(one.name)) for one in plan.bisected.benchmarks
-            ),
-        ),
-        explains=_replaced(plan.explains, hidden),
+        terms=plan.terms and analysis_of(plan.terms).terms_hidden(plan.terms, hidden),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
             replace(contrast, stratum=levels_without(contrast.stratum))
@@ -325,12 +269,7 @@ def document_without_hidden_values(document: ResultDocument) -> ResultDocument:
     environment = without_hidden_variables(document.environment)
     if environment != document.environment:
         document = replace(document, environment=environment)
-    if document.fleet is not None:
-        hosts = tuple(
-            replace(host, environment=without_hidden_variables(host.environment))
-            for host in document.fleet.hosts
-        )
-        document = replace(document, fleet=replace(document.fleet, hosts=hosts))
+    document = analysis_of(document).document_hidden(document)
     if all(value == text for (_, value), text in hidden.placeholders.items()):
         return document
     texts: dict[str, str] = {}
@@ -340,11 +279,11 @@ def document_without_hidden_values(document: ResultDocument) -> ResultDocument:
         texts |= dict(zip(condition.command, shown, strict=True))
         if shown != condition.command:
             names[condition.name] = with_values_replaced(condition.name, hidden.replacement)
-    replaced: ResultDocument = _replaced(document, hidden.with_names(names), texts)
+    replaced: ResultDocument = with_texts_replaced(document, hidden.with_names(names), texts)
     return replaced
 
 
-def _replaced(
+def with_texts_replaced(
     part: Any, hidden: HiddenValues, texts: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
     """Replace hidden values in every text of data; ``texts`` gives those of whole words."""
@@ -353,14 +292,15 @@ def _replaced(
             return texts[part] if part in texts else hidden.in_text(part)
         case dict():
             return {
-                hidden.in_text(key): _replaced(value, hidden, texts) for key, value in part.items()
+                hidden.in_text(key): with_texts_replaced(value, hidden, texts)
+                for key, value in part.items()
             }
         case list() | tuple():
-            return type(part)(_replaced(item, hidden, texts) for item in part)
+            return type(part)(with_texts_replaced(item, hidden, texts) for item in part)
     if not isinstance(part, Struct):
         return part
     fields = asdict(part)
-    changed = {name: _replaced(value, hidden, texts) for name, value in fields.items()}
+    changed = {name: with_texts_replaced(value, hidden, texts) for name, value in fields.items()}
     return part if changed == fields else replace(part, **changed)
 
 

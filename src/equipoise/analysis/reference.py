@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import check_one_host
 from equipoise.model.primitives import OS_STUDY, PRIMITIVE_METRICS
 from equipoise.model.quantities import Interval
 from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
@@ -54,7 +53,7 @@ def compare_with_reference(
         No row has a number in both, or one of them is a fleet's.
     """
     for one in (reference, result):
-        check_one_host(one.fleet, "a comparison with another result")
+        one.check_one_host("a comparison with another result")
     metrics = PRIMITIVE_METRICS if result.run.study == OS_STUDY else (result.primary_metric,)
     reference = _named_as(reference, result)
     more_is_better = {*reference.more_is_better, *result.more_is_better}
@@ -135,7 +134,7 @@ def _rows(
             continue
         values = np.array([value for _, value in known], dtype=np.float64)
         blocks = np.array([row.block for row, _ in known], dtype=np.int64)
-        if result.imported is not None and result.imported.source.order != "in blocks":
+        if not result.has_blocks:
             # The files have no blocks: each trial is one of its own.
             first = result.conditions.index(condition) * len(result.trials)
             blocks = np.arange(first, first + len(known))
@@ -259,7 +258,7 @@ def document_differences(
     difference by itself: the whole `environment` is one that is unknown, even where both files say
     the same.
     """
-    is_recorded = result.imported is None
+    is_recorded = result.has_random_order
     return differences_to_host(reference, result.environment, is_recorded=is_recorded)
 
 
@@ -271,7 +270,7 @@ def differences_to_host(
     It is not recorded whole if only the files of another tool tell of it.
     """
     differences = environment_differences(reference.environment, host)
-    recorded = (reference.imported is None, is_recorded)
+    recorded = (reference.has_random_order, is_recorded)
     if all(recorded):
         return differences
     return (

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -22,8 +21,6 @@ from equipoise.analysis.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
-from equipoise.analysis.gate import gate_result
-from equipoise.analysis.imports import imported_result, threats
 from equipoise.analysis.iterations import (
     Classed,
     classed_iterations,
@@ -31,6 +28,7 @@ from equipoise.analysis.iterations import (
     iterations_in,
     steady_comparisons,
 )
+from equipoise.analysis.kind import analysis_of
 from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
 from equipoise.analysis.ranking import rankings
 from equipoise.analysis.shape import (
@@ -52,10 +50,10 @@ from equipoise.campaign.blocks import (
 )
 from equipoise.campaign.interim import DESCRIBED
 from equipoise.campaign.washouts import decisive_blocks
+from equipoise.model.kinds import load
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import excludes_one, iso_time
 from equipoise.model.record import (
-    CampaignWarning,
     Draw,
     RunRecord,
     Segment,
@@ -73,11 +71,6 @@ from equipoise.model.result import (
     TypicalValue,
 )
 
-if TYPE_CHECKING:
-    from equipoise.analysis.fleet import Member
-    from equipoise.model.bisection import BisectResult
-    from equipoise.model.history import HistoryResult
-
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """Metrics described of every condition; a workload's own metrics stand beside them."""
 
@@ -94,139 +87,61 @@ def analyse_campaign(record: RunRecord) -> ResultDocument:
 
 def _document_of(record: RunRecord) -> ResultDocument:
     plan = record.plan
-    if plan.fleet is not None:
-        return _document_of_fleet(record)
+    rules, kind = plan.rules, analysis_of(plan.terms)
+    whole = kind.document(record)
+    if whole is not None:
+        return whole
     complete = complete_blocks(record.draws, record.trials)
     blocks = decisive_blocks(plan, complete)
-    imported = imported_result(plan, blocks)
     by_condition = _trials_by_condition(record, blocks)
     # Rule 1 holds for what our coin ordered, and for nothing else.
-    ours = imported is None
+    ours = rules.has_random_order
     primary = primary_comparisons(plan, blocks) if ours else ()
     primary = with_carry_over_checks(plan, complete, primary)
     others, unknown = other_comparisons(plan, blocks) if ours else ((), ())
     # The time of a call is that of the steady state already (functions.runner).
-    judged_apart = ours and plan.functions is None
+    judged_apart = ours and not rules.shares_processes
     steady = steady_comparisons(plan, blocks, by_condition.iterations) if judged_apart else ()
     by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
     control = _control(plan, blocks, by_condition)
-    gate = gate_result(plan, blocks)
+    own = kind.result(record, blocks)
     typical = typical_value(plan, blocks)
-    searches, warnings_of_searches = _searches(record, blocks)
-    return ResultDocument(
+    document: type[ResultDocument] = load(plan.kind.document)
+    return document(
         schema=SCHEMA,
-        run=_run_info(record, len(complete)),
+        run=run_info(record, len(complete)),
         environment=record.environment,
         conditions=tuple(
             _condition_result(plan, index, by_condition, typical)
             for index in plan.described
             # Of very many commits, those that ran.
-            if plan.over_commits is None or index in by_condition.analysed
+            if rules.shows_every_condition or index in by_condition.analysed
         ),
         comparisons=by_level + others,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
-            # The gap of a bisection has sentences of its own.
-            *warnings_of(record, () if searches else primary, control, blocks, gate),
+            *warnings_of(
+                record, () if own.has_own_sentences else primary, control, blocks, own.outcomes
+            ),
             *unknown,
-            *threats(imported),
+            *own.warnings,
             *warnings_of_typical(plan, blocks),
-            *warnings_of_searches,
         ),
-        trials=_rows(record, complete, blocks),
+        trials=trial_rows(record, complete, blocks),
         steady_state=steady,
-        imported=imported,
-        gate=gate,
-        more_is_better=_more_is_better(record.trials),
+        more_is_better=increasing_metrics(record.trials),
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
-        functions=plan.functions,
         typical=typical,
-        bisect=searches[0] if len(searches) == 1 else None,
-        bisects=searches if len(searches) > 1 else (),
-        history=_history(record),
+        **own.fields,
     )
 
 
-# What only some kinds of campaigns need is loaded for them: `equipoise compare` starts sooner.
-
-
-def _searches(
-    record: RunRecord, blocks: Blocks
-) -> tuple[tuple[BisectResult, ...], Iterable[CampaignWarning]]:
-    """Return what a bisection found of each benchmark, and its warnings."""
-    if record.plan.bisected is None:
-        return (), ()
-    from equipoise.analysis.bisection import bisect_results, warnings_of_bisection
-
-    searches = bisect_results(record, blocks)
-    return searches, warnings_of_bisection(record.plan, blocks, searches)
-
-
-def _history(record: RunRecord) -> HistoryResult | None:
-    terms = record.plan.history
-    if terms is None:
-        return None
-    from equipoise.analysis.history import history_result
-
-    return history_result(record, terms)
-
-
-def _document_of_fleet(record: RunRecord) -> ResultDocument:
-    """Compute the result document of a coordinator's run, from the campaigns of its hosts."""
-    from equipoise.analysis.fleet import (
-        fleet_comparisons,
-        fleet_result,
-        fleet_warnings,
-        members_of,
-        shared_environment,
-    )
-
-    plan, members = record.plan, members_of(record)
-    comparisons, unknown = fleet_comparisons(record, members)
-    rows = (
-        replace(row, host=one.host.host)
-        for one in members
-        if one.record is not None
-        for row in _rows(one.record, one.blocks, one.blocks)
-    )
-    trials = (one.record.trials for one in members if one.record is not None)
-    return ResultDocument(
-        schema=SCHEMA,
-        run=_run_info(record, sum(len(one.blocks) for one in members)),
-        environment=shared_environment(members),
-        conditions=tuple(_condition_over_hosts(plan, index, members) for index in plan.described),
-        comparisons=comparisons,
-        control=None,
-        why=(),
-        warnings=(*fleet_warnings(record, members), *unknown),
-        trials=tuple(rows),
-        more_is_better=_more_is_better(itertools.chain.from_iterable(trials)),
-        functions=plan.functions,
-        fleet=fleet_result(record, members),
-    )
-
-
-def _more_is_better(trials: Iterable[Trial]) -> tuple[str, ...]:
+def increasing_metrics(trials: Iterable[Trial]) -> tuple[str, ...]:
+    """Return the metrics of which workloads said that more is better."""
     samples = (sample for trial in trials for sample in trial.samples)
     return tuple(dict.fromkeys(one.metric for one in samples if one.better == "higher"))
-
-
-def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
-    """Return one condition without metrics: a mixture of hosts is the distribution of none."""
-    condition = plan.conditions[index]
-    of_hosts = [
-        one for member in members for one in member.host.conditions if one.name == condition.name
-    ]
-    return ConditionResult(
-        name=condition.name,
-        levels=condition.levels,
-        command=condition.command,
-        trials=sum(one.trials for one in of_hosts),
-        failures=sum(one.failures for one in of_hosts),
-        metrics={},
-    )
 
 
 def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:
@@ -238,7 +153,8 @@ def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:
     return {metric: quantum for metric, quantum in known.items() if quantum is not None}
 
 
-def _run_info(record: RunRecord, blocks: int) -> RunInfo:
+def run_info(record: RunRecord, blocks: int) -> RunInfo:
+    """Return which campaign it is, and how it ended, after a number of complete blocks."""
     last = record.segments[-1] if record.segments else Segment(record.started_at, {})
     return RunInfo(
         id=record.id,
@@ -280,12 +196,11 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     for block in blocks.values():
         for trial in block:
             analysed[trial.condition].append(trial)
-    imported = record.plan.imported
     return _TrialsByCondition(
         analysed,
         Counter(trial.condition for trial in record.trials if trial.failure is not None),
         record.measured_draws,
-        classed_iterations(analysed, () if imported is None else imported.no_series),
+        classed_iterations(analysed, record.plan.rules.no_series),
     )
 
 
@@ -341,7 +256,8 @@ def _condition_result(
     )
 
 
-def _rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[TrialRow, ...]:
+def trial_rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[TrialRow, ...]:
+    """Return every trial as the document shows it."""
     layouts = {(draw.phase, draw.block): draw.layout for draw in record.draws}
     return tuple(
         _row(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from equipoise.campaign.interim import InterimAnalysis
+from equipoise.campaign.kind import interim_for
 from equipoise.campaign.washouts import analysed_blocks
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, Trial
@@ -31,11 +31,11 @@ def sequences_of(record: RunRecord) -> Sequences:
     always. An imported run has none: no coin of ours ordered it. Nor has a fleet: each host has its
     own blocks.
     """
-    if record.plan.imported is not None or record.plan.fleet is not None:
+    if not record.plan.rules.has_random_order or record.plan.rules.has_members:
         return {}
     # Only the intervals are asked for.
     plan = replace(record.plan, ranking=False)
-    interim = InterimAnalysis(plan, plan.stopping)
+    interim = interim_for(plan, plan.stopping)
     blocks = list(analysed_blocks(record).values())
     step = -(-len(blocks) // MOST_INTERIMS) or 1
     points: dict[str, list[SequencePoint]] = defaultdict(list)
@@ -52,7 +52,7 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
 
     There is none if the trials of the document do not lead to its result.
     """
-    if document.fleet is not None:
+    if not document.has_one_order:
         return {}
     metric = document.comparisons[0].metric if document.comparisons else None
     primary = [comparison for comparison in document.comparisons if comparison.metric == metric]

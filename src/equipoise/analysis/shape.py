@@ -61,7 +61,7 @@ def shape_of(
     if len(summary.modes) > 1 and len(values) >= LEAST_TRIALS:
         modes = find_modes(values, resolution=resolution).of(values)
         covariates = observed_covariates(trials)
-        if plan.imported is None:
+        if plan.rules.has_random_order:
             covariates = [*_observed(trials), *_covariates_of_design(plan, trials, draws)]
         summary = replace(summary, companions=companions(modes, covariates))
     if metric != plan.judgement.primary_metric:

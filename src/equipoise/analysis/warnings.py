@@ -15,7 +15,6 @@ from equipoise.analysis.wording import constancy_sentence, signed_change
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
 from equipoise.campaign.washouts import goes_on_with_washouts
-from equipoise.model.gate import GateResult
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
@@ -41,15 +40,18 @@ def warnings_of(
     comparisons: Sequence[Comparison],
     control: ControlResult | None,
     blocks: Blocks,
-    gate: GateResult | None = None,
+    outcomes: Sequence[str] | None = None,
 ) -> tuple[CampaignWarning, ...]:
-    """Return the warnings of the campaign and those that its numbers, of complete blocks, give."""
+    """Return the warnings of the campaign and those that its numbers, of complete blocks, give.
+
+    ``outcomes`` are those of a kind that decides by others than the verdicts of comparisons.
+    """
     return (
         *_how_it_failed(record),
         *_notices(record),
         *_of_the_campaign(record, control, blocks),
         *_of_comparisons(record, comparisons, len(blocks)),
-        *_of_its_end(record, comparisons, blocks, gate),
+        *_of_its_end(record, comparisons, blocks, outcomes),
     )
 
 
@@ -284,14 +286,11 @@ def _of_its_end(
     record: RunRecord,
     comparisons: Sequence[Comparison],
     blocks: Blocks,
-    gate: GateResult | None,
+    outcomes: Sequence[str] | None,
 ) -> Iterator[CampaignWarning]:
     """Yield what follows from when the campaign ended."""
-    called: list[str] = (
-        [comparison.verdict for comparison in comparisons]
-        if gate is None
-        else [row.outcome for row in gate.rows]
-    )
+    verdicts = [comparison.verdict for comparison in comparisons]
+    called: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
     least_s = record.plan.stopping.min_seconds
     if measured_s < least_s and record.segments and any(one != "undecided" for one in called):
@@ -301,7 +300,7 @@ def _of_its_end(
             "and the verdict may be another at another moment",
             _how_to_measure_longer(record, len(blocks), measured_s),
         )
-    near = None if gate is not None else _near_verdict(record, comparisons, len(blocks))
+    near = None if outcomes is not None else _near_verdict(record, comparisons, len(blocks))
     if near is not None:
         yield CampaignWarning("verdict_near", *near)
 
@@ -310,22 +309,23 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
     """Return what makes the blocks take the least time before a verdict."""
     plan, ended_because = record.plan, record.stopped_because
     least_s = plan.stopping.min_seconds
-    again = "run the gate again with" if plan.gated else f"equipoise resume {record.id}"
+    restart = plan.rules.restart
+    again = f"equipoise resume {record.id}" if restart is None else f"{restart} with"
     times = least_s / max(measured_s, 1e-3)
-    if plan.functions is not None:
-        return f"compare again with min_seconds={least_s:g} and larger limits"
+    if (own := plan.rules.longer_hint(least_s)) is not None:
+        return own
     match ended_because:
         case "block limit":
             # A fraction more, since blocks differ.
             return f"{again} --blocks {math.ceil(1.1 * blocks * times)}: that takes {least_s:g} s"
         case "budget":
-            total_s = 1.1 * _spent_s(record) * (times if plan.gated else times - 1.0)
+            total_s = 1.1 * _spent_s(record) * (times - 1.0 if restart is None else times)
             return (
                 f"{again} --budget {max(1, math.ceil(total_s))}: the blocks then take {least_s:g} s"
             )
         case _ if ended_because == FAILED:
             return "correct the condition that failed, and measure again"
-    return "run the gate again, undisturbed" if plan.gated else f"{again} goes on"
+    return f"{again} goes on" if restart is None else f"{restart}, undisturbed"
 
 
 def _spent_s(record: RunRecord) -> float:
@@ -348,9 +348,7 @@ def _near_verdict(
         return None
     decided = sum(forecast <= more for forecast in forecasts)
     what = "the comparison" if len(comparisons) == 1 else f"{decided} open comparisons"
-    hint = f"equipoise resume {record.id}"
-    if record.plan.functions is not None:
-        hint = "compare again with a larger budget="
+    hint = record.plan.rules.longer_hint(None) or f"equipoise resume {record.id}"
     return (
         f"the budget ended the campaign shortly before a verdict: about {more} more blocks "
         f"({more * block_s:.2g} s) would probably decide {what}",

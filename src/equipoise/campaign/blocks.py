@@ -414,7 +414,9 @@ def costs_placed(
 
 def _check_needless(plan: Plan, trial: Trial, metric: str) -> None:
     """Refuse an unknown cost that the result needs; an intervention may end without an outcome."""
-    if plan.explains is not None and all(trial.condition not in one.pair for one in plan.contrasts):
+    if not plan.rules.needs_every_cost and all(
+        trial.condition not in one.pair for one in plan.contrasts
+    ):
         return
     reason = trial.accounting.unknown.get(metric, "the workload did not report it")
     raise UnusableInput(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
-from equipoise.campaign.interim import judge_for, latest_analysed
+from equipoise.campaign.interim import latest_analysed
+from equipoise.campaign.kind import judge_for
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import (
     Judge,
@@ -31,9 +32,8 @@ from equipoise.measure.measurement_lock import LockOwner, lock_host, lock_run
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
-from equipoise.model.plan import Contrast, Plan, Stopping
+from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import FAILED, FAILURE, INTERRUPTED, CampaignWarning, Phase, RunRecord
-from equipoise.model.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers
@@ -189,11 +189,7 @@ def resume(
         # Read again: another process may have resumed it in between.
         record = ledger.read_run(run_id)
         plan = record.plan
-        if plan.gated is not None:
-            raise UnusableInput(
-                f"run {run_id} is a gate, whose two revisions are removed when it ends",
-                hint=f"run equipoise gate again, with a larger {option('budget')}",
-            )
+        plan.rules.check_resumable(run_id)
         stopping = limits.stopping(plan.stopping)
         judge = judge_of(plan, stopping)
         judge.recall(record)
@@ -243,7 +239,7 @@ def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
         A condition did not take effect.
     """
     environment = own_environment()
-    verified = _built_before(plan)
+    verified = plan.rules.built_before(plan)
     mapped = mapped_by_condition(verified, environment)
     check_that_each_took_effect(verified, mapped, environment)
     host = snapshot(environment=environment)
@@ -253,24 +249,6 @@ def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
         "certificate": None if certificate is None else certificate.summary(),
         "mapped": {name: asdict(one) for name, one in mapped.items()},
     }
-
-
-def _built_before(plan: Plan) -> Plan:
-    """Return the plan with the conditions that are there before the first block.
-
-    Of a bisection these are the two ends, of a history the baseline: each other commit is built
-    before its own first block.
-    """
-    terms = plan.over_commits
-    if terms is None:
-        return plan
-    built = terms.indispensable
-    there = [place for place in range(len(plan.conditions)) if terms.commit_of(place) in built]
-    contrasts = tuple(
-        Contrast(at, at + 1) for at in range(0, len(there), len(built)) if len(built) > 1
-    )
-    conditions = tuple(plan.conditions[place] for place in there)
-    return replace(plan, conditions=conditions, chosen_contrasts=contrasts)
 
 
 def series_lock(series: str, ledger: Ledger) -> AbstractContextManager[object]:

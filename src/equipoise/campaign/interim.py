@@ -40,7 +40,6 @@ from equipoise.stats.verdict import (
     blocks_to_go,
     is_precise,
     judge,
-    judge_gate,
 )
 from equipoise.stats.verdict import earliest_block as earliest_possible
 
@@ -48,13 +47,6 @@ CALLS = ("faster", "slower", "mixed")
 """Verdicts that call two conditions different."""
 DESCRIBED = 0
 """The condition that is described, where nothing is compared."""
-
-
-def judge_for(plan: Plan, stopping: Stopping) -> Judge:
-    """Return the judge of a plan under its own or later limits."""
-    if plan.describes_one:
-        return DescribingAnalysis(plan, stopping)
-    return InterimAnalysis(plan, stopping)
 
 
 def least_blocks(plan: Plan, stopping: Stopping) -> int:
@@ -82,7 +74,7 @@ def _running_comparison(contrast: Contrast, metric: str, plan: Plan) -> _Running
     return _RunningComparison(contrast, metric, plan, pairs)
 
 
-class _Interim(Struct, frozen=True):
+class Interim(Struct, frozen=True):
     """One comparison after an analysis, and whether its question is answered."""
 
     judged: ComparisonVerdict
@@ -115,10 +107,9 @@ class InterimAnalysis(Judge):
     """The judge of a campaign that compares: the same rule as in the result afterwards."""
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
-        self._plan = plan
+        self.plan = plan
         self._stopping = stopping
-        gated = plan.gated
-        self._metrics = (plan.judgement.primary_metric,) if gated is None else gated.metrics
+        self._metrics = self.compared_metrics(plan)
         self._comparisons = tuple(
             _running_comparison(contrast, metric, plan)
             for contrast in plan.contrasts
@@ -128,8 +119,8 @@ class InterimAnalysis(Judge):
         self._resolutions: dict[str, Resolution] = {}
         self._blocks = 0
         self._seconds = 0.0
-        self._latest: tuple[_Interim, ...] = ()
-        # A gate compares several metrics, and ranks nothing.
+        self._latest: tuple[Interim, ...] = ()
+        # A ranking is of the metric that decides.
         metric, without_control = plan.judgement.primary_metric, replace(plan, control=None)
         self._among_candidates = {
             pair: _running_comparison(Contrast(*pair), metric, without_control)
@@ -144,10 +135,14 @@ class InterimAnalysis(Judge):
         self._suspected: tuple[Pair, ...] = ()
         self._unclear: tuple[Pair, ...] = ()
 
+    def compared_metrics(self, plan: Plan) -> tuple[str, ...]:
+        """Return the metrics that decide."""
+        return (plan.judgement.primary_metric,)
+
     def _arrange(self) -> None:
         """Give the pairs of all comparisons to the verdicts and to the ranking."""
         with_baseline = {one.contrast.pair: one for one in self._comparisons}
-        self._pairs = tuple(one.pairs for one in self._comparisons)
+        self.pairs = tuple(one.pairs for one in self._comparisons)
         self._every_pair = (*self._comparisons, *self._among_candidates.values())
         self._ranked = tuple(
             ranked_group(
@@ -155,12 +150,12 @@ class InterimAnalysis(Judge):
                 lambda contrast: with_baseline[contrast.pair].pairs,
                 lambda pair: self._among_candidates[pair].pairs,
             )
-            for contrasts in self._plan.ranked_groups
+            for contrasts in self.plan.ranked_groups
         )
 
     def _restart(self, block: tuple[Trial, ...]) -> None:
         """Begin the bets of the comparisons that the first block with washouts has."""
-        left_out = restarted_conditions(self._plan, [trial.condition for trial in block])
+        left_out = restarted_conditions(self.plan, [trial.condition for trial in block])
 
         def begun(one: _RunningComparison) -> _RunningComparison:
             if left_out.isdisjoint(one.contrast.pair):
@@ -178,7 +173,7 @@ class InterimAnalysis(Judge):
         """Add one complete block without an analysis, as when a campaign is read back."""
         if self._may_restart and not self._has_washouts and is_washout_block(block):
             self._restart(block)
-        read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
+        read = {metric: read_block(block, self.plan, metric) for metric in self._metrics}
         for metric, costs in read.items():
             if costs.resolution is not None:
                 self._resolutions.setdefault(metric, costs.resolution)
@@ -187,9 +182,9 @@ class InterimAnalysis(Judge):
                 one.pairs.set_resolution(self._resolutions[one.metric])
             add_block(one.pairs, read[one.metric], one.contrast, one.plan)
             if self._across_layouts and len(one.pairs) > len(one.layouts):
-                one.layouts.append(layout_of_block(self._plan, "measured", block[0].block))
+                one.layouts.append(layout_of_block(self.plan, "measured", block[0].block))
         if self._may_restart and not self._has_washouts:
-            primary = read[self._plan.judgement.primary_metric]
+            primary = read[self.plan.judgement.primary_metric]
             order = (trial.condition for trial in block)
             self._carry_over.add(block[0].block, order, primary.costs)
         self._blocks += 1
@@ -198,10 +193,10 @@ class InterimAnalysis(Judge):
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of each comparison; analyse the blocks anew if that is due."""
         if not self._latest or self._blocks == latest_analysed(self._blocks):
-            self._latest = self._judged()
+            self._latest = self.judged()
             self._open_race = self._open_pairs()
             self._suspect_carry_over()
-        names = [condition.name for condition in self._plan.conditions]
+        names = [condition.name for condition in self.plan.conditions]
         return tuple(
             ComparisonStatus(
                 names[one.contrast.candidate]
@@ -236,24 +231,22 @@ class InterimAnalysis(Judge):
                 suspected.append(one.contrast.pair)
         self._suspected, self._unclear = tuple(suspected), tuple(unclear)
 
-    def _judged(self) -> tuple[_Interim, ...]:
-        judgement = self._plan.judgement
+    def judged(self) -> tuple[Interim, ...]:
+        """Return the verdict of each comparison on the blocks so far."""
+        judgement = self.plan.judgement
         effect, alpha = judgement.min_effect, judgement.alpha
-        if self._plan.gated is not None:
-            gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha)
-            return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)
         if self._across_layouts:
-            layouts, count = [one.layouts for one in self._comparisons], len(self._plan.layouts)
+            layouts, count = [one.layouts for one in self._comparisons], len(self.plan.layouts)
             judged = judge_across_layouts(
-                self._pairs, layouts, count=count, min_effect=effect, alpha=alpha
+                self.pairs, layouts, count=count, min_effect=effect, alpha=alpha
             )
         else:
-            judged = judge(self._pairs, min_effect=effect, alpha=alpha)
-        return tuple(_Interim(one, one.verdict != "undecided") for one in judged)
+            judged = judge(self.pairs, min_effect=effect, alpha=alpha)
+        return tuple(Interim(one, one.verdict != "undecided") for one in judged)
 
     def _open_pairs(self) -> tuple[Pair, ...]:
         """Return the open pairs of contenders in all groups among which the fastest is asked."""
-        judgement, least = self._plan.judgement, self._stopping.min_blocks
+        judgement, least = self.plan.judgement, self._stopping.min_blocks
         effect, alpha = judgement.min_effect, judgement.alpha
         races = [
             (group, contenders_of(group, effect, alpha, min_blocks=least)) for group in self._ranked
@@ -304,7 +297,7 @@ class InterimAnalysis(Judge):
         pair's coin stays fair given the past, its interval and its e-value hold, and a campaign
         that is read back continues alike (docs/statistics.md).
         """
-        everything = tuple(range(len(self._plan.conditions)))
+        everything = tuple(range(len(self.plan.conditions)))
         leaves_out = self._stopping.leave_out_decided or self.runs_washouts()
         if not leaves_out or not self._latest:
             return everything
@@ -317,7 +310,7 @@ class InterimAnalysis(Judge):
             compared.update(one.contrast.pair)
             if not self._is_answered(interim):
                 needed.update(one.contrast.pair)
-        control = self._plan.control
+        control = self.plan.control
         if control is not None and compared:
             # It runs beside the baseline, and only there.
             compared.add(control)
@@ -326,35 +319,35 @@ class InterimAnalysis(Judge):
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
-        earliest = earliest_possible(self._plan.judgement.alpha, max(1, len(self._pairs)))
-        return max(earliest, least_blocks(self._plan, self._stopping))
+        earliest = earliest_possible(self.plan.judgement.alpha, max(1, len(self.pairs)))
+        return max(earliest, least_blocks(self.plan, self._stopping))
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Forecast how many more blocks would decide each open comparison.
 
-        Comparisons without a forecast, those at a gate and those across layouts are left out.
+        Comparisons without a forecast and those across layouts are left out.
         """
-        judgement = self._plan.judgement
+        judgement = self.plan.judgement
         effect, alpha = judgement.min_effect, judgement.alpha
-        if self._plan.gated is not None or self._across_layouts:
+        if self._across_layouts:
             return ()
-        judged = judge(self._pairs, min_effect=effect, alpha=alpha)
+        judged = judge(self.pairs, min_effect=effect, alpha=alpha)
         forecasts = blocks_to_go(
-            self._pairs, judged, min_effect=effect, alpha=alpha, seed=self._plan.seed
+            self.pairs, judged, min_effect=effect, alpha=alpha, seed=self.plan.seed
         )
         return tuple(one for one in forecasts if one is not None)
 
-    def _is_answered(self, one: _Interim) -> bool:
+    def _is_answered(self, one: Interim) -> bool:
         stopping = self._stopping
-        if one.judged.blocks < least_blocks(self._plan, stopping) or not one.answered:
+        if one.judged.blocks < least_blocks(self.plan, stopping) or not one.answered:
             return False
         if not self.has_measured_enough:
             return False
         if stopping.precision is not None:
             return is_precise(one.judged, stopping.precision)
-        return not self._measures_size(one.judged)
+        return not self.measures_size(one.judged)
 
-    def _measures_size(self, judged: ComparisonVerdict) -> bool:
+    def measures_size(self, judged: ComparisonVerdict) -> bool:
         """Return whether a few seconds more may tell the size of a called factor.
 
         The first verdict on a large effect leaves open whether it is 2 or 10 times; two blocks more
@@ -362,7 +355,7 @@ class InterimAnalysis(Judge):
         that a campaign that is read back ends after the same block.
         """
         ratio = judged.ratio
-        if self._plan.gated is not None or self._across_layouts or judged.verdict not in CALLS:
+        if self._across_layouts or judged.verdict not in CALLS:
             return False
         if ratio is None or not reads_as_factor(ratio) or is_known_to_a_tenth(judged.ratio_ci):
             return False
@@ -378,14 +371,14 @@ class DescribingAnalysis(Judge):
     """
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
-        self._plan = plan
+        self.plan = plan
         self._stopping = stopping
         self._ordered: list[float] = []
         self._seconds = 0.0
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block."""
-        bisect.insort(self._ordered, read_block(block, self._plan).costs[DESCRIBED])
+        bisect.insort(self._ordered, read_block(block, self.plan).costs[DESCRIBED])
         self._seconds += block_seconds(block)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
@@ -404,15 +397,15 @@ class DescribingAnalysis(Judge):
             return None
         if stopping.precision is None:
             return "tail"
-        low, high = median_at_any_stop(self._ordered, self._plan.judgement.alpha)
+        low, high = median_at_any_stop(self._ordered, self.plan.judgement.alpha)
         if not low or high is None or not math.isfinite(high):
             return None
         return "precision" if 100.0 * (high / low - 1.0) <= stopping.precision else None
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return every condition: the one, and its control."""
-        return tuple(range(len(self._plan.conditions)))
+        return tuple(range(len(self.plan.conditions)))
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which the campaign may stop."""
-        return least_blocks(self._plan, self._stopping)
+        return least_blocks(self.plan, self._stopping)

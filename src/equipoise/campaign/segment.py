@@ -261,10 +261,8 @@ def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     what = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
     if trial.failure_kind == "no room":
         raise ConditionFailed(what, hint="make room in that folder, or set TMPDIR to one with room")
-    hint = (
+    hint = plan.rules.failure_hint or (
         "correct the command, or count failed trials like others with "
         f"{option('ignore_failure', True)}"
     )
-    if plan.functions is not None:
-        hint = "correct the function, or give setup=, which makes what it works on anew"
     raise ConditionFailed(what + stderr_suffix(trial.error_tail), hint=hint)

@@ -30,7 +30,7 @@ def goes_on_with_washouts(plan: Plan) -> bool:
 
     - Under ``--washout`` every block has them.
     - In a process of functions no condition runs right before another.
-    - A gate fails on several metrics, each with a carry-over of its own: it only warns.
+    - Of other kinds those whose terms say so.
     - Across layouts the verdict rests on the layouts, which the restart would leave half measured.
     - With very many conditions the fit takes too long between blocks.
     - With ``--adjust`` the slopes are learnt from the very blocks that a restart leaves out.
@@ -41,14 +41,9 @@ def goes_on_with_washouts(plan: Plan) -> bool:
         return False
     return not (
         plan.measure.washout
-        or plan.functions is not None
-        or plan.gated is not None
         or plan.layouts
         or plan.adjust_by
-        or plan.over_commits is not None
-        or plan.explains is not None
-        or plan.imported is not None
-        or plan.fleet is not None
+        or (plan.terms is not None and not plan.terms.goes_on_with_washouts)
         or plan.membership is not None
     )
 

@@ -143,7 +143,7 @@ def command(request: CompareRequest) -> int:
     """
     from equipoise.campaign import conduct
     from equipoise.campaign.plans import compare_plan
-    from equipoise.cli.conducting import analyse, measuring, show_result
+    from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 
     ours = request.in_our_words()
     output = ours.output.checked()
@@ -153,9 +153,7 @@ def command(request: CompareRequest) -> int:
     plan, warnings = compare_plan(ours.comparison)
     access = ours.hosts.access()
     if access is not None:
-        from equipoise.cli.fleet import measure_fleet
-
-        return measure_fleet(plan, access, ours.hosts, output, warnings=warnings)
+        return measure_on_hosts(plan, access, ours.hosts, output, warnings=warnings)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)

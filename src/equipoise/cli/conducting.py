@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import ProgressListener
-from equipoise.cli.options import OutputOptions
+from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.progress import progress_for
 from equipoise.cli.results import CampaignResult, read_result, show
 from equipoise.cli.streams import say
@@ -16,7 +17,12 @@ from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.leftovers import Clearance, clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner
 from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE, UnusableInput
-from equipoise.model.plan import COMPARE_STUDY
+from equipoise.model.kinds import every_kind, load
+from equipoise.model.plan import COMPARE_STUDY, Plan
+from equipoise.model.record import RunRecord
+
+if TYPE_CHECKING:
+    from equipoise.cluster.connection import ClusterAccess
 
 FOLDER = "figures"
 """Folder beside the ledger, with a folder for each run."""
@@ -62,6 +68,31 @@ def measuring(
             raise KeyboardInterrupt from None
 
 
+def measure_on_hosts(
+    plan: Plan,
+    access: ClusterAccess,
+    hosts: HostOptions,
+    output: OutputOptions,
+    **more: Any,
+) -> int:
+    """Measure a plan on every host of a cluster, by the kind of campaign that does so.
+
+    Raises
+    ------
+    UnusableInput
+        No such kind is installed.
+    """
+    place = next((kind.on_hosts for kind in every_kind() if kind.on_hosts is not None), None)
+    if place is None:
+        raise UnusableInput(
+            "this installation has no campaigns on the hosts of a cluster",
+            hint="leave --cluster out",
+        )
+    status = load(place)(plan, access, hosts, output, **more)
+    assert isinstance(status, int)
+    return status
+
+
 def say_who_measures(owner: LockOwner) -> None:
     """Print on stderr which campaign this one waits for."""
     say(
@@ -83,10 +114,24 @@ def _report_leftovers(clearance: Clearance) -> None:
 def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
     """Return the result of a campaign; with ``--why``, explain its largest gap first."""
     if output.why:
-        from equipoise.cli.explaining import explain_largest_gap
-
-        explain_largest_gap(ledger.read_run(run_id), ledger, output)
+        explain_gap(ledger.read_run(run_id), ledger, output)
     return read_result(run_id, ledger, output)
+
+
+def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
+    """Explain the largest gap of a campaign, by the kind of campaign that tests causes.
+
+    Raises
+    ------
+    UnusableInput
+        No such kind is installed.
+    """
+    place = next((one.explain_gap for one in every_kind() if one.explain_gap is not None), None)
+    if place is None:
+        raise UnusableInput(
+            "this installation has no campaigns that test causes", hint="leave --why out"
+        )
+    load(place)(record, ledger, output)
 
 
 def show_result(result: CampaignResult, output: OutputOptions) -> int:

@@ -117,7 +117,7 @@ def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, 
             run
             for run in ledger.runs()
             # The line of a fleet stands for the campaigns of its hosts.
-            if every or (run.study != CERTIFICATE_STUDY and run.fleet is None)
+            if every or (run.study != CERTIFICATE_STUDY and run.whole is None)
         ]
     return runs_table(runs), [
         {
@@ -128,7 +128,7 @@ def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, 
             "trials": run.trials,
             "stopped_because": run.stopped_because,
             "host": run.host,
-            "fleet": run.fleet,
+            "part_of": run.whole,
             "hosts": run.hosts,
         }
         for run in runs

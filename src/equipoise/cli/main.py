@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import functools
 import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import NoReturn
 
@@ -24,6 +25,7 @@ from equipoise.model.errors import (
     EquipoiseError,
     UnusableInput,
 )
+from equipoise.model.kinds import Command, every_kind
 from equipoise.model.spelling import command_line_spelling
 
 # The one-line helps stand here so that --help imports no command.
@@ -34,14 +36,9 @@ GROUPS = {
         "os": "What the primitives of this operating system cost, in a table.",
         "resume": "Go on with a campaign that was stopped, killed or is undecided.",
         "layouts": "Link one program in many memory layouts.",
-        "gate": "Compare two revisions of a repository; exit 1 if the later is slower.",
-        "bisect": "Find the commit between two revisions that made it slower.",
-        "history": "Measure revisions side by side, and name the commits that changed it.",
         "doctor": "Print what disturbs measurements here, and how to end it.",
     },
-    "Explain": {
-        "why": "Where the extra time of the slower condition is, and why.",
-    },
+    "Explain": {},
     "Observe": {
         "observe": "The effect of a change from logs, among comparable rows.",
         "match": "Match comparable units in a table: the effect of a treatment.",
@@ -53,14 +50,46 @@ GROUPS = {
         "list": "List the campaigns in the ledger.",
         "report": "Write a campaign as a page to send, for a pull request or as a table.",
         "export": "Write a campaign for other programs: CSV, Parquet, JSON, hyperfine's, BMF.",
-        "import": "Keep and compare results of hyperfine, pyperf, Go, JMH and other tools.",
         "completion": "Print the completion script for bash, zsh or fish.",
     },
     "Team": {
         "merge": "Merge ledgers into one: every run once, none lost.",
     },
 }
-COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+
+
+@functools.cache
+def commands() -> Mapping[str, Mapping[str, Command]]:
+    """Return the commands of every heading, those of the kinds of campaign at their places."""
+    groups = {
+        heading: {
+            name: Command(f"equipoise.cli.{name}", summary, heading)
+            for name, summary in own.items()
+        }
+        for heading, own in GROUPS.items()
+    }
+    for kind in every_kind():
+        for name, command in kind.commands.items():
+            group = list(groups.setdefault(command.group, {}).items())
+            names = [one for one, _ in group]
+            at = names.index(command.after) + 1 if command.after in names else len(names)
+            groups[command.group] = dict([*group[:at], (name, command), *group[at:]])
+    return groups
+
+
+def command_names() -> list[str]:
+    """Return the names of all commands in the order in which a newcomer needs them."""
+    return [name for group in commands().values() for name in group]
+
+
+def place_of(name: str) -> str | None:
+    """Return the module of a command; ``None`` if there is none of that name.
+
+    A command of Equipoise itself is found without the kinds of campaign.
+    """
+    if any(name in group for group in GROUPS.values()):
+        return f"equipoise.cli.{name}"
+    return next((group[name].module for group in commands().values() if name in group), None)
 
 
 class LazyCommands(click.Group):
@@ -68,13 +97,14 @@ class LazyCommands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which a newcomer needs them."""
-        return list(COMMANDS)
+        return command_names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; ``None`` if there is none of that name."""
-        if cmd_name not in COMMANDS:
+        module = place_of(cmd_name)
+        if module is None:
             return None
-        command = importlib.import_module(f"equipoise.cli.{cmd_name}").command
+        command = importlib.import_module(module).command
         assert isinstance(command, click.Command)
         return command
 
@@ -89,18 +119,20 @@ class LazyCommands(click.Group):
             There is none of that name; it says which one is like it.
         """
         name = args[0]
-        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+        if place_of(name) is not None or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         raise UnusableInput(f"there is no command {name!r}", hint=_hint_for_unknown(name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        widest = max(map(len, COMMANDS))
-        for heading, commands in GROUPS.items():
+        widest = max(map(len, command_names()))
+        for heading, group in commands().items():
+            if not group:
+                continue
             with formatter.section(heading):
                 # All names have one width, so that the groups look like one table.
                 formatter.write_dl(
-                    [(f"{name:{widest}}", summary) for name, summary in commands.items()]
+                    [(f"{name:{widest}}", one.summary) for name, one in group.items()]
                 )
 
 
@@ -110,7 +142,7 @@ def _hint_for_unknown(name: str) -> str:
 
     if " " in name.strip():
         return f"to measure it: equipoise compare {shlex.quote(name)}"
-    alike = difflib.get_close_matches(name.lower(), COMMANDS, cutoff=0.7)
+    alike = difflib.get_close_matches(name.lower(), command_names(), cutoff=0.7)
     return f"did you mean {' or '.join(alike)}?" if alike else "see equipoise --help"
 
 

@@ -9,7 +9,7 @@ from equipoise.analysis.reference import differences_to_host
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import options
-from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.results import allowed_only
 from equipoise.design.limits import CampaignLimits
@@ -96,9 +96,7 @@ def command(request: OsRequest) -> int:
     names = probe_names(request.only)
     plan = primitives_plan(names, request.limits, quick=request.quick)
     if access is not None:
-        from equipoise.cli.fleet import measure_fleet
-
-        return measure_fleet(plan, access, request.hosts, output)
+        return measure_on_hosts(plan, access, request.hosts, output)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener)
         result = analyse(run_id, ledger, output)

@@ -55,7 +55,7 @@ class ProgressLines(ProgressListener):
     ) -> None:
         """Say what is known of the study's time beforehand."""
         is_compare = plan.chosen_contrasts is None or COMMAND in plan.conditions[0].levels
-        if is_compare or plan.explains is not None or plan.over_commits is not None:
+        if is_compare or not plan.rules.runs_whole_blocks:
             return
         earliest = max(earliest_block, plan.stopping.min_blocks)
         self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)

@@ -93,7 +93,7 @@ class Bar(ProgressListener):
         blocks = "" if self._blocks is None else f"{self._blocks} blocks or "
         self._say(f"campaign {run_id}: at most {blocks}{self._budget_s:g} s{verdict}")
         # A block of a search, and a later one of an experiment, holds a part of the conditions.
-        holds_all = plan.explains is None and plan.over_commits is None
+        holds_all = plan.rules.runs_whole_blocks
         if len(plan.conditions) > PAIR and holds_all:
             self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
             if self._about_s is not None:

@@ -61,9 +61,9 @@ def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     """Return the other campaigns of the same commands; a fleet stands for those of its hosts."""
     own = {record.id}
     if record.plan.membership is not None:
-        own.add(ledger.id_of(record.plan.membership.fleet) or record.id)
+        own.add(ledger.id_of(record.plan.membership.whole) or record.id)
     others = ledger.same_commands(record.plan)
-    return [other for other in others if other.id not in own and other.fleet is None]
+    return [other for other in others if other.id not in own and other.whole is None]
 
 
 def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDocument:

@@ -13,8 +13,8 @@ from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from equipoise.model.kinds import load
 from equipoise.studies.data_sets import require_data
-from equipoise.why.campaigns import judge_of
 
 
 class ResumeRequest(Struct, frozen=True, kw_only=True):
@@ -51,38 +51,21 @@ def command(request: ResumeRequest) -> int:
     if membership is not None:
         # Two who go on with one host's campaign make a fork.
         raise UnusableInput(
-            f"run {record.id} is the part of one host in the campaign of a fleet",
-            hint=f"where the fleet was asked: equipoise resume {membership.fleet}",
+            f"run {record.id} is the part of one host in a campaign of many",
+            hint=f"where that one was asked: equipoise resume {membership.whole}",
         )
-    if record.plan.fleet is not None:
-        from equipoise.cli.fleet import resume_fleet
-
-        return resume_fleet(record, limits, request.hosts, output)
-    if request.hosts.access() is not None:
+    kind = record.plan.kind
+    if kind.on_hosts is None and request.hosts.access() is not None:
         raise UnusableInput(f"run {record.id} was measured on one host", hint="leave out --cluster")
+    if kind.resume is not None:
+        status = load(kind.resume)(record, limits, request.hosts, output)
+        assert isinstance(status, int)
+        return status
     with measuring(output) as (ledger, listener):
         record = ledger.read_run(run)
         plan = record.plan
-        if plan.imported is not None:
-            raise UnusableInput(
-                f"{run} was imported: there is nothing to run",
-                hint="measure it with equipoise compare",
-            )
-        if plan.functions is not None:
-            raise UnusableInput(
-                f"{run} compares Python functions, which the ledger does not hold",
-                hint=f"compare them again: {plan.functions.again or 'eq.compare(f, g)'}",
-            )
+        plan.rules.check_resumable(run)
         require_data(plan, output.ledger)
-        if plan.bisected is not None:
-            from equipoise.cli.bisect import resume_bisection
-
-            run_id = resume_bisection(record, limits, ledger, listener, output)
-        elif plan.history is not None:
-            from equipoise.cli.history import resume_history
-
-            run_id = resume_history(record, limits, ledger, listener)
-        else:
-            run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
+        run_id = conduct.resume(run, limits, ledger, listener)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)

@@ -10,14 +10,13 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from equipoise.campaign.commits import commits_of
 from equipoise.cli import options
 from equipoise.cli.options import Option, OutputOptions
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Revision
 from equipoise.model.record import RunRecord
+from equipoise.model.revisions import Revision
 from equipoise.revisions.benchmarks import (
     TOOLS,
     Benchmark,
@@ -41,6 +40,7 @@ from equipoise.revisions.commit_builds import (
 )
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import RevisionsRequest
+from equipoise.revisions.terms import commits_of
 
 suite_options = options.options_of(
     click.option(

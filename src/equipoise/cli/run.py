@@ -14,7 +14,7 @@ from equipoise.campaign.plans import study_plan
 from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_words
 from equipoise.cli.completing import complete_studies
-from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.streams import say
 from equipoise.design.limits import STUDY_BLOCKS, CampaignLimits
@@ -98,11 +98,9 @@ def command(request: RunRequest) -> int:
     if not prepared.build_lines:
         planned = study_plan(study, prepared.grid({}), limits, ranking=ranking)
     if access is not None:
-        from equipoise.cli.fleet import measure_fleet
-
         folders = prepared.built(output.ledger) if planned is None else {}
         plan, more = planned or study_plan(study, prepared.grid(folders), limits, ranking=ranking)
-        return measure_fleet(
+        return measure_on_hosts(
             replace(plan, command_line=command_words(plan.seed)),
             access,
             request.hosts,

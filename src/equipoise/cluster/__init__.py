@@ -11,7 +11,6 @@ transport    short tasks on workers, with a limit of time
 roster       which workers answer now, and which host each belongs to
 equality     hosts before a campaign: compared, and given the files that they lack
 coordinator  following each host to its end, whatever becomes of it
-fleet        the campaign of a fleet, and the plan of each host: begin it, or go on with it
 tasks        what a coordinator asks of a host
 folders      the folder of a host's campaign, and whether its process lives
 laboratory   that process: a host's campaign

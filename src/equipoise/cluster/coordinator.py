@@ -25,7 +25,7 @@ from equipoise.cluster.transport import NoAnswer
 from equipoise.ledger import Ledger
 from equipoise.ledger.parts import Head
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 from equipoise.model.record import INTERRUPTED
 from equipoise.model.safe_text import short_line
 

@@ -34,7 +34,7 @@ from equipoise.files.reading import read_whole
 from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 from equipoise.model.plan import Condition, Plan, Server
 from equipoise.model.quantities import listed
 from equipoise.model.spelling import option

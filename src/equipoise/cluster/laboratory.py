@@ -189,23 +189,13 @@ def check_plan(plan: Plan, order: Order) -> None:
         It is not for this place, or only `equipoise` on one machine can measure it.
     """
     member = plan.membership
-    if member is None or (member.fleet, member.place) != (order.fleet, order.place):
+    if member is None or (member.whole, member.place) != (order.fleet, order.place):
         raise other_version("the plan of the order is not for this place of the fleet")
-    terms = {
-        "Python functions": plan.functions,
-        "a gate": plan.gated,
-        "a bisection": plan.bisected,
-        "a history": plan.history,
-        "imported trials": plan.imported,
-        "an explanation": plan.explains,
-        "a fleet": plan.fleet,
-    }
-    for what, term in terms.items():
-        if term is not None:
-            raise UnusableInput(
-                f"{what} cannot be measured on a cluster",
-                hint=f"{option('cluster')} is for equipoise compare, run and os",
-            )
+    if plan.terms is not None:
+        raise UnusableInput(
+            f"a {plan.terms.called} cannot be measured on a cluster",
+            hint=f"{option('cluster')} is for equipoise compare, run and os",
+        )
 
 
 def _unwritable(folder: CampaignFolder, error: OSError) -> EquipoiseError:

@@ -16,15 +16,34 @@ from msgspec import Meta, Struct
 
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.fleet import Build as Build
-from equipoise.model.fleet import File as File
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 
 Message = TypeVar("Message", bound=Struct)
 Task = Callable[[bytes], bytes]
 """A function that workers have, too: it takes the bytes of a request and returns its answer's."""
 _MAX_BLOCKS = 2**53
 _UNREADABLE = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
+
+
+class File(Struct, frozen=True):
+    """A program or an input of a plan, by its content."""
+
+    path: str
+    """Relative to the working folder, absolute, or with a placeholder of
+    `equipoise.cluster.places`."""
+    digest: str | None
+    """BLAKE2b of its bytes, 32 hexadecimal digits; ``None`` if the host has no such file."""
+    mode: int = 0o644
+    is_program: bool = False
+
+
+class Build(Struct, frozen=True):
+    """A level of a study that every host builds itself."""
+
+    level: str
+    line: str
+    """Line for a shell, with placeholders of `equipoise.cluster.places`; ``{build}`` in it stands
+    for the folder of the level."""
 
 
 class Introduction(Struct, frozen=True):

@@ -20,6 +20,7 @@ from msgspec import Struct
 from equipoise.cluster.messages import Build, other_version
 from equipoise.ledger.rows import from_text, to_text
 from equipoise.measure.installation import native_programs
+from equipoise.model.kinds import terms_from
 from equipoise.model.plan import Plan
 
 FOLDER = "{equipoise:folder}"
@@ -104,7 +105,7 @@ def local_plan(text: str, places: Places) -> Plan:
     try:
         document = _with_paths(from_text(text), places.local)
         document["measure"]["working_folder"] = places.folder
-        return msgspec.convert(document, Plan)
+        return msgspec.convert(document, Plan, dec_hook=terms_from)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise other_version(f"the plan of the order cannot be read: {error}") from error
 

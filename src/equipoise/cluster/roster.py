@@ -17,7 +17,7 @@ from equipoise.cluster.messages import Introduction, Message, Task, from_bytes, 
 from equipoise.cluster.transport import NoAnswer, Transport, Unreachable
 from equipoise.files.state import MAX_NAME_LETTERS, is_identity
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 from equipoise.model.safe_text import short_line
 
 ROUND_S = 2.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
 from equipoise.model.plan import Layout, Plan
@@ -65,8 +65,7 @@ def draw_block(
     if among is not None:
         chosen = frozenset(among)
         order = [condition for condition in order if condition in chosen]
-    if plan.over_commits is not None:
-        order = _adjacent(order, plan.over_commits.process_of)
+    order = plan.rules.arranged(order)
     layout, padding_bytes = None, 0
     if plan.layouts:
         layout = layout_of_block(plan, phase, block)
@@ -120,18 +119,6 @@ def layout_of_block(plan: Plan, phase: Phase, block: int) -> int:
     count = len(plan.layouts)
     round_, place = divmod(block - 1, count)
     return 1 + _shuffled(count, _random_integers(plan.seed, f"layouts of {phase}", round_))[place]
-
-
-def _adjacent(order: Sequence[int], group_of: Callable[[int], int]) -> list[int]:
-    """Move the members of each group to the place of its first one.
-
-    Which members are first says nothing of their order: two of a group that trade places leave the
-    places of all groups as they are. So the order within each group stays a coin of its own.
-    """
-    groups: dict[int, list[int]] = {}
-    for member in order:
-        groups.setdefault(group_of(member), []).append(member)
-    return [member for group in groups.values() for member in group]
 
 
 def _shuffled(count: int, bits: Iterator[int]) -> list[int]:

@@ -6,14 +6,12 @@ A line can be copied from a page or a screen and means the same.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from equipoise.design.limits import ONE_COMMAND
 from equipoise.model.plan import (
     COMPARE_STUDY,
     FEWEST_RANKED,
-    PRIMARY_METRIC,
-    WHY_STUDY,
     Judgement,
     Measure,
     Output,
@@ -26,66 +24,6 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible
 
 
-def joined_bisect_lines(lines: Mapping[str, str]) -> dict[str, str]:
-    """Return the line that bisects each benchmark, the same for all that one line can bisect.
-
-    ``lines`` has a line for each benchmark, by its name. Those that are joined differ in
-    ``--metrics`` with a tool, and else in the command. Other lines are returned as they are.
-    """
-    # A placeholder of a value is no word to be quoted anew.
-    if len(lines) < 2 or any("$" in line for line in lines.values()):
-        return dict(lines)
-    words = [shlex.split(line) for line in lines.values()]
-    whole = _joined_by_metrics(words) or _joined_by_command(words, list(lines))
-    return dict(lines) if whole is None else dict.fromkeys(lines, shell_line(whole))
-
-
-def _joined_by_metrics(lines: Sequence[Sequence[str]]) -> list[str] | None:
-    first = list(lines[0])
-    if "--kind" not in first or "--metrics" not in first:
-        return None
-    value = first.index("--metrics") + 1
-    rests = {(*line[:value], *line[value + 1 :]) for line in lines}
-    if len(rests) > 1:
-        return None
-    return [*first[:value], ",".join(line[value] for line in lines), *first[value + 1 :]]
-
-
-def _joined_by_command(lines: Sequence[Sequence[str]], names: Sequence[str]) -> list[str] | None:
-    if any("--" not in line or "=" in name for line, name in zip(lines, names, strict=True)):
-        return None
-    at = lines[0].index("--")
-    options = list(lines[0][:at])
-    if any(list(line[: line.index("--")]) != options for line in lines):
-        return None
-    for line, name in zip(lines, names, strict=True):
-        options += ["--bench", f"{name}={shlex.join(line[at + 1 :])}"]
-    return options
-
-
-def bisect_line(
-    good: str,
-    bad: str | None,
-    command: Sequence[str],
-    *,
-    build: str | None = None,
-    kind: str | None = None,
-    metric: str = PRIMARY_METRIC,
-) -> str:
-    """Return the line that finds which commit between two made a difference.
-
-    ``bad`` is by default the working tree; ``kind`` is the tool that reads the results of
-    benchmarks, of which ``metric`` is one then.
-    """
-    options = _changed(
-        ("--bad", bad, None),
-        ("--build", build, None),
-        ("--kind", kind, None),
-        ("--metrics", metric, PRIMARY_METRIC),
-    )
-    return shell_line(["equipoise", "bisect", "--good", good, *options, "--", *command])
-
-
 def command_of_plan(plan: Plan) -> str | None:
     """Return the line that runs a plan again; ``None`` where its result document knows better.
 
@@ -94,26 +32,18 @@ def command_of_plan(plan: Plan) -> str | None:
     """
     if plan.command_line:
         return shell_line_with_placeholders(plan.command_line)
-    if plan.fleet is not None and plan.fleet.again:
-        return plan.fleet.again
-    lines = {COMPARE_STUDY: _compare_line, OS_STUDY: _os_line, WHY_STUDY: _why_line}
+    if (own := plan.rules.line_of(plan)) is not None:
+        return own
+    lines = {COMPARE_STUDY: _compare_line, OS_STUDY: _os_line}
     return lines[plan.study](plan) if plan.study in lines else None
 
 
 def command_of_document(document: ResultDocument) -> str:
     """Return the command that runs a campaign again, as far as its document knows it."""
-    if document.imported is not None:
-        return shell_line(["equipoise", "import", *after_options(document.imported.source.files)])
-    for part in (document.functions, document.gate, *document.searches, document.history):
-        if part is not None:
-            return part.again
-    if document.fleet is not None and document.fleet.again:
-        return document.fleet.again
+    if document.command_line is not None:
+        return document.command_line
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
-    if document.run.study == WHY_STUDY:
-        words = ["equipoise", "why", document.run.id, "--again"]
-        return shell_line([*words, "--seed", str(document.run.seed)])
     layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
     seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != COMPARE_STUDY:
@@ -154,7 +84,7 @@ def after_options(words: Sequence[str]) -> list[str]:
 
 def _compare_line(plan: Plan) -> str:
     """Return the line that makes a plan of ``compare`` again, coin and working folder included."""
-    words = ["equipoise", "compare", *_cluster(plan), *_options(plan)]
+    words = ["equipoise", "compare", *plan.rules.options, *_options(plan)]
     commands = [shlex.join(plan.conditions[place].command) for place in plan.described]
     folder = shell_line([plan.measure.working_folder])
     return f"cd {folder} && {shell_line_with_placeholders([*words, *after_options(commands)])}"
@@ -163,7 +93,7 @@ def _compare_line(plan: Plan) -> str:
 def _os_line(plan: Plan) -> str:
     """Return the line that runs the same rows of ``equipoise os`` again."""
     names = ",".join(condition.name for condition in plan.conditions)
-    words = ["equipoise", "os", *_cluster(plan), "--only", names, "--seed", str(plan.seed)]
+    words = ["equipoise", "os", *plan.rules.options, "--only", names, "--seed", str(plan.seed)]
     if any(QUICK.options == condition.command[-4:] for condition in plan.conditions):
         words.append("--quick")
     usual = Measure(plan.measure.working_folder)
@@ -177,27 +107,6 @@ def _os_line(plan: Plan) -> str:
         ("--min-effect", plan.judgement.min_effect, MIN_EFFECT),
     )
     return shell_line(words)
-
-
-def _why_line(plan: Plan) -> str:
-    """Return the line that tests the same gap again, with what the user wanted to be tried.
-
-    What else is tried follows from what will be observed then.
-    """
-    assert plan.explains is not None
-    baseline, candidate = plan.conditions[:2]
-    words = ["equipoise", "why", plan.explains.run, "--again", "--seed", str(plan.seed)]
-    words += ["--baseline", baseline.name, "--candidate", candidate.name]
-    for attempt in plan.explains.attempts:
-        words += attempt.asked_by or ()
-    words += _stopping(plan.stopping)
-    words += ["--budget", _plain(plan.stopping.budget_s)]
-    words += ["--alpha", _plain(plan.judgement.alpha)]
-    return shell_line_with_placeholders(words)
-
-
-def _cluster(plan: Plan) -> tuple[str, ...]:
-    return () if plan.fleet is None else ("--cluster", plan.fleet.cluster)
 
 
 def _options(plan: Plan) -> Iterator[str]:
@@ -223,7 +132,7 @@ def _options(plan: Plan) -> Iterator[str]:
         random = {layout.random_addresses for layout in plan.layouts}
         yield from ("--layouts", str(len(plan.layouts)))
         yield from ("--aslr", "drawn" if len(random) > 1 else "on" if random == {True} else "off")
-    yield from _stopping(plan.stopping)
+    yield from stopping_options(plan.stopping)
     judgement, usual = plan.judgement, Judgement()
     metrics = (judgement.primary_metric, *judgement.other_metrics)
     yield from _changed(
@@ -272,7 +181,7 @@ def _output_kind(output: Output) -> str:
     return "null" if output.kind == "discard" else output.kind
 
 
-def _stopping(stopping: Stopping) -> Iterator[str]:
+def stopping_options(stopping: Stopping) -> Iterator[str]:
     """Yield all but the budget, whose default depends on the command."""
     if stopping.patient:
         yield "--patient"
@@ -290,10 +199,10 @@ def _changed(*rows: tuple[str, float | str | None, float | str | None]) -> Itera
     """Yield each option whose value is not the usual one, and the value."""
     for option, value, usual in rows:
         if value is not None and value != usual:
-            yield from (option, value if isinstance(value, str) else _plain(value))
+            yield from (option, value if isinstance(value, str) else plain_number(value))
 
 
-def _plain(number: float) -> str:
+def plain_number(number: float) -> str:
     """Return all digits of a number, and no ``.0`` behind a whole one."""
     return repr(number).removesuffix(".0")
 

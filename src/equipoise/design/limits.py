@@ -25,8 +25,6 @@ WHAT_VARIES_BLOCKS = 200
 """Default maximum of `compare --what-varies`, which compares nothing either."""
 ONE_COMMAND = Stopping(budget_s=10.0, blocks_before_budget=10)
 """Limits of `compare` with one command, which reaches no verdict: more time tells little more."""
-GATE_MIN_EFFECT = 2.0
-"""Default smallest effect of a gate, in percent."""
 MOST_BLOCKS = 1_000_000_000
 
 

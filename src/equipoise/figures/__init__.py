@@ -12,9 +12,6 @@ Nothing heavy is imported here: a chart's module imports altair when it is impor
 - ``primitives``: operating system primitives
 - ``balance``: covariates before and after matching, and the course of a genetic search
 - ``estimates``: estimates of one effect, and the figures of ``equipoise observe``
-- ``bisection``: the search for a commit
-- ``history``: the curve over commits, and what changed; values of another tool over commits
-- ``fleet``: the ratio on each host, their mean, and one more host
 - ``save``: writing a chart as a page or a picture
 - ``building``: parts of every chart, with the axis of ratios
 - ``theme``: colours, shapes and the two themes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,8 +16,8 @@ from equipoise.figures.values import (
     pairs_of,
     primary_metric,
 )
-from equipoise.model.history import HistoryResult
-from equipoise.model.metrics import as_values, history_of_values, inverse_interval
+from equipoise.model.kinds import kind_of
+from equipoise.model.metrics import as_values, inverse_interval
 from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.sequence import SequencePoint
@@ -34,6 +34,9 @@ _MAX_NAME = 80
 _NO_WORD = re.compile("[^A-Za-z0-9]+")
 
 
+Document = TypeVar("Document", bound=ResultDocument)
+
+
 class Figure(Struct, frozen=True):
     """A chart and how to read it."""
 
@@ -41,6 +44,23 @@ class Figure(Struct, frozen=True):
     """Name of the kind of figure, for file names and anchors."""
     how_to_read: str
     chart: alt.LayerChart
+
+
+class FiguresKind:
+    """The figures of an ordinary comparison; a kind of campaign overrides what it draws instead."""
+
+    def gallery(self, document: Any, sequences: Sequences) -> Iterator[Figure] | None:
+        """Draw the figures of a document of the kind; ``None`` for those of a comparison."""
+        return None
+
+    def chart(self, document: Any) -> alt.LayerChart | None:
+        """Draw the one chart that stands for the document; ``None`` for that of a comparison."""
+        return None
+
+
+def figures_kind(document: ResultDocument) -> FiguresKind:
+    """Return how the kind of a document draws."""
+    return kind_of(document).part("figures", FiguresKind)
 
 
 def gallery(
@@ -57,36 +77,21 @@ def gallery(
     from equipoise.figures.time_course import HOW_TO_READ as READ_TIME_COURSE
     from equipoise.figures.time_course import time_course
 
-    if document.searches:
-        # A chart of each of very many commits would hide the search.
-        from equipoise.figures.bisection import HOW_TO_READ, bisection, branch
-
-        for number, search in enumerate(document.searches, start=1):
-            name = f"bisection_{number}" if search.benchmark else "bisection"
-            # Without a gap of a benchmark among several there was no search.
-            if search.margin is not None or not search.benchmark:
-                yield Figure(name, HOW_TO_READ, bisection(search))
-            for branch_number, one in enumerate(search.branches, start=1):
-                if one.course:
-                    yield Figure(f"{name}_branch_{branch_number}", HOW_TO_READ, branch(one))
-        return
-    if document.history is not None:
-        yield history_figure(document, document.history)
+    own = figures_kind(document).gallery(document, sequences)
+    if own is not None:
+        yield from own
         return
     if not document.conditions:
         return
-    document, sequences = _of_values(document, sequences)
-    if document.fleet is not None:
-        yield from fleet_figures(document)
-        return
+    document, sequences = of_values(document, sequences)
     if is_of_primitives(document):
         for metric in PRIMITIVE_METRICS:
             rows = primitives.primitives(document, metric)
-            yield from _figure(f"primitives_{metric}", primitives.HOW_TO_READ, rows)
+            yield from figure_of(f"primitives_{metric}", primitives.HOW_TO_READ, rows)
         return
     chart = distributions(document, every_trial=every_trial)
     yield Figure("distributions", READ_DISTRIBUTIONS, chart)
-    yield from _figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
+    yield from figure_of("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
     metric = primary_metric(document)
     primary = document.primary_comparisons
     yield from _shifts(document, [one for one in primary if not one.ratio_is_constant])
@@ -96,16 +101,16 @@ def gallery(
             chart = ratios.sequence(document, comparison, points)
             yield Figure("sequence", ratios.HOW_TO_READ_SEQUENCE, chart)
     yield from _shifts(document, [one for one in primary if one.ratio_is_constant])
-    yield from _figure("other_ratios", ratios.HOW_TO_READ_METRICS, ratios.other_ratios(document))
+    yield from figure_of("other_ratios", ratios.HOW_TO_READ_METRICS, ratios.other_ratios(document))
     by_level = variance_by_level.variance_by_level(document)
-    yield from _figure("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
+    yield from figure_of("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
     yield Figure("time_course", READ_TIME_COURSE, time_course(document, every_trial=every_trial))
     yield from iteration_figures(document)
     for factor in numeric_factors(document, metric):
         chart = scaling.size_scaling(document, factor)
         yield Figure("size_scaling", scaling.HOW_TO_READ_SCALING, chart)
         normalised = scaling.size_normalised(document, factor)
-        yield from _figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
+        yield from figure_of("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
 
 
 def _shifts(document: ResultDocument, comparisons: Sequence[Comparison]) -> Iterator[Figure]:
@@ -120,31 +125,13 @@ def _shifts(document: ResultDocument, comparisons: Sequence[Comparison]) -> Iter
             yield Figure("shift", ratios.HOW_TO_READ_SHIFT, chart)
 
 
-def _figure(name: str, how_to_read: str, chart: alt.LayerChart | None) -> Iterator[Figure]:
+def figure_of(name: str, how_to_read: str, chart: alt.LayerChart | None) -> Iterator[Figure]:
     """Yield a figure unless its chart has nothing to show."""
     if chart is not None:
         yield Figure(name, how_to_read, chart)
 
 
-def history_figure(document: ResultDocument, result: HistoryResult) -> Figure:
-    """Draw the curve of a history; its builder draws the series of other tools."""
-    from equipoise.figures.history import HOW_TO_READ, history
-
-    chart = history(history_of_values(result, document.more_is_better))
-    return Figure("curve", HOW_TO_READ, chart)
-
-
-def fleet_figures(document: ResultDocument) -> Iterator[Figure]:
-    """Draw the hosts of each primary comparison; ratios are of values where more is better."""
-    from equipoise.figures import ratios
-    from equipoise.figures.fleet import HOW_TO_READ, hosts
-
-    yield from _figure("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))
-    for comparison in document.primary_comparisons:
-        yield from _figure("hosts", HOW_TO_READ, hosts(comparison))
-
-
-def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDocument, Sequences]:
+def of_values(document: Document, sequences: Sequences) -> tuple[Document, Sequences]:
     """Return both with ratios of values where more of a metric is better, not of its cost."""
     increasing = document.more_is_better
     comparisons = tuple(
@@ -174,4 +161,4 @@ def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
         for metric, shape in condition.iterations.items():
             chart = iterations.iterations(document, condition, metric) if shape.kind else None
             name = _NO_WORD.sub("_", f"iterations {condition.name} {metric}").strip("_")
-            yield from _figure(name[:_MAX_NAME], iterations.HOW_TO_READ, chart)
+            yield from figure_of(name[:_MAX_NAME], iterations.HOW_TO_READ, chart)

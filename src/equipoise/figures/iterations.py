@@ -22,7 +22,8 @@ from equipoise.figures.building import (
 )
 from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
 from equipoise.figures.theme import color_of
-from equipoise.model.result import ConditionResult, ResultDocument, TrialIterations
+from equipoise.model.iterations import TrialIterations
+from equipoise.model.result import ConditionResult, ResultDocument
 
 HOW_TO_READ = (
     "Each thin line is one trial over its iterations; the thick lines are its levels, and a dot "

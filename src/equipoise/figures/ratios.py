@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.figures.building import (
     RATIO_TOOLTIPS,
@@ -70,6 +71,8 @@ class _Row(Struct, frozen=True):
     label: str
     comparison: AnyComparison
     kind: str = COMPARED
+    badge: str = ""
+    """What stands in place of the verdict of a comparison without one."""
 
     def describe(self) -> str:
         ratio, ends = self.comparison.ratio, self.comparison.ratio_ci
@@ -80,7 +83,7 @@ class _Row(Struct, frozen=True):
     def verdict(self) -> str:
         if self.kind == CONTROL:
             return "no verdict"
-        return self.comparison.verdict if isinstance(self.comparison, Comparison) else "imported"
+        return self.comparison.verdict if isinstance(self.comparison, Comparison) else self.badge
 
 
 def ratios(document: ResultDocument) -> alt.LayerChart | None:
@@ -91,8 +94,7 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
     metric = primary_metric(document)
     compared = document.primary_comparisons
     rows = _rows(compared)
-    if document.imported is not None:
-        rows += _rows(document.imported.comparisons)
+    rows += [replace(row, badge=document.kind.name) for row in _rows(document.samples)]
     notes = []
     if document.control is not None:
         control = document.control.comparison

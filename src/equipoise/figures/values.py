@@ -38,7 +38,7 @@ class Pairs(Struct, frozen=True):
 def is_of_primitives(document: ResultDocument) -> bool:
     """Return whether every condition is a probe's, measured here and compared with nothing."""
     probes = [probe_metric(one) is not None for one in document.conditions]
-    compared = bool(document.comparisons) or document.imported is not None
+    compared = bool(document.comparisons) or not document.has_random_order
     return bool(probes) and not compared and all(probes)
 
 
@@ -53,7 +53,7 @@ def probe_metric(condition: ConditionResult) -> str | None:
 def primary_metric(document: ResultDocument) -> str:
     """Return the metric of the first comparison; without one, the metric that probes report."""
     of_probes = any(LATENCY in condition.metrics for condition in document.conditions)
-    compared = bool(document.comparisons) or document.imported is not None
+    compared = bool(document.comparisons) or not document.has_random_order
     return LATENCY if of_probes and not compared else document.primary_metric
 
 

@@ -21,6 +21,8 @@ from equipoise.model.spelling import option
 
 TIME = "time_s"
 """The seconds of one iteration, which are not those of a process (``wall_s``)."""
+AS_THE_FILE_SAYS = "as_the_file_says"
+"""Key of an environment under which the file's own facts stand."""
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a file."""
 VALUE = "value"

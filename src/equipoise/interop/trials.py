@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import install_line
-from equipoise.model.fleet import HOST_FACTS, FleetResult
 from equipoise.model.result import ResultDocument, TrialRow
 from equipoise.model.safe_text import as_unicode, csv_text
 
@@ -41,8 +40,6 @@ _KINDS: dict[str, Kind] = {
     "unknown": "texts",
     "layout": "integer",
 }
-_HOST_NUMBERS = frozenset({"cpus", "memory_bytes"})
-"""Facts of a host that are integers."""
 _SPREAD = {"covariates": "covariate", "metrics": "metric", "iterations": "iterations"}
 """Fields whose entries become columns, and what the name of such a column begins with."""
 
@@ -59,9 +56,8 @@ def columns_of(document: ResultDocument) -> tuple[Column, ...]:
     """Return the trials by columns.
 
     After the fields of ``TrialRow`` come ``level_<factor>`` for each factor,
-    ``covariate_<name>``, ``metric_<name>`` (the workload's own) and ``iterations_<name>``. Of a
-    fleet ``host``, ``host_<fact>`` for each of `HOST_FACTS`, and ``ratio_to_baseline``. What is not
-    known, or not finite, is ``None``.
+    ``covariate_<name>``, ``metric_<name>`` (the workload's own) and ``iterations_<name>``, then
+    those of the kind of campaign. What is not known, or not finite, is ``None``.
     """
     rows = document.trials
     levels = {condition.name: condition.levels for condition in document.conditions}
@@ -73,8 +69,7 @@ def columns_of(document: ResultDocument) -> tuple[Column, ...]:
         cells = tuple(levels.get(row.condition, {}).get(factor) for row in rows)
         columns.append(Column(f"level_{factor}", "text", cells))
     columns.extend(chain.from_iterable(_spread(rows, field) for field in _SPREAD))
-    if document.fleet is not None:
-        columns.extend(_of_hosts(document, document.fleet))
+    columns.extend(Column(*column) for column in document.trial_columns())
     return tuple(columns)
 
 
@@ -135,38 +130,6 @@ def to_parquet(document: ResultDocument) -> bytes:
     parquet.write_table(table, sink)
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-def _of_hosts(document: ResultDocument, fleet: FleetResult) -> Iterator[Column]:
-    """Yield the host of each trial, its facts, and the cost over that of the baseline."""
-    rows, known = document.trials, {host.host: host.environment for host in fleet.hosts}
-    yield Column("host", "text", tuple(row.host for row in rows))
-    for fact in HOST_FACTS:
-        kind: Kind = "integer" if fact in _HOST_NUMBERS else "text"
-        values = (known.get(row.host or "", {}).get(fact) for row in rows)
-        cells = [value if isinstance(value, str | int) else None for value in values]
-        if any(cell is not None for cell in cells):
-            yield Column(f"host_{fact}", kind, tuple(cells))
-    yield Column("ratio_to_baseline", "number", tuple(_ratios_to_baseline(document)))
-
-
-def _ratios_to_baseline(document: ResultDocument) -> Iterator[float | None]:
-    """Yield the cost of each analysed trial of a candidate over the baseline's of its block."""
-    metric = document.primary_metric
-    baselines = {
-        one.candidate: one.baseline for one in document.comparisons if one.metric == metric
-    }
-    costs = {
-        (row.host, row.block, row.condition): row.value_of(metric)
-        for row in document.trials
-        if row.analysed
-    }
-    for row in document.trials:
-        below = costs.get((row.host, row.block, baselines.get(row.condition, "")))
-        above = costs.get((row.host, row.block, row.condition)) if row.analysed else None
-        if metric in document.more_is_better:
-            below, above = above, below
-        yield above / below if above is not None and below else None
 
 
 def _spread(rows: tuple[TrialRow, ...], field: str) -> Iterator[Column]:

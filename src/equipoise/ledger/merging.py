@@ -108,7 +108,7 @@ def needed_by(ledger: Ledger, reference: str) -> frozenset[bytes]:
             ).fetchone()
             needed[run] = identity
             waiting += _named_by(ledger, run, plan_from_text(text))
-            statement = "SELECT number FROM run WHERE fleet = ?"
+            statement = "SELECT number FROM run WHERE whole = ?"
             waiting += [number for (number,) in ledger.connection.execute(statement, (identity,))]
             name = name_of(ledger.connection, run)
         for experiment in ledger.explaining(name):
@@ -118,12 +118,11 @@ def needed_by(ledger: Ledger, reference: str) -> frozenset[bytes]:
 
 
 def _named_by(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
-    if plan.history is not None:
-        for earlier in plan.history.earlier:
-            yield find_mentioned(ledger.connection, ledger.path, earlier, run)
-    if plan.explains is not None:
+    for earlier in plan.rules.earlier:
+        yield find_mentioned(ledger.connection, ledger.path, earlier, run)
+    for mentioned in plan.rules.mentioned:
         with suppress(UnusableInput):
-            yield find_mentioned(ledger.connection, ledger.path, plan.explains.reference, run)
+            yield find_mentioned(ledger.connection, ledger.path, mentioned, run)
 
 
 def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:

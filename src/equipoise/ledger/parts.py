@@ -86,7 +86,7 @@ class Head(Struct, frozen=True, array_like=True):
     id: str
     host: tuple[bytes, str] | None
     """Identity and name."""
-    fleet: bytes | None
+    whole: bytes | None
     place: int | None
     study: str
     names: str
@@ -124,7 +124,7 @@ class RunPart(Struct, frozen=True, array_like=True):
 
 
 _SELECT_HEAD = """
-    SELECT run.identity, id, host.identity, host.name, fleet, place, study, names, commands_digest,
+    SELECT run.identity, id, host.identity, host.name, whole, place, study, names, commands_digest,
         plan, started_at
     FROM run LEFT JOIN host ON host.number = run.host WHERE run.number = ?
 """
@@ -158,7 +158,7 @@ def _insert(table: str, columns: str) -> str:
 
 
 _INSERT_RUN = _insert(
-    "run", "identity, id, host, fleet, place, study, names, commands_digest, plan, started_at"
+    "run", "identity, id, host, whole, place, study, names, commands_digest, plan, started_at"
 )
 _INSERT_SITTING = _insert("sitting", "run, number, environment, started_at")
 _INSERT_SITTING_END = _insert("sitting_end", "run, sitting, ended_at, stopped_because")

@@ -19,7 +19,8 @@ import msgspec
 
 from equipoise.ledger.run_reference import name_of
 from equipoise.ledger.untrusted import WHOLE_NUMBERS, check_rows_of_run
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
+from equipoise.model.kinds import terms_from
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import (
@@ -89,13 +90,10 @@ def digest_of_commands(plan: Plan) -> bytes:
     """Return 16 bytes that name what a plan runs: each condition's command and environment.
 
     Names, hooks, budgets and seeds are left out: campaigns that differ in those alone
-    answer the same question. An imported run is never the same as a campaign of our own.
+    answer the same question, unless the terms of its kind say otherwise.
     """
     runs = [_what_runs(condition) for condition in plan.conditions]
-    if plan.functions is not None:
-        return digest_of_text(to_text({"functions": plan.functions.digests}))
-    # What another tool ran answers no question of ours, whatever its benchmarks are called.
-    return digest_of_text(to_text(runs if plan.imported is None else {"imported": runs}))
+    return digest_of_text(to_text(plan.rules.what_runs(runs)))
 
 
 def _what_runs(condition: Condition) -> Sequence[Any]:
@@ -300,14 +298,14 @@ def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
         As `recorded_run`.
     """
     recorded_run(connection, path, run)
-    study, names, fleet, place, text = connection.execute(
-        "SELECT study, names, fleet, place, plan FROM run WHERE number = ?", (run,)
+    study, names, whole, place, text = connection.execute(
+        "SELECT study, names, whole, place, plan FROM run WHERE number = ?", (run,)
     ).fetchone()
     plan = plan_from_text(text)
     member = plan.membership
-    expected = (None, None) if member is None else (bytes.fromhex(member.fleet), member.place)
+    expected = (None, None) if member is None else (bytes.fromhex(member.whole), member.place)
     named = [condition.name for condition in plan.conditions]
-    if (study, from_text(names)) != (as_unicode(plan.study), named) or (fleet, place) != expected:
+    if (study, from_text(names)) != (as_unicode(plan.study), named) or (whole, place) != expected:
         raise ValueError("the row of a run contradicts its plan")
 
 
@@ -386,7 +384,7 @@ def plan_from_text(text: str) -> Plan:
     ValueError
         If it is not a plan, or has terms that no campaign has.
     """
-    plan = msgspec.convert(from_text(text), Plan)
+    plan = msgspec.convert(from_text(text), Plan, dec_hook=terms_from)
     if not plan.conditions:
         raise ValueError("a plan without conditions")
     _refuse_impossible_terms(plan)

@@ -151,7 +151,7 @@ def _fitting(connection: sqlite3.Connection, reference: str) -> list[_Run]:
 
 
 def _latest(connection: sqlite3.Connection, path: Path) -> int:
-    failed, members = _failed_at_once(connection), _members_of_fleets_here(connection)
+    failed, members = _failed_at_once(connection), _parts_of_runs_here(connection)
     future = _starting_after(connection, time.time())
     numbers = [run.number for run in _runs(connection, path)]
     numbers = [number for number in numbers if number not in future] or numbers
@@ -175,9 +175,9 @@ def _starting_after(connection: sqlite3.Connection, moment: float) -> set[int]:
     return {int(run) for (run,) in rows}
 
 
-def _members_of_fleets_here(connection: sqlite3.Connection) -> set[int]:
+def _parts_of_runs_here(connection: sqlite3.Connection) -> set[int]:
     rows = connection.execute(
-        "SELECT number FROM run WHERE fleet IN (SELECT identity FROM run AS coordinator)"
+        "SELECT number FROM run WHERE whole IN (SELECT identity FROM run AS other)"
     )
     return {int(run) for (run,) in rows}
 

@@ -37,14 +37,14 @@ _TABLES = {
         identity BLOB NOT NULL UNIQUE CHECK (typeof(identity) = 'blob' AND length(identity) = 16),
         id TEXT NOT NULL,
         host INTEGER REFERENCES host (number),
-        fleet BLOB CHECK (fleet IS NULL OR typeof(fleet) = 'blob' AND length(fleet) = 16),
+        whole BLOB CHECK (whole IS NULL OR typeof(whole) = 'blob' AND length(whole) = 16),
         place INTEGER,
         study TEXT NOT NULL,
         names TEXT NOT NULL,
         commands_digest BLOB NOT NULL,
         plan TEXT NOT NULL,
         started_at NOT NULL CHECK (typeof(started_at) = 'real'),
-        CHECK ((fleet IS NULL) = (place IS NULL))
+        CHECK ((whole IS NULL) = (place IS NULL))
     )""",
     "sitting": """CREATE TABLE sitting (
         run INTEGER NOT NULL REFERENCES run (number),
@@ -159,7 +159,7 @@ CREATION: Statements = (
     *_TABLES.values(),
     "CREATE INDEX run_by_commands ON run (commands_digest)",
     "CREATE INDEX run_by_id ON run (id)",
-    "CREATE INDEX run_by_fleet ON run (fleet)",
+    "CREATE INDEX run_by_whole ON run (whole)",
     "CREATE INDEX trial_by_run ON trial (run)",
     "CREATE UNIQUE INDEX trial_by_place ON trial (run, phase, block, position, washout)",
     *(trigger for table in _TABLES for trigger in _refusals(table)),

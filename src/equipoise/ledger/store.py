@@ -56,9 +56,8 @@ from equipoise.ledger.run_reference import (
 )
 from equipoise.ledger.schema import IDENTITY_BYTES
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference, member_identity
-from equipoise.model.host import Certificate
-from equipoise.model.plan import HISTORY_STUDY, Plan
+from equipoise.model.host import Certificate, HostReference
+from equipoise.model.plan import Membership, Plan, member_identity
 from equipoise.model.record import (
     CampaignWarning,
     Draw,
@@ -74,27 +73,23 @@ from equipoise.model.spelling import option
 FIRST_SEGMENT = 1
 """The number of the segment that `Ledger.begin_run` opens."""
 
-IMPORTED = "imported"
-"""Why the only segment of an imported run ended."""
-
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _SELECT_SUMMARIES = """
     SELECT run.number, study, names, started_at,
         (SELECT count(*) FROM trial WHERE trial.run = run.number)
             + (SELECT count(*) FROM trial, run AS member
-                WHERE trial.run = member.number AND member.fleet = run.identity),
+                WHERE trial.run = member.number AND member.whole = run.identity),
         (SELECT stopped_because
             FROM sitting LEFT JOIN sitting_end
                 ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
             WHERE sitting.run = run.number ORDER BY sitting.number DESC LIMIT 1),
         (SELECT name FROM host WHERE host.number = run.host),
-        (SELECT fleet.number FROM run AS fleet WHERE fleet.identity = run.fleet),
-        CASE WHEN instr(plan, '"fleet":{"hosts":') THEN
-            (SELECT count(DISTINCT member.host) FROM run AS member
-                WHERE member.fleet = run.identity) END
+        (SELECT other.number FROM run AS other WHERE other.identity = run.whole),
+        (SELECT nullif(count(DISTINCT member.host), 0) FROM run AS member
+            WHERE member.whole = run.identity)
     FROM run
 """
-"""A coordinator has no trial of its own: those of its hosts are counted."""
+"""A run of parts has no trial of its own: those of its parts are counted."""
 
 
 class Ledger(LedgerFile):
@@ -208,7 +203,7 @@ class Ledger(LedgerFile):
             append_draws(self.connection, run, list(map(draw_row, record.draws)))
             append_trials(self.connection, run, list(map(trial_rows, record.trials)))
             append_notices(self.connection, run, list(map(notice_row, record.notices)))
-            end = (FIRST_SEGMENT, None, float(record.started_at), IMPORTED)
+            end = (FIRST_SEGMENT, None, float(record.started_at), record.plan.kind.name)
             append_events(self.connection, run, [end])
             name = name_of(self.connection, run)
         self._numbers[name] = run
@@ -299,16 +294,16 @@ class Ledger(LedgerFile):
         with self.reading(), paused_garbage_collector():
             run = find_run(self.connection, self.path, reference)
             record = recorded_run(self.connection, self.path, run)
-            if record.plan.history is not None:
-                earlier = tuple(self._of_series(record.plan.history.earlier, run))
+            if record.plan.rules.earlier:
+                earlier = tuple(self._of_series(record.plan.rules.earlier, run))
                 return replace(record, earlier=earlier)
-            if record.plan.fleet is not None:
-                members = tuple(self._members(record.identity, record.plan.fleet))
+            if record.plan.rules.has_members:
+                members = tuple(self._members(record.identity, record.plan.rules.member_hosts))
                 return replace(record, members=members)
             return record
 
     def read_campaigns(self, run_ids: Sequence[str]) -> tuple[RunRecord, ...]:
-        """Read campaigns of a history, each without the earlier ones of its series.
+        """Read campaigns of a series, each without the earlier ones.
 
         Raises
         ------
@@ -329,24 +324,24 @@ class Ledger(LedgerFile):
                 )
             except UnusableInput as missing:
                 raise UnusableInput(
-                    f"{self.path} lacks campaign {run_id} of a history that goes on from it",
+                    f"{self.path} lacks campaign {run_id} of a series that goes on from it",
                     hint=f"name the ledger that has it: {option('ledger', 'FILE')}",
                 ) from missing
             yield recorded_run(self.connection, self.path, run)
 
-    def _members(self, identity: str, fleet: FleetPlan) -> Iterator[RunRecord]:
+    def _members(self, whole: str, hosts: Sequence[HostReference]) -> Iterator[RunRecord]:
         """Yield the campaigns of the asked hosts that are here.
 
-        A run is one by its identity and its host. Any other run that claims a place of the fleet,
+        A run is one by its identity and its host. Any other run that claims a place of the whole,
         perhaps from a merged ledger, is none of them.
         """
-        for place, host in enumerate(fleet.hosts):
-            run = run_of(self.connection, bytes.fromhex(member_identity(identity, place)))
+        for place, host in enumerate(hosts):
+            run = run_of(self.connection, bytes.fromhex(member_identity(whole, place)))
             if run is None:
                 continue
             member = recorded_run(self.connection, self.path, run)
             is_of_host = member.host is not None and member.host.identity == host.identity
-            if is_of_host and member.plan.membership == FleetMembership(identity, place):
+            if is_of_host and member.plan.membership == Membership(whole, place):
                 yield member
 
     def runs(self) -> list[RunSummary]:
@@ -358,27 +353,25 @@ class Ledger(LedgerFile):
         return self._summaries("WHERE commands_digest = ?", (digest_of_commands(plan),))
 
     def explaining(self, run_id: str) -> tuple[str, ...]:
-        """Return the campaigns whose plan says that they explain this one, the newest first."""
+        """Return the campaigns whose terms say that they are about this one, the newest first."""
         with self.reading():
             run = find_run(self.connection, self.path, run_id)
             (identifier,) = self.connection.execute(
                 "SELECT id FROM run WHERE number = ?", (run,)
             ).fetchone()
-            # Quotes inside of a text are escaped there: this stands nowhere else. The id may be the
-            # beginning of a longer name.
-            begins = f'"explains":{{"run":{to_text(identifier)[:-1]}'
+            # Quotes inside of a text are escaped there. The id may be the beginning of a name.
+            begins = f'"run":{to_text(identifier)[:-1]}'
             return tuple(
                 name
                 for number, name, plan in reversed(self._runs_whose_plan_has(begins))
-                if self._explains(plan, number, run)
+                if self._is_about(plan, number, run)
             )
 
-    def _explains(self, plan: str, number: int, run: int) -> bool:
-        terms = plan_from_text(plan).explains
-        if terms is None:
-            return False
-        with suppress(UnusableInput):
-            return find_mentioned(self.connection, self.path, terms.reference, number) == run
+    def _is_about(self, plan: str, number: int, run: int) -> bool:
+        for mentioned in plan_from_text(plan).rules.mentioned:
+            with suppress(UnusableInput):
+                if find_mentioned(self.connection, self.path, mentioned, number) == run:
+                    return True
         return False
 
     def over_layouts(self) -> tuple[str, ...]:
@@ -386,14 +379,12 @@ class Ledger(LedgerFile):
         with self.reading():
             return tuple(name for _, name, _ in reversed(self._runs_whose_plan_has('"layouts":[{')))
 
-    def of_series(self, series: str) -> tuple[str, ...]:
-        """Return the campaigns of a history, in the order in which they began."""
+    def of_series(self, series: str, study: str) -> tuple[str, ...]:
+        """Return the campaigns of a study that are one series, in the order of their begin."""
         with self.reading():
             return tuple(
                 name
-                for _, name, _ in self._runs_whose_plan_has(
-                    f'"series":{to_text(series)}', HISTORY_STUDY
-                )
+                for _, name, _ in self._runs_whose_plan_has(f'"series":{to_text(series)}', study)
             )
 
     def _runs_whose_plan_has(
@@ -415,9 +406,9 @@ class Ledger(LedgerFile):
             return [
                 RunSummary(
                     *(names[run], study, read_as(conditions, _NAMES), started_at, trials, ended),
-                    *(host, names.get(fleet), hosts),
+                    *(host, names.get(whole), hosts),
                 )
-                for run, study, conditions, started_at, trials, ended, host, fleet, hosts in rows
+                for run, study, conditions, started_at, trials, ended, host, whole, hosts in rows
             ]
 
     def _run_with_identity(self, identity: bytes, plan: Plan) -> int | None:
@@ -448,7 +439,7 @@ class Ledger(LedgerFile):
             identity=identity or secrets.token_bytes(IDENTITY_BYTES),
             id=self._unused_id(started_at),
             host=None if host is None else (bytes.fromhex(host.identity), host.name),
-            fleet=None if member is None else bytes.fromhex(member.fleet),
+            whole=None if member is None else bytes.fromhex(member.whole),
             place=None if member is None else member.place,
             study=as_unicode(plan.study),
             names=to_text([condition.name for condition in plan.conditions]),

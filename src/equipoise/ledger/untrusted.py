@@ -64,7 +64,7 @@ _SMALL_TABLES: dict[str, dict[str, str]] = {
         "number": _COUNT,
         "identity": _DIGEST,
         "host": _OPTIONAL_COUNT,
-        "fleet": _OPTIONAL_DIGEST,
+        "whole": _OPTIONAL_DIGEST,
         "place": _OPTIONAL_COUNT,
         "started_at": _MOMENT,
         "commands_digest": _DIGEST,

@@ -3,18 +3,19 @@
 Every other room may import this one; this one imports nothing of ours. In reading order:
 
 study.py               a study: workload, factors, metrics, budget, and where its keys stand
-plan.py                a plan: conditions, how they are measured and judged; gates, bisections
+kinds.py               kinds of campaign: what one provides, and the register of all
+plan.py                a plan: conditions, how they are measured and judged, its kind's terms
+revisions.py           revisions and commits of git, as plans and results name them
 record.py              a campaign as recorded: draws, trials, segments, instrumented runs
-result.py              the result document, with the findings of a built-in study
+result.py              the result document of all kinds, with the findings of a built-in study
 reference.py           a result held beside that of another session (``--against``)
 metrics.py             how a metric reads, and ratios of costs as ratios of its values
 pooled.py              the document of several campaigns that are pooled
-bisection.py           the result of a bisection: culprits, the commits that are left, the gap
-history.py             the result of a history: the curve and the changes; series of other tools
-fleet.py               a fleet: its hosts and terms, and the result over them
-why.py                 causes of a gap, planned interventions, and what they showed
+iterations.py          the iterations of trials, classed
+series.py              series of other tools: a value for each commit, and suspicions
+why.py                 causes of a gap, and what interventions showed
 observation_result.py  the result of ``equipoise observe``
-host.py                what disturbs a host, and its certificate
+host.py                a host, what disturbs it, and its certificate
 primitives.py          the rows of ``equipoise os``
 errors.py              `EquipoiseError` and its exit statuses
 spelling.py            how messages name an option: on the command line and in Python

@@ -84,3 +84,12 @@ class Certificate(Struct, frozen=True):
 
 def _percent(effect: float | None) -> str:
     return "over 100 %" if effect is None else f"{effect:.2g} %"
+
+
+class HostReference(Struct, frozen=True):
+    """One host, as ledgers know it."""
+
+    identity: str
+    """32 hexadecimal digits that the host drew by chance when it was first used."""
+    name: str
+    """What its user calls it: ``--host``, else the name of the machine."""

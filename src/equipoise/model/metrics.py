@@ -7,27 +7,17 @@ more of a metric is better, a ratio of costs is turned round before a reader see
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.model.fleet import (
-    FleetAnswers,
-    FleetInterval,
-    HostDifference,
-    HostEffect,
-    PropertyEffect,
-)
-from equipoise.model.history import HistoryChange, HistoryPair, HistoryResult, HistoryRevision
 from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
 from equipoise.model.quantities import Interval
-from equipoise.model.result import Comparison, TheseLayouts, Verdict
+from equipoise.model.result import Comparison, Verdict
 
-_OfHosts = HostEffect | HostDifference | FleetInterval
-_OfCommits = HistoryRevision | HistoryChange | HistoryPair
-RatioT = TypeVar("RatioT", bound=Comparison | TheseLayouts | _OfHosts | _OfCommits)
+RatioT = TypeVar("RatioT", bound=Struct)
+"""A part of a result with a ``ratio`` and its interval ``ratio_ci``."""
 
 
 class MetricWords(Struct, frozen=True):
@@ -97,51 +87,19 @@ def as_values(comparison: Comparison) -> Comparison:
     """
     these = comparison.in_these_layouts
     return replace(
-        _inverted(comparison),
+        inverted(comparison),
         equivalence_ci=inverse_interval(comparison.equivalence_ci),
         mean_ratio=inverse_ratio(comparison.mean_ratio),
         mean_ratio_ci=inverse_interval(comparison.mean_ratio_ci),
         answers=tuple(
             replace(answer, ratio=inverse_ratio(answer.ratio)) for answer in comparison.answers
         ),
-        hosts=tuple(map(_inverted, comparison.hosts)),
-        fleet=comparison.fleet and _answers_of_values(comparison.fleet),
-        in_these_layouts=these and _inverted(these),
+        **comparison.own_parts_of_values(),
+        in_these_layouts=these and inverted(these),
     )
 
 
-def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
-    """Return the answers of a fleet with ratios of values; their sentences have them already."""
-    otherwise = answers.otherwise
-    return replace(
-        answers,
-        mean=_inverted(answers.mean),
-        stayed=answers.stayed and _inverted(answers.stayed),
-        new_host=_inverted(answers.new_host),
-        median=_inverted(answers.median),
-        normal=_inverted(answers.normal),
-        otherwise=replace(otherwise, hosts=tuple(map(_inverted, otherwise.hosts))),
-        by_property=tuple(map(_property_of_values, answers.by_property)),
-    )
-
-
-def _property_of_values(effect: PropertyEffect) -> PropertyEffect:
-    values = (replace(one, ratio=inverse_ratio(one.ratio)) for one in effect.values)
-    return replace(effect, values=tuple(values))
-
-
-def history_of_values(result: HistoryResult, more_is_better: Collection[str]) -> HistoryResult:
-    """Return a history as a reader sees it: with ratios of values if its metric is among these."""
-    if result.metric not in more_is_better:
-        return result
-    return replace(
-        result,
-        revisions=tuple(map(_inverted, result.revisions)),
-        changes=tuple(map(_inverted, result.changes)),
-        pairs=tuple(map(_inverted, result.pairs)),
-    )
-
-
-def _inverted(one: RatioT) -> RatioT:
+def inverted(one: RatioT) -> RatioT:
     """Return a part of a result with the inverse of its ratio and of the interval."""
-    return replace(one, ratio=inverse_ratio(one.ratio), ratio_ci=inverse_interval(one.ratio_ci))
+    part: Any = one
+    return replace(one, ratio=inverse_ratio(part.ratio), ratio_ci=inverse_interval(part.ratio_ci))

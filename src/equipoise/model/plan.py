@@ -6,13 +6,13 @@ is all that a verdict is computed from (rule 6).
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from hashlib import blake2b
+from typing import Literal
 
 from msgspec import Struct, field
 
-from equipoise.model.fleet import FleetMembership, FleetPlan
+from equipoise.model.kinds import Kind, Terms, kind_of
 from equipoise.model.primitives import OS_STUDY
-from equipoise.model.why import ExperimentPlan
 
 PRIMARY_METRIC = "wall_s"
 CALL_METRIC = "call_s"
@@ -28,10 +28,6 @@ FEWEST_RANKED = 3
 """With one candidate, its verdict is the ranking."""
 COMPARE_STUDY = "compare"
 """The study of every campaign of `compare`."""
-WHY_STUDY = "why"
-"""The study of every campaign that explains another one."""
-FUNCTIONS_STUDY = "functions"
-"""The study of every campaign of functions."""
 COMMAND = "command"
 """Factor whose levels are the commands of `compare`, if parameters vary beside them."""
 LAYOUT = "{layout}"
@@ -57,6 +53,10 @@ MOST_COVARIATES = 8
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it runs on."""
+
+
+_IDENTITY_BYTES = 16
+_ORDINARY_TERMS = Terms()
 
 
 class Hooks(Struct, frozen=True):
@@ -272,33 +272,29 @@ class Judgement(Struct, frozen=True):
     """Covariates that costs may be adjusted by; the user chooses to (``--adjust``)."""
 
 
-class FunctionsPlan(Struct, frozen=True):
-    """Terms of a campaign of Python functions: each block is one process that runs all of them."""
+class Membership(Struct, frozen=True):
+    """Place of a campaign in the run that it is a part of."""
 
-    calls: tuple[int, ...]
-    """Number of calls in a batch of each function."""
-    rounds: int
-    """Number of analysed batches of each function in a process."""
-    fresh_calls: bool
-    """Whether what a call works on is made anew, untimed, before each call; else once in each
-    process."""
-    setup: str | None
-    """Code of the setup, or the name of its function; ``None`` without one."""
-    digests: tuple[str, ...]
-    """Names of what runs: equal for equal functions with equal data."""
-    python: str
-    """Implementation and version of Python: ``CPython 3.12.1``."""
-    again: str
-    """Line of Python that asks the same question with the same coin; empty where a function has no
-    name that Python could read, as a lambda."""
+    whole: str
+    """Identity of that run: 32 hexadecimal digits."""
+    place: int
+    """Place among its parts, from 0."""
+
+
+def member_identity(whole: str, place: int) -> str:
+    """Return the identity of the run at a place among the parts of another run.
+
+    Both have 32 hexadecimal digits.
+    """
+    text = f"equipoise run of a host: {whole} {place}"
+    return blake2b(text.encode("ascii"), digest_size=_IDENTITY_BYTES).hexdigest()
 
 
 class Plan(Struct, frozen=True):
     """Everything that was decided before the first trial.
 
     Unless the contrasts are given, the first condition is the baseline and each other one but
-    the control is a candidate; of a bisection, the last one alone, and of a history none: its
-    claims rest on all campaigns of its series.
+    the control is a candidate, unless the terms of its kind say otherwise.
     """
 
     study: str
@@ -315,32 +311,25 @@ class Plan(Struct, frozen=True):
     """The factors of a study that are sizes: their levels are read as a scaling law."""
     layouts: tuple[Layout, ...] = ()
     """Layouts, one for each block; none if layout is no factor."""
-    imported: ImportSource | None = None
-    """Origin of the trials, if another tool ran them."""
-    explains: ExperimentPlan | None = None
-    """The gap that it explains, if it is a campaign of interventions."""
-    gated: GatePlan | None = None
-    """The two revisions that it compares, if it is a gate."""
-    bisected: BisectPlan | None = None
-    """The commits that it searches, if it is a bisection."""
-    history: HistoryPlan | None = None
-    """The commits that it measures, one for each condition, if it is a campaign of a history."""
     ranking: bool = True
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
-    functions: FunctionsPlan | None = None
-    """What its processes do, if it compares Python functions."""
     command_line: tuple[str, ...] = ()
     """Words that its user typed, with its seed and without the options that change no number; empty
     if its command line is put together from the plan."""
-    fleet: FleetPlan | None = None
-    """The hosts that measure it, if it is a coordinator's run: that has no trial of its own."""
-    membership: FleetMembership | None = None
-    """The fleet that it is a part of, if a coordinator asked this host."""
+    terms: Terms | None = None
+    """Terms of its kind; ``None`` for an ordinary comparison."""
+    membership: Membership | None = None
+    """The run that it is a part of, if it is one."""
 
     @property
-    def over_commits(self) -> CommitsPlan | None:
-        """The commits that are its conditions, each built before its first block, if they are."""
-        return self.bisected or self.history
+    def kind(self) -> Kind:
+        """The kind of campaign."""
+        return kind_of(self.terms)
+
+    @property
+    def rules(self) -> Terms:
+        """The terms of its kind; without any, what holds for an ordinary comparison."""
+        return _ORDINARY_TERMS if self.terms is None else self.terms
 
     @property
     def groups(self) -> tuple[tuple[Contrast, ...], ...]:
@@ -354,9 +343,7 @@ class Plan(Struct, frozen=True):
     def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
         """Groups of contrasts of which it is asked which condition is the fastest."""
         # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
-        if not self.ranking or self.gated or self.explains or self.imported or self.layouts:
-            return ()
-        if self.over_commits is not None:
+        if not self.ranking or self.layouts or not self.rules.ranks:
             return ()
         return tuple(one for one in self.groups if FEWEST_RANKED <= len(one) + 1 <= MOST_RANKED)
 
@@ -389,21 +376,15 @@ class Plan(Struct, frozen=True):
             return "a server of a condition runs before a reading and can move it"
         if self.layouts:
             return "the verdict over layouts rests on the layouts, not on the blocks"
-        if self.functions is not None:
-            return "all functions of a block share one process"
-        if self.over_commits is not None:
-            return f"a {self.over_commits.called} is never adjusted"
-        return "a gate is never adjusted" if self.gated is not None else None
+        return self.rules.not_adjustable_because
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:
         """Contrasts of the plan."""
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
-        if self.bisected is not None:
-            return (Contrast(0, self.bisected.last),)
-        if self.history is not None:
-            return ()
+        if self.terms is not None and (own := self.terms.contrasts(self)) is not None:
+            return own
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
 
     def names_of(self, contrast: Contrast) -> tuple[str, str]:
@@ -411,18 +392,14 @@ class Plan(Struct, frozen=True):
         return self.conditions[contrast.baseline].name, self.conditions[contrast.candidate].name
 
     @property
-    def commit_benchmarks(self) -> tuple[CommitBenchmark, ...]:
-        """Benchmarks that run in each commit: several, or one without a name."""
-        terms = self.over_commits
-        if terms is None:
-            return ()
-        return terms.benchmarks or (CommitBenchmark("", self.judgement.primary_metric),)
-
-    @property
     def describes_one(self) -> bool:
         """Whether it measures a single condition, which is described and compared with nothing."""
-        compares = self.contrasts or self.explains is not None or self.imported is not None
-        return not compares and len(self.described) == 1 and self.study != OS_STUDY
+        return (
+            not self.contrasts
+            and self.rules.describes_one
+            and len(self.described) == 1
+            and self.study != OS_STUDY
+        )
 
     @property
     def warmup_blocks(self) -> int:
@@ -434,252 +411,3 @@ class Plan(Struct, frozen=True):
     def described(self) -> tuple[int, ...]:
         """The conditions that a result shows: all but the control."""
         return tuple(i for i in range(len(self.conditions)) if i != self.control)
-
-
-Order = Literal["in blocks", "one after the other", "mixed"]
-"""How the trials of the conditions lay in time, as far as the files tell."""
-
-
-class ImportSource(Struct, frozen=True):
-    """The files of other tools that a run was imported from."""
-
-    format: str
-    """A name of `equipoise.interop.formats`."""
-    tool: str | None
-    """The tool and its version, such as ``hyperfine 2.0.0``; ``None`` if no file tells."""
-    files: tuple[str, ...]
-    """Names of the files, as the command line has them."""
-    order: Order
-    no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are no course in time, so that no warm-up is looked for in them."""
-
-
-STUDY = "gate"
-"""The study of every plan that has a gate."""
-BISECT_STUDY = "bisect"
-"""The study of every plan that has a bisection."""
-HISTORY_STUDY = "history"
-"""The study of every campaign of a history."""
-BENCHMARK = "benchmark"
-"""The factor whose levels are the benchmarks of a gate, each a process of its own."""
-REVISION = "revision"
-"""The factor whose levels are compared."""
-BENCHMARK_SUFFIX = " time_s"
-"""Ending of the metric by which a process reports one of several benchmarks."""
-_SHOWN_DIGITS = 10
-
-
-class Revision(Struct, frozen=True):
-    """One revision as it was checked out."""
-
-    asked: str
-    """Name of the revision, as the user typed it."""
-    commit: str
-    """The whole name of its commit."""
-    uncommitted: bool = False
-    """Whether the changes of tracked files in the working tree were put on top of it."""
-
-    @property
-    def label(self) -> str:
-        """``main (1a2b3c4d5e)``."""
-        changes = " with uncommitted changes" if self.uncommitted else ""
-        return f"{self.asked} ({self.commit[:_SHOWN_DIGITS]}{changes})"
-
-
-class GatePlan(Struct, frozen=True):
-    """Terms of a gate; every contrast on every metric shares one false-discovery rate."""
-
-    baseline: Revision
-    candidate: Revision
-    metrics: tuple[str, ...]
-    fails_undecided: bool = False
-    """Whether what is not known passes or fails."""
-    again: str = ""
-    """The shell line that runs it again."""
-    bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that finds the commit that made a benchmark slower, by the benchmark's name."""
-
-
-CHANGED = "+"
-"""Ends the name of a commit that stands for the working tree."""
-
-
-def short_name(name: str) -> str:
-    """Return the first letters of a commit's name: ``1a2b3c4d5e``, ``1a2b3c4d5e+``."""
-    return name[:_SHOWN_DIGITS] + (CHANGED if name.endswith(CHANGED) else "")
-
-
-class Commit(Struct, frozen=True):
-    """One commit, as git has it."""
-
-    hash: str
-    """The whole name; of the working tree, that of the commit that it was changed from."""
-    subject: str
-    author: str
-    date: str
-    """When the author wrote it, in ISO 8601."""
-    parents: tuple[str, ...]
-    """Whole names, the first parent first; a merge has several, a root none."""
-    uncommitted: bool = False
-    """Whether it is the working tree: the commit with later changes of tracked files."""
-
-    @property
-    def name(self) -> str:
-        """The whole name of the commit; that of the working tree ends in ``+``."""
-        return self.hash + (CHANGED if self.uncommitted else "")
-
-    @property
-    def short(self) -> str:
-        """The first letters of the name: ``1a2b3c4d5e``."""
-        return short_name(self.name)
-
-    @property
-    def is_merge(self) -> bool:
-        """Whether it has several parents."""
-        return len(self.parents) > 1
-
-
-class CommitBenchmark(Struct, frozen=True):
-    """One of the benchmarks that run in each commit."""
-
-    name: str
-    """Empty if it is the only one."""
-    metric: str
-    process: int = 0
-    """Number of the command that measures it, from 0; one command may measure several."""
-
-
-class MergedBranch(Struct, frozen=True):
-    """The branch that a merge brought in: it is searched once the merge is named."""
-
-    merge: int
-    """Condition of the merge."""
-    commits: tuple[int, ...]
-    """Conditions: from the commit where the branch left its first parents, to the merge's other
-    parent. Each but the first is the first parent's next commit."""
-
-
-class LayoutSpread(Struct, frozen=True):
-    """How far memory layouts alone move the cost of a program."""
-
-    percent: float
-    """Standard deviation over layouts."""
-    run: str
-    """Campaign over layouts that measured it."""
-
-
-class CommitsPlan(Struct, frozen=True, kw_only=True):
-    """A stretch of commits, and how each is built: what a bisection and a history share."""
-
-    called: ClassVar[str] = "campaign"
-    """What messages call the campaign."""
-    anew: ClassVar[str] = "measure anew"
-    """What a hint advises where the campaign cannot go on."""
-    commits: tuple[Commit, ...]
-    """Along first parents, the earliest first. Each command of a plan has one condition for each
-    commit, in this order and followed by those of branches; the commands follow each other."""
-    build: str | None = None
-    """Line for a shell that builds a commit."""
-    repository: str = ""
-    """Root of the working tree in which the commits are."""
-    folder: str = ""
-    """Folder below ``repository`` in which builds and trials run; empty for the root."""
-    tool: str | None = None
-    """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
-    again: str = ""
-    """The shell line that runs it again."""
-    benchmarks: tuple[CommitBenchmark, ...] = ()
-    """Benchmarks, if there are several."""
-
-    @property
-    def indispensable(self) -> tuple[int, ...]:
-        """Commits that are built before the first block, and whose failure ends the campaign."""
-        return (0,)
-
-    def condition_of(self, process: int, commit: int) -> int:
-        """Return the condition that runs a command in a commit."""
-        return process * len(self.every_commit) + commit
-
-    def process_of(self, condition: int) -> int:
-        """Return the number of the command that a condition runs, from 0."""
-        return condition // len(self.every_commit)
-
-    def commit_of(self, condition: int) -> int:
-        """Return the place of the commit in which a condition runs."""
-        return condition % len(self.every_commit)
-
-    @property
-    def every_commit(self) -> tuple[Commit, ...]:
-        """The commit of each condition."""
-        return self.commits
-
-
-class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
-    """Terms of a bisection: the commits among which it looks for those that made a difference.
-
-    Its commits begin with the good revision and end with the bad one.
-    """
-
-    called: ClassVar[str] = "bisection"
-    anew: ClassVar[str] = "bisect anew"
-    good: Revision
-    bad: Revision
-    likely: tuple[str, ...] = ()
-    """Paths that the user suspects."""
-    prior: tuple[float, ...] = ()
-    """Weight of each commit after the good one before the first block; empty for equal weights.
-    Weights only choose which commits run, and never make a commit a culprit."""
-    branch_commits: tuple[Commit, ...] = ()
-    """Further commits, those of branches: the conditions after those of ``commits``."""
-    branches: tuple[MergedBranch, ...] = ()
-    """Branches of the merges among all commits."""
-    why: Literal["observe", "test"] | None = None
-    """Whether the culprit is explained once it is named: by what is observed, or by interventions
-    that test the causes, too."""
-    layout_spread: LayoutSpread | None = None
-    """How far layouts alone move this project's programs, if an earlier campaign measured it."""
-    prose: tuple[int, ...] = ()
-    """Places of the commits whose difference from their first parent is only in files of prose."""
-
-    @property
-    def last(self) -> int:
-        """Condition of the bad revision; the good one has condition 0."""
-        return len(self.commits) - 1
-
-    @property
-    def indispensable(self) -> tuple[int, ...]:
-        """Both ends."""
-        return (0, self.last)
-
-    @property
-    def every_commit(self) -> tuple[Commit, ...]:
-        """The commit of each condition."""
-        return (*self.commits, *self.branch_commits)
-
-
-class HistoryPlan(CommitsPlan, frozen=True, kw_only=True):
-    """Terms of one campaign of a history: the commits whose curve it draws (docs/statistics.md).
-
-    Its commits begin with the baseline. The campaigns of one series are one history: what they
-    claim is a function of the blocks of all of them, in the order in which they began.
-    """
-
-    called: ClassVar[str] = "history"
-    anew: ClassVar[str] = "begin another campaign of the history"
-    baseline: Revision
-    latest: Revision
-    """The last of the commits, as the user asked for it."""
-    selected: tuple[int, ...]
-    """Conditions that the curve shows; the first and the last always, others only where something
-    changes between two of them."""
-    series: str
-    """Digest of what makes campaigns one history: the host, the baseline, the command, the build,
-    the metric and the terms of judgement."""
-    era: str
-    """Digest of what numbers of different campaigns share if they can be compared: the toolchain,
-    the kernel, the processor."""
-    earlier: tuple[str, ...] = ()
-    """Run ids of the earlier campaigns of the series in the ledger, in the order in which they
-    began."""
-    only_new: bool = False
-    """Whether it asks only about commits that no earlier campaign of the series knew."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from equipoise.model.fleet import HostReference
+from equipoise.model.host import HostReference
 from equipoise.model.plan import Plan
 
 Phase = Literal["warmup", "measured"]
@@ -161,7 +161,7 @@ class Segment(Struct, frozen=True):
 
 
 DIFF = "diff"
-"""Source that says what the commit of a condition changed (`equipoise.model.bisection`)."""
+"""Source that says what the commit of a condition changed (`CommitDiff` of model/revisions.py)."""
 
 
 class Observation(Struct, frozen=True):
@@ -202,7 +202,7 @@ class RunRecord(Struct, frozen=True):
     host: HostReference | None = None
     """The host that measured it; ``None`` for an imported run."""
     members: tuple[RunRecord, ...] = ()
-    """Records of the hosts of a fleet, those that are in this ledger, in the order of its plan."""
+    """Records of its parts, those that are in this ledger, in the order of its plan."""
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -233,10 +233,10 @@ class RunSummary(Struct, frozen=True):
     """``None`` while it runs, or if it was killed."""
     host: str | None = None
     """Name of the host that measured it; ``None`` for an imported run."""
-    fleet: str | None = None
-    """Run id of the fleet that it is a part of; ``None`` if it is none, or that is not here."""
+    whole: str | None = None
+    """Run id of the run that it is a part of; ``None`` if it is none, or that is not here."""
     hosts: int | None = None
-    """Hosts of a fleet with a campaign that is here; ``trials`` are theirs. ``None`` for others."""
+    """Hosts of its parts that are here; ``trials`` are theirs. ``None`` without parts."""
 
 
 @contextmanager

@@ -8,18 +8,16 @@ still infinite) is null.
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, field
 
-from equipoise.model.bisection import BisectResult
-from equipoise.model.fleet import FleetAnswers, FleetResult, HostEffect
-from equipoise.model.gate import GateResult
-from equipoise.model.history import HistoryResult
+from equipoise.model.iterations import IterationShape
+from equipoise.model.kinds import ORDINARY, TAG, Kind, kind_of
 from equipoise.model.plan import (
     PRIMARY_METRIC,
-    FunctionsPlan,
-    ImportSource,
     Layout,
 )
 from equipoise.model.quantities import Interval
@@ -27,45 +25,8 @@ from equipoise.model.record import CampaignWarning, FailureKind, Phase
 from equipoise.model.reference import ReferenceComparison
 from equipoise.model.why import Explanation, ExtraTime
 
-TrialClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
-WorkloadClass = Literal["flat", "warm-up", "slowdown", "no steady state", "inconsistent"]
-
-
-class Stretch(Struct, frozen=True):
-    """Iterations ``begin`` to ``end`` - 1 of a trial, counted from 0, on one level."""
-
-    begin: int
-    end: int
-    level: float
-    """The mean, extremes drawn in, in the metric's unit."""
-
-
-class TrialIterations(Struct, frozen=True):
-    """The iterations of one analysed trial."""
-
-    block: int
-    kind: TrialClass
-    stretches: tuple[Stretch, ...]
-    """One after the other; a change-point stands between two."""
-    steady_from: int | None
-    """The iteration, from 0, at which the steady state begins; null without one."""
-    steady: float | None
-    """The mean of the iterations from there on; null without one."""
-
-
-class IterationShape(Struct, frozen=True):
-    """The iterations of all analysed trials of one condition, on one metric."""
-
-    kind: WorkloadClass | None
-    """Null where no trial has enough iterations to be classed."""
-    has_steady_state: bool
-    trials: tuple[TrialIterations, ...]
-    """Trials that could be classed, in the order in which they ran."""
-    not_classed: int
-    """Trials with too few iterations, or with one that is no finite number."""
-    summary: str
-
-
+TrialColumn = tuple[str, Literal["text", "integer", "number"], tuple[Any, ...]]
+"""Name, kind of cells, and a cell for each trial."""
 SCHEMA = "equipoise.result/1"
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
@@ -380,10 +341,10 @@ class Comparison(Struct, frozen=True):
     """Null where the verdict is not about layouts in general."""
     adjusted_by: Adjustment | None = None
     """Covariate that costs were adjusted by; null where none paid."""
-    hosts: tuple[HostEffect, ...] = ()
-    """The asked hosts of a fleet that delivered a block, in the order of the plan."""
-    fleet: FleetAnswers | None = None
-    """Answers over the hosts; null for a campaign of one host."""
+
+    def own_parts_of_values(self) -> dict[str, Any]:
+        """Return the parts that only its kind of campaign has, with ratios of values."""
+        return {}
 
 
 class TypicalValue(Struct, frozen=True):
@@ -459,16 +420,6 @@ class SampleComparison(Struct, frozen=True):
     summary: str
     stratum: dict[str, str] = field(default_factory=dict)
     """The levels that both conditions share, where several pairs are compared."""
-
-
-class ImportedResult(Struct, frozen=True):
-    """Comparisons of trials that another tool ran."""
-
-    source: ImportSource
-    metric: str
-    comparisons: tuple[SampleComparison, ...]
-    summary: str
-    """Sentence on what these comparisons are worth."""
 
 
 class RunInfo(Struct, frozen=True):
@@ -611,8 +562,15 @@ class Findings(Struct, frozen=True):
     """What the study asked and found, in one sentence; empty where nothing can be said yet."""
 
 
-class ResultDocument(Struct, frozen=True):
-    """The whole document, in the order in which it is written."""
+class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
+    """The whole document of an ordinary comparison, in the order in which it is written.
+
+    The document of another kind of campaign inherits from this class, has a tag of its own, and
+    the fields that are only about the kind.
+    """
+
+    has_random_order: ClassVar[bool] = True
+    """Whether the coin ordered the trials; without it there are samples in place of verdicts."""
 
     schema: str
     run: RunInfo
@@ -629,12 +587,8 @@ class ResultDocument(Struct, frozen=True):
     """Tables and paragraphs of a built-in study; null for any other."""
     steady_state: tuple[SteadyComparison, ...] = ()
     """Comparisons in the steady state, for each candidate and metric with iterations."""
-    imported: ImportedResult | None = None
-    """Null for a campaign of our own; else ``comparisons`` is empty, and these stand here."""
     extra_time: ExtraTime | None = None
     """Extra time that ``why`` explains; null until the comparison was observed (docs/why.md)."""
-    gate: GateResult | None = None
-    """Null for what is no gate."""
     more_is_better: tuple[str, ...] = ()
     """Metrics of which workloads said so: the cost that a ratio compares is the inverse of one."""
     ranking: tuple[Ranking, ...] = ()
@@ -642,18 +596,8 @@ class ResultDocument(Struct, frozen=True):
     resolutions: dict[str, Resolved] = field(default_factory=dict)
     """Smallest step of each compared or reported metric, in its unit; absent where none is known,
     and the comparison inferred one from past values."""
-    functions: FunctionsPlan | None = None
-    """What each process did; null for a campaign that does not compare Python functions."""
     typical: TypicalValue | None = None
     """Typical value of the condition, if there is one alone; else null."""
-    bisect: BisectResult | None = None
-    """Null for what is no bisection, and for one of several benchmarks."""
-    bisects: tuple[BisectResult, ...] = ()
-    """Bisections of the benchmarks of a suite; empty for what is none."""
-    history: HistoryResult | None = None
-    """Null for what is no history."""
-    fleet: FleetResult | None = None
-    """Null for what one host measured."""
 
     @property
     def primary_comparisons(self) -> tuple[Comparison, ...]:
@@ -668,13 +612,62 @@ class ResultDocument(Struct, frozen=True):
         return tuple(one for one in self.comparisons if one.metric != metric)
 
     @property
-    def searches(self) -> tuple[BisectResult, ...]:
-        """Bisections of all benchmarks; empty for what is no bisection."""
-        return self.bisects or (() if self.bisect is None else (self.bisect,))
+    def kind(self) -> Kind:
+        """The kind of campaign."""
+        return kind_of(self)
+
+    shares_processes: ClassVar[bool] = False
+    """Whether all conditions of a block ran in one process."""
+    has_one_order: ClassVar[bool] = True
+    """Whether all trials stand in one order of blocks."""
+    measured_below: ClassVar[Mapping[str, str]] = MappingProxyType({"control": "condition"})
+    """Parts of the document that hold measured values, each with the field that does."""
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether trials of one block belong together."""
+        return True
+
+    @property
+    def samples(self) -> tuple[SampleComparison, ...]:
+        """Comparisons of trials that no coin of ours ordered."""
+        return ()
+
+    @property
+    def samples_summary(self) -> str:
+        """Sentence on what comparisons of samples are worth."""
+        return ""
+
+    @property
+    def command_line(self) -> str | None:
+        """The line for a shell that asks the same question again, where the kind has one."""
+        return None
+
+    @property
+    def own_summary(self) -> str | None:
+        """What the kind found, in sentences that stand in place of those of comparisons."""
+        return None
+
+    @property
+    def own_metric(self) -> str | None:
+        """The metric that the kind decides by, if no comparison names it."""
+        return None
+
+    def check_one_host(self, what: str) -> None:
+        """Raise `UnusableInput` if the trials are those of several hosts.
+
+        ``what`` needs those of one, at the begin of a sentence: ``hyperfine's form``.
+        """
+
+    def trial_columns(self) -> Iterator[TrialColumn]:
+        """Yield the columns of a table of the trials that only the kind has."""
+        yield from ()
 
     @property
     def primary_metric(self) -> str:
         """Metric that was compared, or would have been."""
-        of_kinds = (self.imported, self.typical, *self.searches, self.history, self.fleet)
-        metrics = (one.metric for one in (*of_kinds, *self.comparisons) if one is not None)
+        if self.own_metric is not None:
+            return self.own_metric
+        parts = (self.typical, *self.comparisons)
+        metrics = (one.metric for one in parts if one is not None)
         return next(metrics, PRIMARY_METRIC)

@@ -8,33 +8,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Union
 
 import msgspec
 
 from equipoise.files.reading import read_whole
-from equipoise.model.bisection import BisectGap, BisectResult, Culprit, UnconfirmedCommit
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import FleetInterval, FleetResult, HostDifference, HostEffect
-from equipoise.model.history import (
-    SERIES_SCHEMA,
-    HistoryChange,
-    HistoryPair,
-    HistoryResult,
-    HistoryRevision,
-    SeriesResult,
-)
+from equipoise.model.kinds import ORDINARY, TAG, every_kind, kind_named, load, registered
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED, Interval
 from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
+from equipoise.model.series import SERIES_SCHEMA, SeriesResult
+from equipoise.report.kind import report_kind
 
 MOST_BYTES = 1024 * 1024 * 1024
 """A campaign of 100,000 trials writes about 100 MB."""
 _HINT = "name a file that `equipoise … --json FILE` wrote"
-_MOST_MIN_EFFECT = 1000.0
+MAX_MIN_EFFECT = 1000.0
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SCHEMAS: dict[type, str] = {
     ResultDocument: SCHEMA,
@@ -42,6 +35,22 @@ _SCHEMAS: dict[type, str] = {
     ObservationResult: OBSERVED_SCHEMA,
     SeriesResult: SERIES_SCHEMA,
 }
+
+
+class WithLevel(Protocol):
+    """A part of a result with a ratio, its interval and its level."""
+
+    @property
+    def ratio(self) -> float | None:
+        """The ratio."""
+
+    @property
+    def ratio_ci(self) -> Interval:
+        """Its interval."""
+
+    @property
+    def level(self) -> float | None:
+        """1 minus the coverage of the interval."""
 
 
 def encode(document: ResultDocument | PooledCampaigns | ObservationResult | SeriesResult) -> bytes:
@@ -82,15 +91,23 @@ def decode(text: bytes, name: str) -> ResultDocument:
     if version != SCHEMA:
         what = f"its schema is {'not named' if version is None else repr(version)}, not {SCHEMA}"
         raise UnusableInput(f"{name}: {what}", hint=_HINT)
+    kind = read.get(TAG)
+    if kind != ORDINARY and kind not in registered():
+        what = f"campaigns of the kind {kind!r} are not known to this installation"
+        raise UnusableInput(f"{name}: {what}", hint=_HINT)
+    of_kind: type[ResultDocument] = load(kind_named(kind).document)
     # Decimals have fewer digits; texts of digits alone are rare.
     if _LONG_NUMBER.search(text) is not None and _has_huge_integer(read):
         raise UnusableInput(f"{name}: it holds an integer beyond 64 bits", hint=_HINT)
-    if _LARGE_EXPONENT.search(text) is not None and any(map(_is_beyond_measure, _measured(read))):
+    if _LARGE_EXPONENT.search(text) is not None and any(
+        map(_is_beyond_measure, _measured(read, of_kind.measured_below))
+    ):
         raise UnusableInput(f"{name}: a value is beyond {MAX_MEASURED:g}", hint=_HINT)
     # JSON cannot hold an infinity: a summary's null is one.
     infinite = {key: _infinite(read[key]) for key in ("conditions", "control") if key in read}
     try:
-        return msgspec.convert({**read, **infinite}, ResultDocument)
+        document: ResultDocument = msgspec.convert({**read, **infinite}, of_kind)
+        return document
     except msgspec.ValidationError as error:
         raise UnusableInput(f"{name}: it is no result document: {error}", hint=_HINT) from None
 
@@ -115,12 +132,16 @@ def read_document(path: Path) -> ResultDocument:
 def schema(kind: type = ResultDocument) -> dict[str, Any]:
     """Make the JSON Schema of a kind of document from its data classes.
 
+    That of result documents is the union over all kinds of campaign.
+
     Every field is there in every document. A number may be null, where it is infinite:
     a median over trials of which most timed out.
     """
     name = _SCHEMAS[kind]
-    generated = _as_written(msgspec.json.schema(kind))
-    generated["$defs"][kind.__name__]["properties"]["schema"] = {"const": name}
+    kinds = tuple(load(one.document) for one in every_kind()) if kind is ResultDocument else (kind,)
+    generated = _as_written(msgspec.json.schema(Union[kinds]))  # noqa: UP007 - of a tuple
+    for one in kinds:
+        generated["$defs"][one.__name__]["properties"]["schema"] = {"const": name}
     return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
 
 
@@ -145,13 +166,13 @@ _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
 """A number without any of these is not beyond `MAX_MEASURED`."""
 
 
-def _measured(document: dict[str, Any]) -> Iterator[Any]:
+def _measured(document: dict[str, Any], measured_below: Mapping[str, str]) -> Iterator[Any]:
     """Yield the parts of a document that hold what was measured.
 
     Ratios and e-values elsewhere may be larger, and are computed with as logarithms.
     """
     yield from (document.get(key) for key in ("conditions", "trials", "why"))
-    for key, below in (("control", "condition"), ("fleet", "hosts"), ("history", "series")):
+    for key, below in measured_below.items():
         match document.get(key):
             case dict() as part:
                 yield part.get(below)
@@ -246,87 +267,20 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
         yield from _impossible_comparison(comparison)
         if not {comparison.baseline, comparison.candidate} <= names:
             yield f"it compares {comparison.candidate} with {comparison.baseline}, and lacks one"
-    for search in document.searches:
-        yield from _impossible_bisection(search)
-    if document.history is not None:
-        yield from _impossible_history(document.history)
-    if document.fleet is not None:
-        yield from _impossible_fleet(document.fleet, document.comparisons)
+    yield from report_kind(document).impossible(document)
 
 
-def _impossible_bisection(one: BisectResult) -> Iterator[str]:
-    if not (0.0 < one.alpha < 1.0 and 0.0 <= one.min_effect <= _MOST_MIN_EFFECT):
-        yield "a bisection has no alpha between 0 and 1, or no smallest effect"
-    for line in one.lines:
-        if (line.verdict == "culprit") > len(line.culprits):
-            yield "a bisection with a culprit names none"
-        if any(not 0 <= at.earlier < at.later <= len(line.candidates) for at in line.course):
-            yield "a block of a bisection has a commit that it does not search"
-        if min(one.trials, one.builds, *(commit.trials for commit in line.candidates)) < 0:
-            yield "a bisection has fewer than no trials"
-    parts: list[BisectGap | Culprit | UnconfirmedCommit] = []
-    for line in one.lines:
-        parts += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
-    if not all(map(_is_step, parts)):
-        yield "a step of a bisection has no ratio with an interval"
-
-
-def _impossible_history(one: HistoryResult) -> Iterator[str]:
-    if not (0.0 < one.alpha < 1.0 and 0.0 < one.min_effect <= _MOST_MIN_EFFECT):
-        yield "a history has no alpha between 0 and 1, or no smallest effect"
-    places = [revision.place for revision in one.revisions]
-    if places and (places[0] != 0 or places != sorted(set(places))):
-        yield "the commits of a history do not begin with the baseline, or are not in order"
-    points = (revision for revision in one.revisions if revision.level is not None)
-    parts: list[HistoryChange | HistoryPair | HistoryRevision]
-    parts = [*one.changes, *one.pairs, *points]
-    if not all(map(_is_step, parts)):
-        yield "a commit, a pair or a change of a history has no ratio with an interval"
-    if any(change.commits < 1 or change.blocks < 0 for change in one.changes):
-        yield "a change of a history has no commit, or fewer than no blocks"
-    for series in one.series:
-        values = [point.value for point in series.points]
-        if not all(map(math.isfinite, values)):
-            yield "a series has a value that is not finite"
-        if any(not 0 <= suspicion.place < len(values) for suspicion in series.suspicions):
-            yield "a suspicion is at no value of its series"
-
-
-def _impossible_fleet(fleet: FleetResult, comparisons: Sequence[Comparison]) -> Iterator[str]:
-    places = [host.place for host in fleet.hosts]
-    if places != list(range(len(places))):
-        yield "the hosts of a fleet are not in order"
-    if any(min(host.blocks, host.trials) < 0 for host in fleet.hosts):
-        yield "a host of a fleet has fewer than no blocks"
-    for one in comparisons:
-        if any(not 0 <= effect.place < len(places) for effect in one.hosts):
-            yield "a comparison of a fleet is of a host that it did not ask"
-        if any(not 0.0 < effect.level < 1.0 or effect.blocks < 0 for effect in one.hosts):
-            yield "a host of a comparison has no level between 0 and 1, or fewer than no blocks"
-        parts: list[HostEffect | HostDifference | FleetInterval] = [*one.hosts]
-        if one.fleet is not None:
-            answers = one.fleet
-            parts += (*answers.otherwise.hosts, answers.mean, answers.new_host, answers.median)
-            parts.append(answers.normal)
-        for part in parts:
-            is_ratio = part.ratio is None or 0.0 <= part.ratio < math.inf
-            if not (is_ratio and _is_interval_of_ratios(part.ratio_ci)):
-                yield "a host or an answer of a fleet has no ratio with an interval"
-
-
-def _is_step(
-    part: BisectGap | Culprit | UnconfirmedCommit | HistoryChange | HistoryPair | HistoryRevision,
-) -> bool:
+def is_step(part: WithLevel) -> bool:
     """Return whether a ratio is possible, with its interval and its level."""
     is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
     level = part.level
     is_level = level is not None and 0.0 < level < 1.0
-    return is_ratio and _is_interval_of_ratios(part.ratio_ci) and is_level
+    return is_ratio and is_interval_of_ratios(part.ratio_ci) and is_level
 
 
 def _impossible_comparison(one: Comparison) -> Iterator[str]:
     named = f"{one.candidate} against {one.baseline}"
-    if not 0.0 <= one.min_effect <= _MOST_MIN_EFFECT:
+    if not 0.0 <= one.min_effect <= MAX_MIN_EFFECT:
         yield f"{named} has a smallest effect of {one.min_effect:g} percent"
     if not (0.0 < one.alpha < 1.0 and 0.0 < one.level < 1.0):
         yield f"{named} has no alpha between 0 and 1"
@@ -340,11 +294,12 @@ def _impossible_comparison(one: Comparison) -> Iterator[str]:
     if any(not 0.0 < stretch.ratio < math.inf for stretch in one.ratio_segments):
         yield f"{named} has a stretch with a ratio below 0"
     for interval in (one.ratio_ci, one.mean_ratio_ci, one.equivalence_ci):
-        if not _is_interval_of_ratios(interval):
+        if not is_interval_of_ratios(interval):
             yield f"{named} has an interval {interval[0]} to {interval[1]}"
 
 
-def _is_interval_of_ratios(interval: Interval) -> bool:
+def is_interval_of_ratios(interval: Interval) -> bool:
+    """Return whether both ends of an interval may be those of a ratio, in their order."""
     low, high = interval
     return (
         (low is None or 0.0 <= low < math.inf)

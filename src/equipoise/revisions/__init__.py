@@ -5,7 +5,11 @@ checkout     revisions in working trees of their own
 commits      the commits between two revisions or of a history, and what a commit changed
 benchmarks   what a gate runs: commands, a suite file, or a language's benchmark tool
 build_cache  builds that are kept for the next gate or bisection, and the key of each
-plan         revisions as conditions, and the plan of a gate of two of them
+plan         revisions as conditions
+terms        the terms of campaigns whose conditions are commits
 commit_builds the builds of commits that are the conditions of a campaign
-commit_plans the plans of a bisection and of a history
+commit_plans the plan of a campaign over commits
+judging      campaigns over commits: builds before a block, commits left out, and their judge
+redaction    their terms without hidden values
+search_line  the line that searches commits, where that is installed
 """

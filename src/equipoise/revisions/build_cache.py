@@ -44,7 +44,7 @@ from equipoise.measure.builds import BUILDS_VARIABLE, build_revision
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.plan import Revision
+from equipoise.model.revisions import Revision
 from equipoise.revisions.benchmarks import BenchmarkTool
 from equipoise.revisions.checkout import changes_of_working_tree, check_out, submodules_present
 from equipoise.revisions.git import Repository, without_git_variables

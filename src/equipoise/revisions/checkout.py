@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Revision
 from equipoise.model.record import CampaignWarning
+from equipoise.model.revisions import Revision
 from equipoise.revisions.git import (
     CheckoutFailed,
     Repository,

@@ -10,21 +10,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.campaign.commits import commits_of
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.plan import (
-    BisectPlan,
-    Commit,
-    CommitsPlan,
-    HistoryPlan,
-    Plan,
-    Revision,
-)
+from equipoise.model.plan import Plan
+from equipoise.model.revisions import Commit, Revision
 from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import TOOLS, BenchmarkTool
 from equipoise.revisions.build_cache import Build, BuildCache, NoFolder, source_of
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import CheckoutFailed, Repository
+from equipoise.revisions.terms import CommitsPlan, commits_of
 
 _POLL_S = 0.05
 _FEWEST_AT_ONCE = 2
@@ -44,29 +38,8 @@ class NeededCommit(Struct, frozen=True):
     """Option that names it."""
 
 
-def ends_of(good: Revision, bad: Revision, count: int) -> tuple[NeededCommit, NeededCommit]:
-    """Return what a bisection of so many commits needs."""
-    return (
-        NeededCommit(0, "good revision", good, "--good"),
-        NeededCommit(count - 1, "bad revision", bad, "--bad"),
-    )
-
-
-def baseline_of(revision: Revision) -> NeededCommit:
-    """Return what a history needs."""
-    return NeededCommit(0, "baseline", revision, "--from")
-
-
-def needed_of(terms: CommitsPlan) -> tuple[NeededCommit, ...]:
-    """Return what a recorded campaign needs."""
-    if isinstance(terms, BisectPlan):
-        return ends_of(terms.good, terms.bad, len(terms.commits))
-    assert isinstance(terms, HistoryPlan), "commits belong to a bisection or a history"
-    return (baseline_of(terms.baseline),)
-
-
 class CommitBuilds:
-    """The builds of the commits of a campaign (`equipoise.campaign.commits`), in an open cache."""
+    """The builds of the commits of a campaign (`equipoise.revisions.judging`), in an open cache."""
 
     def __init__(self, cache: BuildCache, commits: Sequence[Commit]) -> None:
         self._cache = cache

@@ -1,4 +1,4 @@
-"""Bisections and histories: what the user wants of commits, and the plan of a campaign over them.
+"""What the user wants of commits, and the plan of a campaign over them.
 
 Each command has one condition for each commit, built or not.
 """
@@ -7,48 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from equipoise.campaign.commits import history_of
-from equipoise.campaign.plans import PlanAndWarnings, over_layouts
-from equipoise.design.coin import seed_of_campaign
-from equipoise.measure.environment import snapshot
-from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
-    BENCHMARK,
-    BENCHMARK_SUFFIX,
-    BISECT_STUDY,
-    HISTORY_STUDY,
-    REVISION,
-    BisectPlan,
-    Commit,
-    CommitBenchmark,
-    CommitsPlan,
     Condition,
-    Contrast,
-    HistoryPlan,
     Judgement,
-    LayoutSpread,
     Plan,
-    Revision,
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
+from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Commit
 from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool
-from equipoise.revisions.build_cache import digest, digest_of_toolchain
 from equipoise.revisions.commit_builds import (
     BUDGET_S,
     CommitBuilds,
     NeededCommit,
-    baseline_of,
-    ends_of,
     revision_of,
 )
-from equipoise.revisions.commits import MergedCommits
 from equipoise.revisions.plan import (
     CheckedOut,
     RevisionsRequest,
@@ -56,8 +34,7 @@ from equipoise.revisions.plan import (
     condition_in,
     metrics_of,
 )
-
-_FORM = 1
+from equipoise.revisions.terms import CommitBenchmark, CommitsPlan
 
 
 class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
@@ -71,172 +48,19 @@ class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
         """The commit of each condition."""
         return self.commits
 
-
-class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
-    """What the user wants to bisect, and how."""
-
-    good: Revision
-    bad: Revision
-    likely: tuple[str, ...] = ()
-    prior: tuple[float, ...] = ()
-    prose: tuple[int, ...] = ()
-    """Places of the commits that change only files of prose."""
-    merged: MergedCommits = MergedCommits()
-    why: Literal["observe", "test"] | None = None
-    layouts: int | None = None
-    """Memory layouts, one of which is drawn for each block."""
-
-    @property
-    def every_commit(self) -> tuple[Commit, ...]:
-        """The commit of each condition."""
-        return (*self.commits, *self.merged.commits)
-
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
-        """The good and the bad commit."""
-        return ends_of(self.good, self.bad, len(self.commits))
+        """The commits without which the campaign has no question."""
+        raise NotImplementedError
 
 
-class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
-    """The commits whose history the user wants, and how they are measured."""
-
-    baseline: Revision
-    latest: Revision
-    selected: tuple[int, ...]
-    """Places of the commits that the curve shows."""
-    only_new: bool = False
-    host: str
-    """Name of the host: campaigns of one host are one history."""
-
-    @property
-    def needed(self) -> tuple[NeededCommit, ...]:
-        """The baseline."""
-        return (baseline_of(self.baseline),)
-
-
-def bisect_plan(
-    request: BisectRequest,
-    builds: CommitBuilds,
-    scratch: Path,
-    layout_spread: LayoutSpread | None = None,
-) -> PlanAndWarnings:
-    """Return the plan of a bisection whose two ends are built, and what limits it on this host.
-
-    Raises
-    ------
-    UnusableInput
-        The program does not exist in an end, or no benchmark has a name that is given.
-    ConditionFailed
-        The benchmarks of the tool failed when they were run to see what they report.
-    """
-    plan, shared, warnings = _plan_of_commits(BISECT_STUDY, request, builds, scratch)
-    terms = BisectPlan(
-        **asdict(shared),
-        good=request.good,
-        bad=request.bad,
-        likely=request.likely,
-        prior=request.prior,
-        prose=request.prose,
-        branch_commits=request.merged.commits,
-        branches=request.merged.branches,
-        why=request.why,
-        layout_spread=layout_spread,
-    )
-    gaps: list[Contrast] = []
-    for first in range(0, len(plan.conditions), len(request.every_commit)):
-        levels = plan.conditions[first].levels
-        stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
-        gaps.append(Contrast(first, first + terms.last, REVISION, stratum))
-    over, limits = over_layouts(plan, request.layouts, None)
-    # A search ends when it knows the commit, after however few blocks of a layout.
-    stopping = plan.stopping
-    over = replace(over, stopping=stopping, chosen_contrasts=tuple(gaps), bisected=terms)
-    return over, (*limits, *warnings)
-
-
-def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -> PlanAndWarnings:
-    """Return the plan of the first campaign of a history whose baseline is built, and warnings.
-
-    Raises
-    ------
-    UnusableInput
-        The program does not exist in the baseline, or several benchmarks are meant.
-    ConditionFailed
-        The benchmarks of the tool failed when they were run to see what they report.
-    """
-    plan, shared, warnings = _plan_of_commits(HISTORY_STUDY, request, builds, scratch)
-    if shared.benchmarks:
-        names = ", ".join(one.name for one in shared.benchmarks[:20])
-        raise UnusableInput(
-            f"a history is of one benchmark, and these are {len(shared.benchmarks)}: {names}",
-            hint=f"run one for each: with {option('kind')}, {option('metrics')} names it; else "
-            "its command behind --",
-        )
-    terms = HistoryPlan(
-        **asdict(shared),
-        baseline=request.baseline,
-        latest=request.latest,
-        selected=request.selected,
-        series=_series(request, plan.judgement),
-        era=_era(request, builds),
-        only_new=request.only_new,
-    )
-    return replace(plan, history=terms), warnings
-
-
-def following(plan: Plan, earlier: Sequence[str]) -> Plan:
-    """Return the plan of a campaign that follows others of its series."""
-    return replace(
-        plan,
-        seed=seed_of_campaign(plan.seed, len(earlier)),
-        history=replace(history_of(plan), earlier=tuple(earlier)),
-    )
-
-
-def _series(request: HistoryRequest, judgement: Judgement) -> str:
-    """Return the digest of what makes campaigns one history.
-
-    The baseline's name stands for the repository: clones of it may lie anywhere.
-    """
-    return digest(
-        [
-            _FORM,
-            request.host,
-            request.baseline.commit,
-            request.repository.inside,
-            _command(request),
-            # A tool that runs each benchmark in a process of its own calls all their metrics alike.
-            request.metrics if request.tool is not None and request.tool.listing else None,
-            request.build,
-            None if request.tool is None else request.tool.name,
-            judgement.primary_metric,
-            judgement.min_effect,
-            judgement.alpha,
-        ]
-    )
-
-
-def _era(request: HistoryRequest, builds: CommitBuilds) -> str:
-    """Return the digest of what has to be the same for numbers to be comparable."""
-    # The command may be a program of the toolchain, such as an interpreter.
-    line = " ".join([request.build or "", *_command(request)])
-    tools = digest_of_toolchain(line, own_environment(), request.repository)
-    recipe = builds.recipe
-    return digest([_FORM, tools, recipe.environment, recipe.submodules, snapshot().get("kernel")])
-
-
-def _command(request: HistoryRequest) -> tuple[str, ...]:
-    (command,) = request.benchmarks
-    return command.command
-
-
-def _plan_of_commits(
-    study: str, request: BisectRequest | HistoryRequest, builds: CommitBuilds, scratch: Path
+def plan_of_commits(
+    study: str, request: CommitsRequest, builds: CommitBuilds, scratch: Path
 ) -> tuple[Plan, CommitsPlan, tuple[CampaignWarning, ...]]:
-    """Return a plan with one condition for each command and commit, without the terms of its study.
+    """Return a plan with one condition for each command and commit, without the terms of its kind.
 
-    Beside it stand the terms that both studies have, and warnings of benchmarks that are left out.
-    The needed commits are built.
+    Beside it stand the terms that all such kinds have, and warnings of benchmarks that are left
+    out. The needed commits are built.
 
     Raises
     ------
@@ -287,7 +111,7 @@ def _several(commands: Sequence[Benchmark], metrics: Sequence[str]) -> tuple[Com
     return ()
 
 
-def _sides(request: BisectRequest | HistoryRequest, builds: CommitBuilds) -> tuple[CheckedOut, ...]:
+def _sides(request: CommitsRequest, builds: CommitBuilds) -> tuple[CheckedOut, ...]:
     """Return where each commit is, or will be, checked out and built."""
     named = {one.place: (one.role, one.revision) for one in request.needed}
     sides: list[CheckedOut] = []

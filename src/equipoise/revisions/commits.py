@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from equipoise.model.bisection import CommitDiff
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Commit, MergedBranch, Revision
+from equipoise.model.quantities import joined
+from equipoise.model.revisions import Commit, CommitDiff, Revision, short_name
 from equipoise.model.spelling import option
 from equipoise.revisions.checkout import UNSHALLOW, is_changed
 from equipoise.revisions.git import (
@@ -40,6 +40,8 @@ _LOG = (
     *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showSignature=false", "log", "-z"),
     "--format=" + "%x00".join(_FIELDS),
 )
+_LONGEST_SUBJECT = 60
+"""Letters of a subject that a sentence shows."""
 MOST_DIFF_BYTES = 1 << 20
 """Size of the patch that is kept."""
 _MOST_FILES = 20
@@ -54,6 +56,16 @@ than a tenth of an equal weight (the floor of docs/statistics.md), however many 
 
 MOST_MERGED = 2000
 """Number of commits of branches that a search has room for; merges past them stay one commit."""
+
+
+class MergedBranch(Struct, frozen=True):
+    """The branch that a merge brought in: it is searched once the merge is named."""
+
+    merge: int
+    """Condition of the merge."""
+    commits: tuple[int, ...]
+    """Conditions: from the commit where the branch left its first parents, to the merge's other
+    parent. Each but the first is the first parent's next commit."""
 
 
 class MergedCommits(Struct, frozen=True):
@@ -390,3 +402,19 @@ def _parsed(listed: str) -> Iterator[Commit]:
     fields = iter(listed.split("\0"))
     for name, parents, author, date, subject in zip(*[fields] * len(_FIELDS), strict=False):
         yield Commit(name, subject, author, date, tuple(parents.split()))
+
+
+def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
+    """Return a commit with its subject, and those right before it that do not build."""
+    named = f"{short_name(commit)} ({shortened(subject)})"
+    if not not_built:
+        return named
+    others = joined([*map(short_name, not_built), named], "or")
+    return f"Either {others}" if len(not_built) == 1 else f"One of {others}"
+
+
+def shortened(subject: str) -> str:
+    """Return the subject of a commit, cut to what a sentence has room for."""
+    if len(subject) <= _LONGEST_SUBJECT:
+        return subject
+    return subject[: _LONGEST_SUBJECT - 1] + "…"

@@ -1,20 +1,18 @@
-"""Revisions as conditions: what is run in each, and the plan of a gate of two of them."""
+"""Revisions as conditions: what is run in each."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
-from equipoise.design.command_line import bisect_line
 from equipoise.design.commands import find_program
-from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits
+from equipoise.design.limits import CampaignLimits
 from equipoise.measure.installation import native_programs
 from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment
@@ -22,28 +20,21 @@ from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffi
 from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
-    BENCHMARK,
-    BENCHMARK_SUFFIX,
     LAYOUT,
     PRIMARY_METRIC,
-    REVISION,
-    STUDY,
     Condition,
     Contrast,
-    GatePlan,
     Judgement,
     Measure,
     Plan,
     Process,
-    Revision,
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
+from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Revision
 from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool, Listing
-from equipoise.revisions.build_cache import BuildCache, source_of, tool_variables
-from equipoise.revisions.checkout import SIDES, check_out
-from equipoise.revisions.commits import trees_of
+from equipoise.revisions.build_cache import tool_variables
 from equipoise.revisions.git import Repository
 
 _MOST_LISTED_BYTES = 1 << 20
@@ -107,15 +98,6 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
         )
 
 
-class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
-    """What the user wants a gate to compare, and how."""
-
-    baseline: Revision
-    candidate: Revision
-    fail_undecided: bool = False
-    """Whether an undecided benchmark fails the gate."""
-
-
 class CheckedOut(Struct, frozen=True):
     """A revision in a working tree of its own, now or once it is built."""
 
@@ -138,115 +120,6 @@ class CheckedOut(Struct, frozen=True):
     def label(self) -> str:
         """Role, name and commit, as in ``candidate HEAD (1a2b3c4d5e)``."""
         return f"{self.role} {self.revision.label}"
-
-
-Pair = tuple[CheckedOut, CheckedOut]
-"""The baseline and the candidate, checked out and built."""
-
-
-def check_out_and_build(
-    request: GateRequest, scratch: Path, builds: BuildCache | None, *, say: Callable[[str], None]
-) -> Pair:
-    """Check both revisions out and build them, unless earlier builds of them are kept.
-
-    ``builds`` are kept builds; ``None`` if nothing is built: then both are checked out into the
-    scratch folder. ``say`` is called with a line on each step, for a user who waits.
-
-    Raises
-    ------
-    UnusableInput
-        One cannot be checked out, or lacks the folder that the user is in.
-    ConditionFailed
-        One cannot be built.
-    """
-    repository = request.repository
-    revisions = (request.baseline, request.candidate)
-    if builds is not None:
-        commits = trees_of(repository, [revision.commit for revision in revisions])
-        sources = [source_of(repository, revision, commits) for revision in revisions]
-    sides: list[CheckedOut] = []
-    for role, revision in zip(("baseline", "candidate"), revisions, strict=True):
-        if builds is None:
-            say(f"checking out the {role} {revision.label}")
-            parent = scratch / SIDES[len(sides)]
-            parent.mkdir()
-            tree = check_out(repository, revision, parent)
-        else:
-            say(f"building the {role} {revision.label}: {request.build}")
-            tree = builds.get(sources[len(sides)], f"the {role} {revision.label}", sources).tree
-        sides.append(CheckedOut(role, revision, tree, repository))
-    for side in sides:
-        if not side.folder.is_dir():
-            raise UnusableInput(
-                f"the {side.label} has no folder {repository.inside}",
-                hint="run the gate in a folder that both revisions have",
-            )
-    return sides[0], sides[1]
-
-
-def gate_plan(
-    request: GateRequest, pair: Pair, scratch: Path
-) -> tuple[Plan, tuple[CampaignWarning, ...]]:
-    """Return the plan of a gate, and warnings of benchmarks that only one revision has.
-
-    Raises
-    ------
-    UnusableInput
-        A program does not exist, nothing can be compared, or the options contradict each other.
-    ConditionFailed
-        A benchmark failed when it was run to see what it reports.
-    """
-    tool = request.tool
-    benchmarks, unlisted = benchmarks_in_all(request, pair)
-    conditions, contrasts = conditions_of_gate(benchmarks, pair, tool)
-    metrics, unreported = metrics_of(request, pair, conditions, scratch)
-    plan = request.plan(
-        STUDY,
-        conditions,
-        metrics,
-        folder=str(pair[1].folder),
-        # The benchmarks of a tool without a listing have just run once, to see what they report.
-        warmup=1 if tool is None or tool.listing is not None else 0,
-        stopping=Stopping(leave_out_decided=True),
-        judgement=Judgement(min_effect=GATE_MIN_EFFECT),
-    )
-    plan = replace(
-        plan,
-        chosen_contrasts=contrasts,
-        gated=GatePlan(
-            request.baseline,
-            request.candidate,
-            metrics,
-            request.fail_undecided,
-            request.command_line,
-            dict(bisect_lines(request, benchmarks, metrics)),
-        ),
-    )
-    return plan, (*unlisted, *unreported)
-
-
-def bisect_lines(
-    request: GateRequest, benchmarks: Sequence[Benchmark], metrics: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the name of each benchmark, and the line that finds what made it slower.
-
-    A bisection searches by one metric of commands, and by the times that a tool reports.
-    """
-    good, candidate = request.baseline.commit, request.candidate
-    line = partial(
-        bisect_line, good, None if candidate.uncommitted else candidate.commit, build=request.build
-    )
-    tool = request.tool
-    if tool is None and len(metrics) == 1:
-        for one in benchmarks:
-            yield one.name, line(one.command, metric=metrics[0])
-    elif tool is not None and len(request.benchmarks) == 1:
-        names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
-        if tool.listing is not None:
-            is_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
-            names = [one.name for one in benchmarks] if is_time else []
-        for name in names:
-            yield name, line(request.benchmarks[0].command, kind=tool.name, metric=name)
 
 
 def benchmarks_in_all(

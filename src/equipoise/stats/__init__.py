@@ -3,17 +3,11 @@
 Verdicts, in reading order:
 
 - ``sequence``: blocks of a candidate and the baseline, and the bets on them.
-- ``verdict``: the verdict on each comparison, how many more blocks it would take, which comparisons
-  are too slow for a gate, and the smallest effect that a host can see in a given time.
-- ``gate_forecast``: how many blocks a gate needs for what it left open.
+- ``verdict``: the verdict on each comparison, how many more blocks it would take, and the smallest
+  effect that a host can see in a given time.
 - ``ranking``: which of several conditions is the fastest.
 - ``layouts``: the verdict on layouts in general, from a campaign over some.
-- ``bisection``: which of many commits made a difference, also in branches, and for several
-  benchmarks that share blocks; ``bisection_segment``: one search of it;
-  ``bisection_layout``: whether a step persists beside the layouts of single commits.
-- ``history``: the curve over many commits and the changes between them, over many campaigns;
-  ``history_course``: which commits run next.
-- ``fleet``: what the campaigns of several hosts say together.
+- ``commit_pairs``: what searches and curves over commits share.
 - ``intervention``: the fraction of a gap that an intervention explains.
 - ``carry_over``: what a trial owes to the condition that ran before it; ``fitted_carry_over``:
   whether that could make a difference.

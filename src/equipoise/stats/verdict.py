@@ -23,7 +23,6 @@ from equipoise._native import (
     smallest_effects,
 )
 from equipoise.model.errors import UnusableInput
-from equipoise.model.gate import GateOutcome
 from equipoise.model.quantities import Interval
 from equipoise.model.result import Verdict
 from equipoise.model.spelling import option
@@ -132,9 +131,9 @@ def judge(
     UnusableInput
         ``min_effect`` is negative or no number, or ``alpha`` is not between 0 and 1.
     """
-    judged_at = _judge_at_level(comparisons, min_effect, alpha)
+    judged_at = judged_at_level(comparisons, min_effect, alpha)
     tested = len(comparisons)
-    decided = _select_most(judged_at, lambda one: one.verdict != "undecided", alpha, tested)
+    decided = select_most(judged_at, lambda one: one.verdict != "undecided", alpha, tested)
     others = judged_at(alpha / tested) if len(decided) < tested else []
     return tuple(
         decided[place] if place in decided else replace(others[place], verdict="undecided")
@@ -142,7 +141,7 @@ def judge(
     )
 
 
-def _judge_at_level(
+def judged_at_level(
     comparisons: Sequence[PairedBlocks], min_effect: float, alpha: float
 ) -> Callable[[float], list[ComparisonVerdict]]:
     """Return the function that judges comparisons at a common level; one of them alone."""
@@ -152,7 +151,7 @@ def _judge_at_level(
     return lambda level: [judge_one(blocks, margin, level) for blocks in comparisons]
 
 
-def _select_most(
+def select_most(
     judged_at: Callable[[float], list[ComparisonVerdict]],
     is_met: Callable[[ComparisonVerdict], bool],
     alpha: float,
@@ -471,52 +470,6 @@ def check_alpha(alpha: float) -> None:
             f"alpha cannot be {alpha}",
             hint=f"give a number between 0 and 1, such as {option('alpha', 0.05)}",
         )
-
-
-class GateDecision(Struct, frozen=True):
-    """Outcome of one comparison at a gate, and the verdict whose interval it rests on."""
-
-    outcome: GateOutcome
-    judged: ComparisonVerdict
-
-
-def judge_gate(
-    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
-) -> tuple[GateDecision, ...]:
-    """Decide for each candidate whether it is slower by more than the smallest effect that matters.
-
-    That it is slower by no more is the null hypothesis: it fails where the whole interval lies
-    beyond that effect. Of K comparisons R fail if each does so at level alpha·R/K, R the largest
-    possible: inverting the intervals at the stop gives an e-value of at least K/(alpha·R) against
-    each of these hypotheses, so that this is e-BH (Wang and Ramdas 2022), and the expected share of
-    failures without cause is at most alpha. Where nothing is too slow, the chance that anything
-    fails is at most alpha. What passes is selected in the same manner, so that both are known at
-    their level, and one that got its outcome keeps it while the others get more blocks: R can only
-    grow.
-
-    Failing and passing look at one side of the interval each, which has alpha for itself. A
-    candidate whose mean cost exceeds the baseline's by more than that effect does not pass,
-    whatever a typical run takes: it stays undecided.
-
-    Parameters, and what is raised, are those of ``judge``.
-    """
-    judged_at, margin = _judge_at_level(comparisons, min_effect, alpha), margin_of(min_effect)
-    tested = len(comparisons)
-
-    def is_within(judged: ComparisonVerdict) -> bool:
-        return judged.equivalence_high <= margin and judged.ln_mean_ratio <= margin
-
-    slower = _select_most(judged_at, lambda one: one.equivalence_low > margin, alpha, tested)
-    passes = _select_most(judged_at, is_within, alpha, tested)
-    others = judged_at(alpha / tested) if tested else []
-    return tuple(
-        GateDecision("slower", slower[place])
-        if place in slower
-        else GateDecision("passes", passes[place])
-        if place in passes
-        else GateDecision("undecided", judged)
-        for place, judged in enumerate(others)
-    )
 
 
 CAMPAIGNS = 60

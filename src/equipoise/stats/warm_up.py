@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.result import TrialClass, WorkloadClass
+from equipoise.model.iterations import TrialClass, WorkloadClass
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import Segment, Segments, find_changes, thinned
 

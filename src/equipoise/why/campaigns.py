@@ -1,4 +1,4 @@
-"""What other rooms ask of this room about a campaign: its judge, its experiment, its causes.
+"""What other rooms ask of this room about a campaign: its experiment, and its causes.
 
 The rest of the room is loaded only for a campaign that was observed or that tests causes.
 """
@@ -11,11 +11,10 @@ import numpy as np
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.interim import judge_for
-from equipoise.campaign.segment import Judge
-from equipoise.model.plan import Contrast, Plan, Stopping
+from equipoise.model.plan import Contrast
 from equipoise.model.record import RunRecord, paused_garbage_collector
 from equipoise.model.result import ResultDocument
+from equipoise.why.kind import why_kind
 
 
 class Reader(Protocol):
@@ -28,30 +27,23 @@ class Reader(Protocol):
         """Return all that is known of one campaign."""
 
 
-def judge_of(plan: Plan, stopping: Stopping) -> Judge:
-    """Return the judge of a campaign before its first block, chosen by the plan.
-
-    ``stopping`` holds the limits of the plan, or later ones.
-    """
-    if plan.explains is None:
-        return judge_for(plan, stopping)
-    from equipoise.why.experiment.judge import Experiment
-
-    return Experiment(plan, plan.explains, stopping)
-
-
 def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultDocument:
     """Compute the result document of a campaign, with the causes of its gap.
 
     ``experiment`` is the campaign that tested causes of a gap of ``record``, if there is one.
     """
     document = analyse_campaign(record)
-    if experiment is None and record.plan.explains is None and not record.observations:
+    if experiment is None and not record.observations and not _tests_causes(record):
         return document
     from equipoise.why.explanation import with_causes
 
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return with_causes(document, record, experiment)
+
+
+def _tests_causes(record: RunRecord) -> bool:
+    """Return whether a campaign is of a kind that tests causes itself."""
+    return why_kind(record.plan.terms).tests_causes
 
 
 def with_experiment(record: RunRecord, ledger: Reader) -> tuple[RunRecord, ...]:

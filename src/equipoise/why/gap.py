@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection import bisect_results
 from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign.washouts import analysed_blocks
-from equipoise.model.bisection import Culprit
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
-from equipoise.model.quantities import listed
+from equipoise.model.plan import PRIMARY_METRIC, Contrast
 from equipoise.model.record import RunRecord, Trial
 from equipoise.model.result import Comparison
-from equipoise.model.spelling import option
 from equipoise.why.evidence.sources import Runs
+from equipoise.why.kind import why_kind
 
 CALLED = ("faster", "slower")
 
@@ -67,33 +64,7 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     nothing, has no complete block, or does not compare the named conditions.
     """
     plan = record.plan
-    if plan.fleet is not None:
-        members = listed([one.id for one in record.members]) or "none has come yet"
-        raise UnusableInput(
-            f"run {record.id} is a fleet's: none of its trials was run by the coordinator",
-            hint=f"explain the campaign of one host, on that host: {members}",
-        )
-    if plan.imported is not None:
-        raise UnusableInput(
-            f"run {record.id} was imported: nothing of it can be run here",
-            hint="measure the commands with equipoise compare, and explain that",
-        )
-    if plan.functions is not None:
-        raise UnusableInput(
-            f"run {record.id} compares Python functions: no command runs one of them alone",
-            hint="write a program for each, compare these with equipoise compare, and explain that",
-        )
-    if plan.gated is not None:
-        raise UnusableInput(
-            f"run {record.id} is a gate, whose two revisions are removed when it ends",
-            hint="build both, compare them with equipoise compare, and explain that",
-        )
-    if plan.history is not None:
-        raise UnusableInput(
-            f"run {record.id} is a campaign of a history, whose commits are not explained",
-            hint="explain a change by its two commits: equipoise bisect --good PARENT --bad COMMIT "
-            f"--why, with the same {option('build')} and command",
-        )
+    plan.rules.check_explainable(record)
     names = [condition.name for condition in plan.conditions]
     for name in (baseline, candidate):
         if name not in (None, *names):
@@ -102,9 +73,7 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
             )
     gaps = gaps_of(record)
     if not gaps:
-        lack = "compares nothing, or has no complete block"
-        if plan.bisected is not None:
-            lack = "has not named a commit, and only a named one is explained"
+        lack = why_kind(plan.terms).lack
         raise UnusableInput(
             f"run {record.id} {lack}", hint=f"go on with it: equipoise resume {record.id}"
         )
@@ -128,79 +97,35 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
     """Return all comparisons of wall times of the campaign, in the order of its contrasts.
 
-    Of a bisection these are its culprits, each against its parent.
+    A kind of campaign may have others.
     """
     plan = record.plan
     blocks = analysed_blocks(record)
     if not blocks:
         return ()
-    chosen: list[tuple[Contrast, Culprit | None, str]] = [*_named_culprits(record, blocks)]
-    if plan.bisected is None:
-        chosen = [(one, None, plan.judgement.primary_metric) for one in plan.contrasts]
+    kind = why_kind(plan.terms)
+    chosen = kind.gaps(record, blocks)
     if not chosen:
         return ()
     judgement = replace(plan.judgement, primary_metric=PRIMARY_METRIC)
-    contrasts = tuple(contrast for contrast, _, _ in chosen)
+    contrasts = tuple(one.contrast for one in chosen)
     by_time = replace(plan, judgement=judgement, chosen_contrasts=contrasts)
     compared = primary_comparisons(by_time, blocks)
     return tuple(
         Gap(
-            contrast,
-            comparison if culprit is None else _as_search_judged(comparison, culprit, metric),
-            _trials(contrast, blocks),
-            judged_by=metric,
+            one.contrast,
+            kind.as_judged(one, comparison),
+            _trials(one.contrast, blocks),
+            judged_by=one.metric,
         )
-        for comparison, (contrast, culprit, metric) in zip(compared, chosen, strict=True)
+        for comparison, one in zip(compared, chosen, strict=True)
         if comparison.blocks
-    )
-
-
-def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contrast, Culprit, str]]:
-    """Yield each culprit of a bisection, its contrast with its parent, and the metric searched.
-
-    A merge gives way to the commits of its branch, if any of them is named.
-    """
-    plan, terms = record.plan, record.plan.bisected
-    if terms is None:
-        return
-    places = {commit.name: place for place, commit in enumerate(terms.every_commit)}
-    results = bisect_results(record, blocks)
-    known: set[tuple[int, int]] = set()
-    for benchmark, result in zip(plan.commit_benchmarks, results, strict=bool(results)):
-        inside = {one.merge for one in result.branches if one.culprits}
-        for culprit in result.every_culprit:
-            parent, commit = (
-                terms.condition_of(benchmark.process, places[name])
-                for name in (culprit.parent, culprit.commit)
-            )
-            # Of one command that measures several benchmarks, the first stands for all.
-            if culprit.commit not in inside and (parent, commit) not in known:
-                known.add((parent, commit))
-                yield Contrast(parent, commit, REVISION), culprit, benchmark.metric
-
-
-def _as_search_judged(comparison: Comparison, culprit: Culprit, metric: str) -> Comparison:
-    """Return the comparison of a culprit's wall times as the search judged them, if it did.
-
-    The search chose this pair, and looked at it until the culprit was certain: its interval holds.
-    """
-    ratio = culprit.ratio
-    if metric != PRIMARY_METRIC or ratio is None:
-        return comparison
-    return replace(
-        comparison,
-        verdict="slower" if ratio > 1.0 else "faster",
-        ratio=ratio,
-        ratio_ci=culprit.ratio_ci,
-        level=culprit.level,
-        e_value=culprit.e_value,
-        summary=culprit.summary,
     )
 
 
 def largest_gap(record: RunRecord) -> Gap | None:
     """Return the gap that `choose_gap` returns without names; ``None`` if nothing is compared."""
-    gaps = () if record.plan.imported is not None else gaps_of(record)
+    gaps = gaps_of(record) if record.plan.rules.has_random_order else ()
     return _largest(gaps) if gaps else None
 
 

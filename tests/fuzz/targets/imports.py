@@ -7,9 +7,9 @@ import json
 import random
 from pathlib import Path
 
-from equipoise.interop.assembly import SourceReading, assemble
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import read_source, read_within_bounds
+from equipoise.kinds.imported.assembly import SourceReading, assemble
 from equipoise.model.plan import Judgement
 from tests.fuzz.case import Case, Target
 from tests.fuzz.judge import command_line

@@ -8,7 +8,7 @@ from pathlib import Path
 from equipoise.interop.reading import read_within_bounds
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.interop.series.reading import read_series
-from equipoise.model.history import ImportedSeries
+from equipoise.model.series import ImportedSeries
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -26,8 +26,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Struct
 
-from equipoise.interop.assembly import AS_THE_FILE_SAYS
 from equipoise.interop.reading import (
+    AS_THE_FILE_SAYS,
     BENCHMARK,
     Format,
     Process,
@@ -37,7 +37,6 @@ from equipoise.interop.reading import (
     seconds_in,
     with_version,
 )
-from equipoise.model.fleet import check_one_host
 from equipoise.model.plan import COMMAND
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.model.safe_text import as_unicode, csv_text
@@ -301,7 +300,7 @@ def _table(
 
 
 def _results(document: ResultDocument) -> list[_ExportedResult]:
-    check_one_host(document.fleet, "hyperfine's form")
+    document.check_one_host("hyperfine's form")
     rows: dict[str, list[TrialRow]] = defaultdict(list)
     for row in document.trials:
         if row.analysed and row.phase == "measured" and row.wall_s is not None:

@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from equipoise.interop.reading import Format, SourceFile
 from equipoise.interop.series.reading import SeriesReading, SeriesValue, revision_of_file
-from equipoise.model.fleet import check_one_host
 from equipoise.model.quantities import counted
 from equipoise.model.result import MetricSummary, ResultDocument
 from equipoise.model.safe_text import as_unicode
@@ -145,7 +144,7 @@ def to_bmf(document: ResultDocument) -> bytes:
 
     Raise `UnusableInput` if the document is a fleet's.
     """
-    check_one_host(document.fleet, "Bencher Metric Format")
+    document.check_one_host("Bencher Metric Format")
     benchmarks: dict[str, dict[str, _WrittenMetric]] = {}
     for condition in document.conditions:
         measures: dict[str, _WrittenMetric] = {}

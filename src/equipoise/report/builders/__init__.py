@@ -1,6 +1,6 @@
 """Builders: each turns a result of one kind into a `Document`.
 
-result: a campaign of any kind, from the parts that the next files build.
+result: a comparison, from the parts that the next files build; other kinds bring their own.
 origin: the question, the command, the time and the machine.
 claims: the answer, a claim for each comparison, the ranking, and one condition alone.
 conditions: tables with a row for each condition, also of a study in groups and of primitives.
@@ -8,11 +8,7 @@ shape: modes, changes of state, drift, iterations, and the variance by level.
 why: where the extra time goes, what interventions closed, and sources of chance.
 reference: a result against a reference result.
 pooled: several campaigns of the same commands.
-fleet: the mean over hosts, each host, and the questions that they answer.
 runs: campaigns of a ledger, a line each.
-gate: the outcome of a gate.
-bisection: culprits, the commits that are left, and the search, also of several benchmarks.
-history: what changed over the commits, the curve, and its campaigns; imported series.
 host: what disturbs measurements on a host, and its certificate.
 observation: an effect from a log.
 matching: a match, its balance, and a search for weights.

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from equipoise.design.command_line import after_options, shell_line_with_placeholders
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.values import is_of_primitives
-from equipoise.model.gate import GateResult
 from equipoise.model.metrics import inverse_interval, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import (
@@ -29,7 +28,6 @@ from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
-    ImportedResult,
     RankedCondition,
     Ranking,
     ResultDocument,
@@ -42,7 +40,6 @@ from equipoise.report.builders.conditions import (
     shown_comparison,
     shown_verdict,
 )
-from equipoise.report.builders.gate import shortage_sentences
 from equipoise.report.builders.reference import (
     largest_changes,
     reference_answer,
@@ -69,6 +66,7 @@ from equipoise.report.document import (
     Table,
     headed,
 )
+from equipoise.report.kind import report_kind
 from equipoise.report.units import (
     byte_count,
     capitalized,
@@ -86,7 +84,6 @@ from equipoise.report.units import (
 
 OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
 """Verdicts in the words of their metrics, in the order in which they are counted."""
-NO_VERDICT = "imported"
 OTHER = "OTHER COMMAND"
 """Stands for the command to compare with."""
 _TIME = "time"
@@ -98,11 +95,10 @@ _ROOM_FOR_A_WORD = 35.0
 
 
 def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
-    """Return a claim for each comparison on the metric that decides, or for each imported one."""
-    if document.comparisons or document.imported is None:
+    """Return a claim for each comparison on the metric that decides, or for each of samples."""
+    if not document.samples:
         return tuple(_claim(one, document) for one in document.primary_comparisons)
-    imported = document.imported
-    return tuple(_imported_claim(one, imported) for one in imported.comparisons)
+    return tuple(_sample_claim(one, document) for one in document.samples)
 
 
 def campaign_answer(document: ResultDocument) -> Answer:
@@ -225,13 +221,6 @@ def strip_of(
     )
 
 
-def _gate_title(gate: GateResult) -> str:
-    outcome = "passes" if gate.passed else "fails"
-    if gate.passed and gate.shortage is not None:
-        outcome = "is undecided"
-    return f"The gate {outcome}: {gate.summary}"
-
-
 def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
     """Return the sentence above the claims and the lines below it.
 
@@ -239,8 +228,8 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
     """
     many, primary = len(claims) > MOST_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
-    if document.gate is not None:
-        return _gate_title(document.gate), shortage_sentences(document.gate)
+    if (own := report_kind(document).title(document, claims)) is not None:
+        return own
     if document.findings is not None and document.findings.answer:
         return document.findings.answer, (f"{counts}.",) if many else ()
     if alike := no_difference(document):
@@ -253,8 +242,6 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
         return reference_answer(document.against), lines
     if primary and (many or any(one.stratum for one in primary)):
         return counts, tuple(_largest_difference(primary))
-    if many and document.imported is not None:
-        return f"{len(claims)} comparisons of imported trials", (document.imported.summary,)
     if claims:
         return "", ()
     if document.typical is not None:
@@ -268,9 +255,6 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
         on = f" on {machine}" if machine else ""
         return f"Operating system primitives: {system}{on}", (primitives_sentence(document),)
     names = " and ".join(condition.name for condition in document.conditions)
-    if document.imported is not None:
-        hint = "equipoise import --baseline NAME compares with one of the conditions"
-        return f"{names}: nothing was compared", (hint,)
     return f"{names}: nothing was compared", ()
 
 
@@ -433,11 +417,11 @@ def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[s
     yield "Holds for", comparison.scope
 
 
-def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> Claim:
+def _sample_claim(comparison: SampleComparison, document: ResultDocument) -> Claim:
     missing = f"{_ordinary_interval(comparison)} unknown"
-    estimate, interval = imported_effect(comparison, "unknown", missing)
+    estimate, interval = sample_effect(comparison, "unknown", missing)
     return Claim(
-        badge=NO_VERDICT,
+        badge=document.kind.name,
         tone="",
         text=comparison.summary,
         subject=comparison.estimand,
@@ -445,7 +429,7 @@ def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> C
         interval=interval,
         certainty=(f"scope: {comparison.scope}",),
         facts=(
-            ("What this is", imported.summary),
+            ("What this is", document.samples_summary),
             ("Estimand", f"{comparison.estimand} ({comparison.method})"),
             ("Trials", f"{comparison.baseline_trials} against {comparison.candidate_trials}"),
             ("Holds for", comparison.scope),
@@ -453,8 +437,8 @@ def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> C
     )
 
 
-def imported_effect(comparison: SampleComparison, unknown: str, missing: str) -> tuple[str, str]:
-    """Return the estimate of imported trials or ``unknown``, and its interval or ``missing``."""
+def sample_effect(comparison: SampleComparison, unknown: str, missing: str) -> tuple[str, str]:
+    """Return the estimate of samples or ``unknown``, and the interval or ``missing``."""
     estimate, ends = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=unknown, unlimited=""
     )

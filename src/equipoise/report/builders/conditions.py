@@ -109,19 +109,19 @@ def grouped_table(document: ResultDocument) -> Table:
 def written_table(document: ResultDocument) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
     metrics, primary = _ShownMetrics.of(document), document.primary_comparisons
-    imported = () if document.imported is None else document.imported.comparisons
+    samples = document.samples
     judged: dict[str, tuple[str, str, str]] = {}
     for one in primary:
         shown = shown_comparison(document, one)
         change, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
         word = shown_verdict(document, one)
         judged[one.candidate] = (change, _intervals(shown, interval), word)
-    for sample in imported:
+    for sample in samples:
         change, interval = estimate_and_interval(
             sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
         )
-        judged[sample.candidate] = (change, interval, "imported")
-    baselines = {one.baseline for one in primary} | {sample.baseline for sample in imported}
+        judged[sample.candidate] = (change, interval, document.kind.name)
+    baselines = {one.baseline for one in primary} | {sample.baseline for sample in samples}
     rows: list[HeadedCells] = []
     for condition in document.conditions:
         nothing = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
@@ -264,10 +264,10 @@ class _ShownMetrics(Struct, frozen=True):
             compared += document.typical.other_metrics
         others = dict.fromkeys(one for one in compared if one not in (primary, PRIMARY_METRIC))
         last = list(others)[:MOST_BESIDE]
-        is_ours = document.imported is None
+        is_ours = document.has_random_order
         has_time = any(PRIMARY_METRIC in one.metrics for one in document.conditions)
         # Functions share a process, whose time and memory are of none of them.
-        alone = document.functions is None
+        alone = not document.shares_processes
         if is_ours and alone and has_time and primary != PRIMARY_METRIC:
             last.append(PRIMARY_METRIC)
         named = primary != PRIMARY_METRIC and is_ours

@@ -10,9 +10,10 @@ from typing import Any
 from equipoise.design.chance import STUDY as CHANCE_STUDY
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.values import is_of_primitives
-from equipoise.model.plan import CALL_METRIC, COMPARE_STUDY, PRIMARY_METRIC, WHY_STUDY
+from equipoise.model.plan import CALL_METRIC, COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Origin
+from equipoise.report.kind import report_kind
 
 _LONGEST_NAME = 32
 """Letters of a condition's name up to which a question names it."""
@@ -24,20 +25,13 @@ def origin_of(document: ResultDocument, command: str) -> Origin:
     if folder.startswith("cd ") and rest:
         # Where the command is to be copied from, its folder stands before it.
         command = rest
-    verb = "imported" if document.imported is not None else "measured"
+    kind = report_kind(document)
     return Origin(
-        question=_question(document),
+        question=kind.question(document) or _question(document),
         command=command,
-        when=f"{verb} {minute_of(document.run.started)}",
-        machine=_hosts_of(document),
+        when=f"{kind.verb} {minute_of(document.run.started)}",
+        machine=kind.machine(document) or machine_of(document.environment),
     )
-
-
-def _hosts_of(document: ResultDocument) -> str:
-    fleet = document.fleet
-    if fleet is None or fleet.one_host:
-        return machine_of(document.environment)
-    return f"{sum(host.blocks > 0 for host in fleet.hosts)} of {len(fleet.hosts)} asked hosts"
 
 
 def machine_of(environment: Mapping[str, Any]) -> str:
@@ -63,28 +57,11 @@ def minute_of(moment: str) -> str:
 
 
 def _question(document: ResultDocument) -> str:
-    conditions, gate = document.conditions, document.gate
-    metric = document.primary_metric
-    if gate is not None:
-        return (
-            f"Is {gate.candidate.asked} slower than {gate.baseline.asked}, by more than "
-            f"{gate.min_effect:g} %?"
-        )
-    if document.searches:
-        good, bad = document.searches[0].good.asked, document.searches[0].bad.asked
-        if document.bisects:
-            return f"Which commits from {good} to {bad} changed which benchmarks?"
-        return f"Which commit from {good} to {bad} changed the {metric_name(metric)}?"
-    if document.history is not None:
-        return f"What changed the {metric_name(metric)} since {document.history.baseline.asked}?"
-    if document.imported is not None:
-        return "What do trials of another tool show?"
+    conditions, metric = document.conditions, document.primary_metric
     if document.against is not None:
         return "What changed since another result?"
     if is_of_primitives(document):
         return "What do operating system primitives cost here?"
-    if document.run.study == WHY_STUDY:
-        return "Why do they differ?"
     names = [one.name if len(one.name) <= _LONGEST_NAME else "" for one in conditions]
     if document.typical is not None:
         return (
@@ -96,7 +73,7 @@ def _question(document: ResultDocument) -> str:
         command = shlex.join(conditions[0].command)
         it = command if len(command) <= _LONGEST_NAME else "one command"
         return f"What makes the time of {it} vary?"
-    if document.run.study != COMPARE_STUDY and document.functions is None:
+    if document.run.study != COMPARE_STUDY and not document.shares_processes:
         return f"Study {document.run.study}: {len(conditions)} conditions, {metric_name(metric)}"
     compared = document.primary_comparisons
     stratum = compared[0].stratum if compared else {}

@@ -12,26 +12,19 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.values import EVERY_TRIAL, is_of_primitives
-from equipoise.model.bisection import BisectResult
-from equipoise.model.fleet import FleetResult
-from equipoise.model.history import HistoryResult
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.quantities import counted, listed
 from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import (
     Comparison,
-    ImportedResult,
     ResultDocument,
     SampleComparison,
 )
 from equipoise.model.spelling import option
 from equipoise.report.builders import (
-    bisection,
     claims,
     conditions,
-    fleet,
-    history,
     origin,
     reference,
     runs,
@@ -48,7 +41,6 @@ from equipoise.report.document import (
     TEXT,
     UNKNOWN,
     VERBOSE,
-    WITH_PICTURES,
     WRITTEN,
     Answer,
     Bullets,
@@ -66,10 +58,10 @@ from equipoise.report.document import (
     Table,
     Warnings,
     fields_of,
-    headed,
     ratio_numbers,
     with_interval,
 )
+from equipoise.report.kind import report_kind
 from equipoise.report.units import (
     byte_count,
     capitalized,
@@ -84,18 +76,14 @@ if TYPE_CHECKING:
 FOLDED_FROM = 8
 """A part of the environment with this many lines is folded."""
 _NAMES_SHOWN = 3
-_IMPORTED_ROWS = 60
 _FIRST_FIGURES = frozenset(
     {
         "distributions",
-        "bisection",
-        "curve",
-        "hosts",
         *(f"primitives_{one}" for one in PRIMITIVE_METRICS),
     }
 )
 """Figures right below the answer."""
-_FIGURES_OF_EACH = frozenset({"sequence", "shift", "hosts"})
+_FIGURES_OF_EACH = frozenset({"sequence", "shift"})
 """Figures of one comparison each: of many comparisons they fill pages."""
 _FIRST_OF_MANY = frozenset({"ratios"})
 """Of many comparisons: all in one figure."""
@@ -152,14 +140,10 @@ def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
 def campaign_document(report: CampaignReport) -> Document:
     """Build the document of a campaign."""
     document = report.document
-    if document.searches:
-        return _bisection(report, document.searches)
-    if document.history is not None:
-        return _history(report, document.history)
-    if document.fleet is not None:
-        return _fleet(report, document.fleet)
+    if (own := report_kind(document).document(report)) is not None:
+        return own
     answer = claims.campaign_answer(document)
-    first, others = _figures(report)
+    first, others = campaign_figures(report)
     of_primitives = is_of_primitives(document)
     tables = tuple(_screen_tables(document))
     # Why there is no verdict comes first.
@@ -175,16 +159,16 @@ def campaign_document(report: CampaignReport) -> Document:
         *_growth(document),
         *claims.ranking_parts(document),
         *_findings(document),
-        *_claims_below(document, answer, claims.claims_of(document)),
+        *claims_below(document, answer, claims.claims_of(document)),
         *why.why_parts(document, report.flame_graph),
         *([] if document.against is None else [reference.reference_section(document.against)]),
         *((others, *measured) if of_primitives else (*measured, others)),
         *_control(document),
-        *_how_it_ran(report),
+        *how_it_ran(report),
         # How long the process of a probe takes says nothing of what it measures.
         *(() if of_primitives else _shape_lines(document)),
     )
-    return _document(report, answer, parts, _numbers(document))
+    return whole_document(report, answer, parts, _numbers(document))
 
 
 def _brief_and_verbose(document: ResultDocument, answer: Answer) -> tuple[Answer, ...]:
@@ -199,59 +183,7 @@ def _brief_and_verbose(document: ResultDocument, answer: Answer) -> tuple[Answer
     return replace(answer, forms=EVERYWHERE - BRIEF), brief
 
 
-def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Document:
-    """Build the document of a bisection, of one benchmark or of several."""
-    document = report.document
-    first, others = _figures(report)
-    answer = bisection.answer(document)
-    only_first = len(searches) == 1 and not searches[0].branches
-    parts: tuple[Part, ...] = (
-        answer,
-        first,
-        *([] if only_first else [others]),
-        *(part for search in searches for part in bisection.explained_parts(search)),
-        *why.why_parts(document, report.flame_graph),
-        *bisection.parts(document),
-        *_how_it_ran(report),
-    )
-    numbers = (row for search in searches for row in bisection.numbers(document, search))
-    return _document(report, answer, parts, numbers)
-
-
-def _history(report: CampaignReport, result: HistoryResult) -> Document:
-    """Build the document of a history."""
-    document = report.document
-    answer = history.answer(document, result)
-    curve, _ = _figures(report)
-    parts: tuple[Part, ...] = (
-        answer,
-        replace(curve, forms=WITH_PICTURES),
-        *history.parts(document, result),
-        *history.series_parts(result.series),
-        *_how_it_ran(report),
-    )
-    # Its other campaigns stand among the parts.
-    report = replace(report, earlier=())
-    return _document(report, answer, parts, history.numbers(document, result))
-
-
-def _fleet(report: CampaignReport, result: FleetResult) -> Document:
-    """Build the document of a fleet."""
-    document = report.document
-    answer = fleet.answer(document, result)
-    first, others = _figures(report)
-    parts: tuple[Part, ...] = (
-        answer,
-        replace(first, forms=WITH_PICTURES),
-        *_claims_below(document, answer, answer.claims),
-        *fleet.parts(document, result),
-        others,
-        *_how_it_ran(report),
-    )
-    return _document(report, answer, parts, fleet.numbers(document, result))
-
-
-def _document(
+def whole_document(
     report: CampaignReport, answer: Answer, parts: Iterable[Part], numbers: Iterable[NumberRow]
 ) -> Document:
     """Put behind the parts of one kind of campaign what the document of every kind ends with."""
@@ -271,7 +203,7 @@ def _document(
     )
 
 
-def _claims_below(
+def claims_below(
     document: ResultDocument, answer: Answer, all_claims: Sequence[Claim]
 ) -> Iterator[Section]:
     """Build the claims that are not in the answer; folded where each says that nothing is known."""
@@ -316,15 +248,15 @@ def _importance(warning: CampaignWarning) -> int:
 
 def _is_brief(document: ResultDocument) -> bool:
     """Return whether the terminal shows only the essence: of an ordinary comparison."""
-    is_ordinary = not document.searches and document.history is None and document.fleet is None
-    return is_ordinary and bool(document.comparisons)
+    return report_kind(document).has_brief_screen and bool(document.comparisons)
 
 
-def _figures(report: CampaignReport) -> tuple[Figures, Figures]:
+def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
     """Return the figures below the answer, and the others; all are drawn at most once."""
     document, every_trial = report.document, report.every_trial
     many = len(document.primary_comparisons) > MOST_CLAIMS
-    first_names = _FIRST_OF_MANY if many else _FIRST_FIGURES
+    kind = report_kind(document)
+    first_names = _FIRST_OF_MANY if many else _FIRST_FIGURES | kind.first_figures
 
     @functools.cache
     def drawn() -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
@@ -336,7 +268,7 @@ def _figures(report: CampaignReport) -> tuple[Figures, Figures]:
             (first if figure.name in first_names else others).append(figure)
         return tuple(first), tuple(others)
 
-    not_on_paper = _FIGURES_OF_EACH if many else frozenset[str]()
+    not_on_paper = _FIGURES_OF_EACH | kind.figures_of_each if many else frozenset[str]()
     return (
         Figures(lambda: drawn()[0], "At a glance"),
         Figures(lambda: drawn()[1], not_on_paper=not_on_paper),
@@ -395,8 +327,7 @@ def _measured(document: ResultDocument) -> Iterator[Part]:
     """Build what was measured of each condition, beyond the answer."""
     others = document.other_comparisons
     tables: list[Part] = [conditions.others_table(document, others)] if others else []
-    if document.imported is not None:
-        yield from _imported(document.imported)
+    yield from report_kind(document).measured(document)
     if is_of_primitives(document):
         yield Section("Every row", tuple(conditions.primitives_tables(document)), forms=PAGE)
     else:
@@ -411,26 +342,6 @@ def _measured(document: ResultDocument) -> Iterator[Part]:
         )
     yield from shape.level_parts(tuple(shape.levels_of(document)))
     yield shape.shape_section(document, document.primary_comparisons)
-
-
-def _imported(imported: ImportedResult) -> Iterator[Part]:
-    """Build the terminal's table of many imported comparisons, and what they are worth."""
-    if len(imported.comparisons) > MOST_CLAIMS:
-        rows = headed(map(_imported_row, imported.comparisons))
-        yield Table(*rows, most_rows=_IMPORTED_ROWS, forms=SCREEN)
-    if imported.comparisons:
-        yield Paragraph(imported.summary, "dim", forms=SCREEN)
-
-
-def _imported_row(one: SampleComparison) -> Mapping[str, str]:
-    ratio, interval = claims.imported_effect(one, UNKNOWN, f"none: {one.unknown or ''}")
-    return {
-        "imported:name": one.candidate,
-        "against": one.baseline,
-        "ratio:number": ratio,
-        "interval": interval,
-        "trials": f"{one.baseline_trials} : {one.candidate_trials}",
-    }
 
 
 def _control(document: ResultDocument) -> Iterator[Part]:
@@ -455,30 +366,20 @@ def _control(document: ResultDocument) -> Iterator[Part]:
     yield Section("Control: the baseline against itself", parts, forms=WRITTEN)
 
 
-def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
+def how_it_ran(report: CampaignReport) -> Iterator[Part]:
     """Build the terminal's lines on the campaign."""
     document, run = report.document, report.document.run
     ledger = f", ledger {report.ledger}" if report.ledger is not None else ""
-    if document.imported is not None:
-        source = document.imported.source
-        tool = "a tool that the file does not name" if source.tool is None else source.tool
-        files = ", ".join(source.files)
-        yield Bullets(
-            (
-                f"imported from {files}, measured by {tool}; order: {source.order}",
-                f"run {run.id}{ledger}",
-            ),
-            "dim",
-            forms=SCREEN,
-        )
+    if (own := report_kind(document).how_it_ran(report)) is not None:
+        yield from own
         return
     scope = "nothing was compared"
     if document.comparisons:
         scope = document.comparisons[0].scope
     elif document.typical is not None:
         scope = document.typical.scope
-    elif document.history is not None:
-        scope = "commits side by side, on this host"
+    elif (own_scope := report_kind(document).scope) is not None:
+        scope = own_scope
     elif not run.blocks:
         scope = "nothing: no block is complete"
     elif is_of_primitives(document):
@@ -508,9 +409,7 @@ def _repetition(report: CampaignReport) -> Iterator[Part]:
     command = _command(report)
     show = shell_line(["equipoise", "show", document.run.id])
     facts = tuple(_run_facts(document))
-    again = "The same question with the same coin:"
-    if document.history is not None:
-        again = "To add the commits that are new:"
+    again = report_kind(document).repeats_because
     yield Section(
         "Run it again",
         (
@@ -532,12 +431,8 @@ def _repetition(report: CampaignReport) -> Iterator[Part]:
 def _run_facts(document: ResultDocument) -> Iterator[tuple[str, str]]:
     run = document.run
     yield "Run", run.id
-    if document.imported is not None:
-        source = document.imported.source
-        yield "Imported", run.started
-        yield "From", ", ".join(source.files)
-        yield "Measured by", source.tool or "unknown"
-        yield "Order of the trials", source.order
+    if (own := report_kind(document).facts(document)) is not None:
+        yield from own
         return
     yield "Study", run.study
     yield "Started", run.started
@@ -548,15 +443,11 @@ def _run_facts(document: ResultDocument) -> Iterator[tuple[str, str]]:
 
 
 def _environments(document: ResultDocument) -> Iterator[Section]:
-    """Build the environment of the campaign, and of a fleet's hosts that of each."""
-    if document.fleet is None:
-        yield environment_section(document.environment)
+    """Build the environment of the campaign."""
+    if (own := report_kind(document).environments(document)) is not None:
+        yield from own
         return
-    yield environment_section(document.environment, "Environment that all hosts share")
-    for host in document.fleet.hosts:
-        if host.environment:
-            section = environment_section(host.environment, f"Environment of {host.host}")
-            yield replace(section, folded=True, on_paper=False)
+    yield environment_section(document.environment)
 
 
 def environment_section(environment: Mapping[str, Any], title: str = "Environment") -> Section:
@@ -613,14 +504,12 @@ def _numbers(document: ResultDocument) -> Iterator[NumberRow]:
     After the condition comes ``level_<factor>`` for each factor. Values are in the unit that the
     metric's name ends in; ``inf`` is that of trials that timed out.
     """
-    comparisons: list[Comparison | SampleComparison] = [*document.comparisons]
-    if document.imported is not None:
-        comparisons += document.imported.comparisons
+    comparisons: list[Comparison | SampleComparison] = [*document.comparisons, *document.samples]
     compared = {(one.candidate, one.metric): one for one in comparisons}
     for condition in document.conditions:
         for metric, summary in condition.metrics.items():
             comparison = compared.get((condition.name, metric))
-            # Imported trials have no verdict.
+            # Samples have no verdict.
             within = getattr(comparison, "equivalence_ci", (None, None))
             yield {
                 "run": document.run.id,

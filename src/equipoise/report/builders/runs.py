@@ -42,18 +42,18 @@ def earlier_parts(earlier: Sequence[RunSummary]) -> Iterator[Part]:
 
 
 def runs_table(runs: Sequence[RunSummary]) -> Part:
-    """Build the list of campaigns, a line each; those of a fleet's hosts stand below its line."""
+    """Build the list of campaigns, a line each; the parts of one stand below its line."""
     if not runs:
         return Paragraph("no campaigns yet")
-    of_fleets: dict[str, list[RunSummary]] = defaultdict(list)
+    of_wholes: dict[str, list[RunSummary]] = defaultdict(list)
     for run in runs:
-        if run.fleet is not None:
-            of_fleets[run.fleet].append(run)
+        if run.whole is not None:
+            of_wholes[run.whole].append(run)
     names_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
     rows: list[Mapping[str, Cell]] = []
-    for run in (one for one in runs if one.fleet is None):
+    for run in (one for one in runs if one.whole is None):
         rows.append(_run_row(run, names_hosts=names_hosts))
-        rows += (_run_row(one, names_hosts=names_hosts) for one in of_fleets[run.id])
+        rows += (_run_row(one, names_hosts=names_hosts) for one in of_wholes[run.id])
     return Table(*headed(rows))
 
 
@@ -62,7 +62,7 @@ def _run_row(run: RunSummary, *, names_hosts: bool) -> Mapping[str, Cell]:
     if run.hosts is not None:
         host = counted(run.hosts, "host")
     return {
-        "run": run.id if run.fleet is None else f"  {run.id}",
+        "run": run.id if run.whole is None else f"  {run.id}",
         "started": local_time(run.started_at),
         **({"host:name": host} if names_hosts else {}),
         "trials:number": str(run.trials),

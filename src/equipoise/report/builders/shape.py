@@ -343,7 +343,7 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
     metric = document.primary_metric
     if document.typical is not None:
         consequence = "nothing keeps this out of its interval"
-    if document.imported is not None:
+    if not document.has_random_order:
         consequence = "nothing keeps this out of a ratio: the trials were not in random order"
     drifts: dict[bool, dict[str, float]] = {True: {}, False: {}}
     for condition in document.conditions:

@@ -36,7 +36,7 @@ NOTHING = "nothing"
 
 
 Changes = Literal["what the cause names", "the file", "threads", "CPUs", "nothing"]
-"""What an intervention must change to reach its causes (why/experiment/reach.py)."""
+"""What an intervention must change to reach its causes (kinds/explain/reach.py)."""
 PRELOAD = "LD_PRELOAD"
 Words = tuple[str, ...]
 

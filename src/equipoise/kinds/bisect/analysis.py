@@ -1,0 +1,513 @@
+"""What a bisection found: its recorded blocks, read back into the search, and its sentences."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.analysis.comparisons import Blocks
+from equipoise.analysis.kind import KindResult
+from equipoise.analysis.wording import change_clause, signed_change
+from equipoise.campaign.blocks import cost_in, resolution_of, seconds_of_segments
+from equipoise.kinds.bisect.judge import BenchmarkSearch, read_searches
+from equipoise.kinds.bisect.result import (
+    BisectBlock,
+    BisectBranch,
+    BisectCommit,
+    BisectGap,
+    BisectResult,
+    BisectVerdict,
+    Culprit,
+    GapStatus,
+    UnconfirmedCommit,
+    UnconfirmedReason,
+)
+from equipoise.kinds.bisect.search import LineState
+from equipoise.kinds.bisect.stretch import NamedStep, SegmentState, UnconfirmedStep
+from equipoise.kinds.bisect.terms import BisectPlan, bisection_of
+from equipoise.model.metrics import inverse_interval
+from equipoise.model.plan import Plan
+from equipoise.model.quantities import counted, joined, names_of
+from equipoise.model.record import CampaignWarning, RunRecord
+from equipoise.model.revisions import BENCHMARK_SUFFIX, Commit, short_name
+from equipoise.model.spelling import option
+from equipoise.revisions.commits import commit_phrase, shortened
+from equipoise.revisions.judging import withdrawals_of
+from equipoise.revisions.redaction import CommitsAnalysis
+from equipoise.revisions.terms import benchmarks_of
+from equipoise.stats.verdict import e_value_of
+
+_VERDICTS: dict[str, BisectVerdict] = {
+    "confirming": "undecided",
+    "no difference": "no difference",
+    "searching": "set",
+    "culprit": "culprit",
+    "several": "several",
+}
+_EXPLAINED = ("culprit", "several")
+"""Verdicts on a stretch of which nothing is left over: its own commits are named."""
+_FEWEST_REPEATED = 5
+"""Number of equal runs of a commit from which on its metric may be repeatable."""
+
+
+class BisectAnalysis(CommitsAnalysis):
+    """How the blocks of a bisection become its result."""
+
+    def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
+        """Return what the bisection found of each benchmark, and its warnings."""
+        searches = bisect_results(record, blocks)
+        return KindResult(
+            {
+                "bisect": searches[0] if len(searches) == 1 else None,
+                "bisects": searches if len(searches) > 1 else (),
+            },
+            tuple(warnings_of_bisection(record.plan, blocks, searches)),
+            has_own_sentences=bool(searches),
+        )
+
+
+def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...]:
+    """Return what a bisection found of each benchmark; none without a block.
+
+    ``blocks`` are the complete ones of the record.
+
+    Raises
+    ------
+    UnusableInput
+        A trial does not know the metric.
+    """
+    if not blocks:
+        return ()
+    withdrawals = withdrawals_of(record)
+    return tuple(
+        _result(
+            _Recorded(
+                record,
+                blocks,
+                search,
+                frozenset(one.commit for one in withdrawals if one.benchmark == place),
+                resolution_of(blocks, search.benchmark.metric).more_is_better,
+            ),
+            {one.commit for one in withdrawals},
+        )
+        for place, search in enumerate(read_searches(record))
+    )
+
+
+def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
+    """Return what came of one search; some commits do not run for all benchmarks."""
+    plan, terms = of.record.plan, of.terms
+    lines = of.search.bisection.lines()
+    first, *branches = (_searched(of, line) for line in lines)
+    ran = {terms.commit_of(trial.condition) for trial in of.record.trials}
+    result = BisectResult(
+        good=terms.good,
+        bad=terms.bad,
+        verdict=first.verdict,
+        culprits=first.culprits,
+        candidates=first.candidates,
+        gap=first.gap,
+        left_over=first.left_over,
+        margin=first.margin,
+        course=first.course,
+        metric=of.search.benchmark.metric,
+        min_effect=plan.judgement.min_effect,
+        alpha=plan.judgement.alpha,
+        trials=of.trials.total(),
+        builds=len(ran.union(not_built)),
+        seconds=seconds_of_segments(of.record),
+        blocks_to_go=next(
+            (
+                to_go
+                for line in (*reversed(lines[1:]), lines[0])
+                if not line.missing and (to_go := line.state.segments[-1].blocks_to_go)
+            ),
+            None,
+        ),
+        build=terms.build,
+        summary="",
+        again=terms.again,
+        branches=tuple(
+            replace(one, summary=branch_sentence(one, more_is_better=of.more_is_better))
+            for one in branches
+        ),
+        benchmark=of.search.benchmark.name,
+        unconfirmed=first.unconfirmed,
+    )
+    return replace(result, summary=bisect_sentence(result, more_is_better=of.more_is_better))
+
+
+LAYOUT_SPREADS = 10.0
+"""Spreads of layouts below which a step may be one of layouts (docs/bisect.md#layouts)."""
+
+
+def warnings_of_bisection(
+    plan: Plan, blocks: Blocks, results: Sequence[BisectResult]
+) -> Iterator[CampaignWarning]:
+    """Yield warnings where steps are small beside layouts, or values are always the same."""
+    terms = bisection_of(plan)
+    if not plan.layouts:
+        for result in results:
+            yield from _steps_of_layouts(terms, result)
+    for benchmark in benchmarks_of(plan):
+        read, costs = cost_in(benchmark.metric), defaultdict[int, list[float | None]](list)
+        for block in blocks.values():
+            for trial in block:
+                if terms.process_of(trial.condition) == benchmark.process:
+                    costs[trial.condition].append(read(trial))
+        repeated = [values for values in costs.values() if len(values) >= _FEWEST_REPEATED]
+        if len(repeated) > 1 and all(len(set(values)) == 1 for values in repeated):
+            metric = benchmark.metric
+            if benchmark.name not in ("", metric.removesuffix(BENCHMARK_SUFFIX)):
+                metric = f"{metric} of {benchmark.name}"
+            yield CampaignWarning(
+                "repeatable_metric",
+                f"each commit gave the same {metric} in all of its runs",
+                "git bisect run finds the commit with one run of each",
+            )
+
+
+class _Recorded(Struct, frozen=True):
+    """What a search was read from."""
+
+    record: RunRecord
+    blocks: Blocks
+    """Complete blocks of the record."""
+    search: BenchmarkSearch
+    not_built: frozenset[int]
+    """Commits that do not build or run."""
+    more_is_better: bool
+    """Whether the cost that is compared is the inverse of the metric."""
+
+    @property
+    def terms(self) -> BisectPlan:
+        """The commits that are searched."""
+        return bisection_of(self.record.plan)
+
+    @property
+    def commits(self) -> tuple[Commit, ...]:
+        """The commits by their places in the whole bisection."""
+        return self.terms.every_commit
+
+    @property
+    def trials(self) -> Counter[int]:
+        """Measured trials of each commit."""
+        return Counter(
+            self.terms.commit_of(trial.condition)
+            for block in self.blocks.values()
+            for trial in block
+            if self.terms.process_of(trial.condition) == self.search.benchmark.process
+        )
+
+
+def _searched(of: _Recorded, line: LineState) -> BisectBranch:
+    """Return what the search of one line found, as that of a branch; the first has no merge."""
+    state, every = line.state, of.commits
+    commits = tuple(every[one] for one in line.commits)
+    course = tuple(_course(of, line))
+    return BisectBranch(
+        merge="" if line.merge is None else every[line.merge].name,
+        after=commits[0].name,
+        until=commits[-1].name,
+        verdict=_VERDICTS[state.verdict],
+        culprits=tuple(
+            _culprit(of, commits, one) for one in sorted(state.named, key=lambda one: one.last)
+        ),
+        candidates=tuple(_candidates(of, line, course)),
+        gap=_gap(commits, state.segments[0]),
+        left_over=tuple(
+            _gap(commits, one)
+            for one in state.segments[1:]
+            if one.blocks and one.verdict not in _EXPLAINED
+        ),
+        margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
+        missing=tuple(every[one].name for one in line.missing),
+        course=course,
+        summary="",
+        unconfirmed=tuple(
+            _unconfirmed(of, commits, one)
+            for one in sorted(state.unconfirmed, key=lambda one: one.step.last)
+        ),
+    )
+
+
+def _course(of: _Recorded, line: LineState) -> Iterator[BisectBlock]:
+    ends = list(itertools.accumulate(segment.blocks for segment in line.state.segments))
+    numbers = of.search.blocks
+    for count, (number, (earlier, later)) in enumerate(line.course, start=1):
+        yield BisectBlock(numbers[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
+
+
+def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[CampaignWarning]:
+    spread = terms.layout_spread
+    if spread is None or spread.percent <= 0.0:
+        return
+    of = f" in {result.benchmark}" if result.benchmark else ""
+    for culprit in result.every_culprit:
+        if culprit.ratio is None:
+            continue
+        step = 100.0 * abs(math.log(culprit.ratio))
+        if step < LAYOUT_SPREADS * spread.percent:
+            yield CampaignWarning(
+                "step_of_layout",
+                f"the step of {short_name(culprit.commit)}{of}, {step:.2g} %, is below ten times "
+                f"the spread of memory layouts, {spread.percent:.2g} % in campaign {spread.run}: "
+                "commits that change nothing differ by their layouts, too",
+                "let the build link several layouts, and draw one for each block with "
+                f"{option('layouts')} "
+                "12 (docs/bisect.md)",
+            )
+
+
+def _groups(count: int, not_built: Collection[int]) -> Iterator[range]:
+    """Yield the commits that stand or fall together: some that do not build, and the next one."""
+    first = 1
+    for place in range(1, count + 1):
+        if place not in not_built:
+            yield range(first, place + 1)
+            first = place + 1
+
+
+def _candidates(
+    of: _Recorded, line: LineState, course: Sequence[BisectBlock]
+) -> Iterator[BisectCommit]:
+    state, every, trials = line.state, of.commits, of.trials
+    not_built = {place for place, one in enumerate(line.commits) if one in of.not_built}
+    culprits = {one.last for one in state.named}
+    for group in _groups(len(line.commits) - 1, not_built):
+        # A group is excluded once each of its members is.
+        excluded = [state.excluded_at[place - 1] for place in group]
+        known = [one for one in excluded if one is not None]
+        last = max(known) if len(known) == len(excluded) else None
+        against = min(state.log_e_values[place - 1] for place in group)
+        for place in group:
+            commit = every[line.commits[place]]
+            yield BisectCommit(
+                commit=commit.name,
+                subject=commit.subject,
+                author=commit.author,
+                date=commit.date,
+                status="culprit"
+                if group[-1] in culprits
+                else ("left" if last is None else "excluded"),
+                e_value=None if state.margin is None else e_value_of(against),
+                excluded_at=None if last is None else course[last - 1].block,
+                trials=trials[line.commits[place]],
+                not_built=place in not_built,
+            )
+
+
+def _culprit(of: _Recorded, commits: Sequence[Commit], step: NamedStep) -> Culprit:
+    commit = commits[step.last]
+    culprit = Culprit(
+        commit=commit.name,
+        subject=commit.subject,
+        author=commit.author,
+        date=commit.date,
+        parent=commits[step.first - 1].name,
+        not_built=tuple(one.name for one in commits[step.first : step.last]),
+        is_merge=commit.is_merge,
+        ratio=step.ratio,
+        ratio_ci=step.ratio_ci,
+        level=step.level,
+        e_value=step.e_value,
+        blocks=step.blocks,
+        share_of_gap=step.share_of_gap,
+        share_ci=step.share_ci,
+        summary="",
+    )
+    metric, more_is_better = of.search.benchmark.metric, of.more_is_better
+    sentence = culprit_sentence(culprit, metric, more_is_better=more_is_better)
+    return replace(culprit, summary=sentence)
+
+
+def _unconfirmed(
+    of: _Recorded, commits: Sequence[Commit], found: UnconfirmedStep
+) -> UnconfirmedCommit:
+    step, commit = found.step, commits[found.step.last]
+    unconfirmed = UnconfirmedCommit(
+        commit=commit.name,
+        subject=commit.subject,
+        author=commit.author,
+        date=commit.date,
+        parent=commits[step.first - 1].name,
+        not_built=tuple(one.name for one in commits[step.first : step.last]),
+        ratio=step.ratio,
+        ratio_ci=step.ratio_ci,
+        level=step.level,
+        blocks=step.blocks,
+        reason=found.reason,
+        summary="",
+    )
+    summary = unconfirmed_sentence(
+        unconfirmed,
+        of.search.benchmark.metric,
+        of.record.plan.judgement.min_effect,
+        more_is_better=of.more_is_better,
+    )
+    return replace(unconfirmed, summary=summary)
+
+
+def _gap(commits: Sequence[Commit], segment: SegmentState) -> BisectGap:
+    judged = segment.gap
+    status: GapStatus = "undecided"
+    if segment.verdict == "no difference":
+        status = "equivalent"
+    elif judged.low > 0.0:
+        status = "slower"
+    elif judged.high < 0.0:
+        status = "faster"
+    return BisectGap(
+        after=commits[segment.first].name,
+        until=commits[segment.last].name,
+        ratio=judged.ratio,
+        ratio_ci=judged.ratio_ci,
+        level=judged.level,
+        blocks=judged.blocks,
+        status=status,
+    )
+
+
+def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = False) -> str:
+    """Return what a culprit did to the program: ``1a2b3c4d5e (Sort) made it 3.10 % slower``."""
+    named = commit_phrase(culprit.commit, culprit.subject, culprit.not_built)
+    if culprit.ratio is None:
+        return f"{named} made a difference whose size is not known."
+    change = change_clause(metric, culprit.ratio, culprit.ratio_ci, more_is_better=more_is_better)
+    return f"{named} made {change}."
+
+
+def unconfirmed_sentence(
+    one: UnconfirmedCommit, metric: str, min_effect: float, *, more_is_better: bool = False
+) -> str:
+    """Return how a commit that is not named differs from its parent, and why it is not named."""
+    named = commit_phrase(one.commit, one.subject, one.not_built)
+    if one.ratio is None:
+        change = "a difference whose size is not known"
+    else:
+        change = change_clause(metric, one.ratio, one.ratio_ci, more_is_better=more_is_better)
+    because: dict[UnconfirmedReason, str] = {
+        "min_effect": f"that is not certainly over {min_effect:g} %",
+        "layouts": "the memory layouts of single commits may explain it",
+        "prose": "it changes only files of prose, so it is a difference of memory layouts",
+    }
+    return f"{named} is not named. Its build made {change}, but {because[one.reason]}."
+
+
+def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> str:
+    """Return what the search of a merge's branch found."""
+    merge, culprits = short_name(branch.merge), branch.culprits
+    left = [one for one in branch.candidates if one.status == "left"]
+    if branch.missing:
+        them = joined(list(map(short_name, branch.missing)))
+        verb = "does" if len(branch.missing) == 1 else "do"
+        return f"The branch of {merge} cannot be searched: {them} {verb} not build or run."
+    match branch.verdict:
+        case "culprit":
+            return f"In the branch of {merge}, {_uncapitalized(culprits[0])}"
+        case "several" if culprits:
+            return f"In the branch of {merge}, {_parts(culprits)}."
+        case "several":
+            return f"No single commit of the branch of {merge} made the whole difference."
+        case "set":
+            found = f"; {_parts(culprits)}" if culprits else ""
+            return (
+                f"If one commit of the branch of {merge} made the whole difference, it is "
+                f"{_among(left)}{found}."
+            )
+        case "no difference":
+            excluded = _excluded(branch.gap, more_is_better=more_is_better)
+            return (
+                f"The branch of {merge} alone makes no difference{excluded}: the merge itself made "
+                "it."
+            )
+        case "undecided":
+            blocks = counted(len(branch.course), "block")
+            return (
+                f"Whether the branch of {merge} alone makes a difference is not known after "
+                f"{blocks}."
+            )
+
+
+def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> str:
+    """Return the answer of a search, with the sentences of its branches behind it."""
+    answer = _answer(result, more_is_better=more_is_better)
+    return " ".join((answer, *(one.summary for one in result.branches)))
+
+
+def _answer(result: BisectResult, *, more_is_better: bool) -> str:
+    certainty = f"{100.0 * (1.0 - result.alpha):g} %"
+    culprits = result.culprits
+    left = [one for one in result.candidates if one.status == "left"]
+    match result.verdict:
+        case "culprit":
+            group = "one of these" if culprits[0].not_built else "this one"
+            return (
+                f"{culprits[0].summary} If one commit made the whole difference, it is {group} "
+                f"({certainty})."
+            )
+        case "several" if culprits:
+            return f"No single commit made the whole difference: {_parts(culprits)}."
+        case "several":
+            return (
+                "No single commit made the whole difference; no part of it could be found in "
+                f"{len(result.course)} blocks."
+            )
+        case "set":
+            found = f"; {_parts(culprits)}" if culprits else ""
+            return (
+                f"If one commit made the whole difference, it is {_among(left)} "
+                f"({certainty}){found}."
+            )
+        case "no difference":
+            return (
+                f"There is no difference to search for: {_names(result)} are the same, within "
+                f"{result.min_effect:g} %{_excluded(result.gap, more_is_better=more_is_better)}."
+            )
+        case "undecided":
+            blocks = counted(len(result.course), "block")
+            return (
+                f"Whether {_names(result)} differ is not known after {blocks}"
+                f"{_excluded(result.gap, more_is_better=more_is_better)}."
+            )
+
+
+def _uncapitalized(culprit: Culprit) -> str:
+    """Return the sentence of a culprit inside another one: ``either 1a2b3c4d5e or …``."""
+    sentence = culprit.summary
+    return sentence[0].lower() + sentence[1:] if culprit.not_built else sentence
+
+
+def _names(result: BisectResult) -> str:
+    return f"{result.good.label} and {result.bad.label}"
+
+
+def _parts(culprits: Sequence[Culprit]) -> str:
+    names = names_of([short_name(one.commit) for one in culprits])
+    return f"{names} {'each made' if len(culprits) > 1 else 'made'} a part of it"
+
+
+def _among(left: Sequence[BisectCommit]) -> str:
+    """Return the commits that are left, as far as a sentence has room for them."""
+    names = [short_name(one.commit) for one in left]
+    if len(names) == 1:
+        return f"{names[0]} ({shortened(left[0].subject)})"
+    if len(names) == 2:
+        return joined(names, "or")
+    return f"one of {len(names)} commits, {names[0]} to {names[-1]}"
+
+
+def _excluded(gap: BisectGap, *, more_is_better: bool) -> str:
+    """Return which differences are excluded: ``; a difference above +0.80 % is excluded``."""
+    low, high = inverse_interval(gap.ratio_ci) if more_is_better else gap.ratio_ci
+    known = [f"below {signed_change(low)}"] if low else []
+    known += [f"above {signed_change(high)}"] if high else []
+    if not known:
+        return ""
+    return f"; a difference {joined(known, 'or')} is excluded"

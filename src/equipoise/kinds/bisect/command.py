@@ -1,0 +1,323 @@
+"""``equipoise bisect``: which commit made it slower."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from msgspec.structs import asdict, replace
+
+from equipoise.analysis.levels import layout_spread
+from equipoise.campaign import conduct
+from equipoise.campaign.progress import ProgressListener
+from equipoise.cli import options, revisions
+from equipoise.cli.completing import complete_revisions
+from equipoise.cli.conducting import analyse, explain_gap, measuring, show_result
+from equipoise.cli.options import HostOptions, OutputOptions
+from equipoise.cli.results import read_result
+from equipoise.cli.revisions import CommitsOptions
+from equipoise.design.command_line import shell_line
+from equipoise.design.limits import CampaignLimits
+from equipoise.kinds.bisect.judge import BisectionJudge, read_searches
+from equipoise.kinds.bisect.plan import BisectRequest, bisect_plan, needed_of
+from equipoise.kinds.bisect.terms import LayoutSpread, bisection_of
+from equipoise.ledger import Ledger
+from equipoise.measure.scratch import scratch_folder
+from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.plan import LAYOUT
+from equipoise.model.record import DIFF, INTERRUPTED, Observation, RunRecord
+from equipoise.revisions.benchmarks import Benchmark, words_naming
+from equipoise.revisions.build_cache import open_cache
+from equipoise.revisions.checkout import (
+    revision_named,
+    warnings_of_working_tree,
+)
+from equipoise.revisions.commit_builds import CommitBuilds, repository_of
+from equipoise.revisions.commits import (
+    commits_between,
+    diff_between,
+    merged_commits,
+    prose_commits,
+    weights_by_path,
+)
+from equipoise.revisions.git import Repository
+from equipoise.revisions.judging import CommitsSegment
+from equipoise.revisions.terms import CommitsPlan
+
+if TYPE_CHECKING:
+    from equipoise.why.gap import Gap
+
+EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
+
+
+class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
+    """What `equipoise bisect` is asked for; `BisectRequest` has the commits that it names."""
+
+    good: str
+    bad: str | None
+    likely: tuple[str, ...]
+    layouts: int | None
+
+
+@click.command("bisect", epilog=f"Example: {EXAMPLE}")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.option(
+    "--good",
+    required=True,
+    metavar="REV",
+    shell_complete=complete_revisions,
+    help="A revision before the change.",
+)
+@click.option(
+    "--bad",
+    metavar="REV",
+    shell_complete=complete_revisions,
+    show_default="HEAD with what tracked files have changed since",
+    help="A later revision, after the change.",
+)
+@revisions.build_options
+@click.option(
+    "--likely",
+    multiple=True,
+    metavar="PATH",
+    help="Suspect the commits that touch this file or folder: they are asked first.",
+)
+@revisions.measuring_options("What has become slower")
+@options.host_option
+@options.number_option(
+    "--layouts",
+    metavar="K",
+    help="Draw one of K memory layouts for each block; {layout} in CMD is the number of each.",
+)
+@options.flag(
+    "--why", help="Say why the culprit differs from its parent, and show what it changed."
+)
+@options.no_test_option
+@revisions.output_options
+@options.request_of(BisectOptions)
+def command(asked: BisectOptions) -> int:
+    """Which commit made it slower? Between a good revision and a bad one.
+
+    Commits run in pairs, in random order, and are built when they are needed. A commit is named
+    once it is certain that it differs from its parent; a wrong one is at most as likely as --alpha.
+    """
+    output = asked.output.checked()
+    request = _request(asked)
+    with scratch_folder() as scratch, measuring(output) as (ledger, listener):
+        with open_cache(request.repository, request.build, request.tool, scratch) as cache:
+            builds = CommitBuilds(cache, request.every_commit)
+            listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
+            builds.make_needed(request.needed)
+            spread = _layout_spread(ledger, request.repository)
+            plan, warnings = bisect_plan(request, builds, scratch, spread)
+            if asked.bad is None:
+                left = warnings_of_working_tree(request.repository, "no commit", "the program")
+                warnings = (*warnings, *left)
+            run_id = conduct.start(
+                plan,
+                ledger,
+                listener,
+                warnings=warnings,
+                judge_of=partial(BisectionJudge, builds=builds),
+                segment_of=partial(CommitsSegment, builds=builds),
+            )
+            if request.why is not None:
+                _explain(ledger.read_run(run_id), builds, ledger, listener, output)
+            result = read_result(run_id, ledger, output)
+    return show_result(result, output)
+
+
+def resume(
+    record: RunRecord,
+    limits: CampaignLimits,
+    hosts: HostOptions,
+    output: OutputOptions,
+) -> int:
+    """Go on with a bisection, and show its result; errors as for `resume_bisection`."""
+    with measuring(output) as (ledger, listener):
+        run_id = resume_bisection(ledger.read_run(record.id), limits, ledger, listener, output)
+        result = analyse(run_id, ledger, output)
+    return show_result(result, output)
+
+
+def resume_bisection(
+    record: RunRecord,
+    limits: CampaignLimits,
+    ledger: Ledger,
+    listener: ProgressListener,
+    output: OutputOptions,
+) -> str:
+    """Go on with a bisection and its explanation, unless both have ended; return its run id.
+
+    Raises
+    ------
+    UnusableInput
+        The repository, a commit or the toolchain is no longer what it was.
+    ConditionFailed
+        One of the two ends no longer builds or runs.
+    """
+    terms = bisection_of(record.plan)
+    is_searched = not any(one.bisection.is_open for one in read_searches(record))
+    if is_searched and (terms.why is None or _is_explained(record, ledger)):
+        return record.id
+    with revisions.kept_builds(record) as builds:
+        if not is_searched:
+            builds.make_needed(needed_of(terms))
+            conduct.resume(
+                record.id,
+                limits,
+                ledger,
+                listener,
+                judge_of=partial(BisectionJudge, builds=builds),
+                segment_of=partial(CommitsSegment, builds=builds),
+            )
+        if terms.why is not None:
+            _explain(ledger.read_run(record.id), builds, ledger, listener, output)
+    return record.id
+
+
+@contextmanager
+def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]:
+    """Keep the builds of a culprit and its parent, with the diff in the ledger.
+
+    Raises
+    ------
+    UnusableInput
+        The repository, a commit or the toolchain is no longer what it was.
+    ConditionFailed
+        One of the two no longer builds.
+    """
+    with revisions.kept_builds(record) as builds:
+        _prepare(record, gap, builds, ledger)
+        yield
+
+
+def _explain(
+    record: RunRecord,
+    builds: CommitBuilds,
+    ledger: Ledger,
+    listener: ProgressListener,
+    output: OutputOptions,
+) -> None:
+    """Explain the largest culprit as its bisection asks; go on with what was interrupted."""
+    from equipoise.why.campaigns import latest_experiment
+    from equipoise.why.gap import largest_gap
+
+    terms, gap = bisection_of(record.plan), largest_gap(record)
+    experiment = None
+    if gap is not None and gap.is_called:
+        _prepare(record, gap, builds, ledger)
+        experiment = latest_experiment(record, ledger, gap.contrast)
+    if experiment is None:
+        explain_gap(record, ledger, replace(output, test=terms.why == "test"))
+    elif _was_stopped(experiment):
+        conduct.resume(experiment.id, CampaignLimits(), ledger, listener)
+
+
+def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
+    """Return whether an ended search has no culprit, or one with all that was asked about it."""
+    from equipoise.why.campaigns import latest_experiment
+    from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
+    from equipoise.why.gap import largest_gap
+
+    terms, gap = bisection_of(record.plan), largest_gap(record)
+    if gap is None or not gap.is_called:
+        return True
+    if missing_runs(record, gap, EvidenceRequest()):
+        return False
+    if terms.why == "observe":
+        return True
+    experiment = latest_experiment(record, ledger, gap.contrast)
+    return experiment is not None and not _was_stopped(experiment)
+
+
+def _was_stopped(record: RunRecord) -> bool:
+    """Return whether a campaign was killed or interrupted."""
+    return record.segments[-1].stopped_because in (None, INTERRUPTED)
+
+
+def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
+    """Build both commits of a gap unless they are built, and record what changed between them."""
+    terms, culprit = bisection_of(record.plan), gap.contrast.candidate
+    parent, commit = map(terms.commit_of, gap.pair)
+    for reason in builds.make((parent, commit)).values():
+        raise ConditionFailed(reason, hint="bisect anew: its build was removed")
+    if any((one.source, one.condition) == (DIFF, culprit) for one in record.observations):
+        return
+    diff = diff_between(
+        repository_of(terms), terms.every_commit[parent], terms.every_commit[commit]
+    )
+    if diff is not None:
+        document = msgspec.json.encode(diff)
+        ledger.record_observation(
+            record.id, Observation(DIFF, culprit, 1, 0, time.time(), document, None)
+        )
+
+
+def _request(asked: BisectOptions) -> BisectRequest:
+    common = asked.request("bisection", EXAMPLE)
+    repository, limits = common.repository, common.limits
+    good = revision_named(repository, asked.good, "--good")
+    bad = revisions.revision_of(repository, asked.bad, "--bad")
+    if asked.layouts is None:
+        _check_that_no_layout_is_named(common.benchmarks)
+    between = commits_between(repository, good, bad)
+    merged = merged_commits(repository, between)
+    request = BisectRequest(
+        **asdict(replace(common, limits=replace(limits, seed=limits.drawn_seed()))),
+        good=good,
+        bad=bad,
+        commits=between,
+        merged=merged,
+        prose=prose_commits(repository, (*between, *merged.commits)),
+        layouts=asked.layouts,
+        why=("test" if asked.output.test else "observe") if asked.output.why else None,
+        likely=asked.likely,
+        prior=weights_by_path(repository, between, asked.likely) if asked.likely else (),
+    )
+    return replace(request, command_line=shell_line(_command_line(request)))
+
+
+def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
+    """Return how far layouts moved programs in the latest campaign over layouts of a repository."""
+    for run_id in ledger.over_layouts():
+        record = ledger.read_run(run_id)
+        terms = record.plan.terms
+        folder = record.plan.measure.working_folder
+        if isinstance(terms, CommitsPlan):
+            folder = terms.repository
+        if Path(folder).is_relative_to(repository.top):
+            percent = layout_spread(record)
+            if percent is not None:
+                return LayoutSpread(percent, run_id)
+    return None
+
+
+def _check_that_no_layout_is_named(benchmarks: Sequence[Benchmark]) -> None:
+    words = [word for benchmark in benchmarks for word in benchmark.command]
+    if any(LAYOUT in word for word in words):
+        raise UnusableInput(
+            f"{LAYOUT} in the command is the number of a layout, and there are none",
+            hint="add --layouts 12; --build has to link as many",
+        )
+
+
+def _command_line(request: BisectRequest) -> Iterator[str]:
+    """Yield the words of the command line that runs the bisection again."""
+    yield from ("equipoise", "bisect", "--good", request.good.commit)
+    if not request.bad.uncommitted:
+        yield from ("--bad", request.bad.commit)
+    yield from request.options()
+    for path in request.likely:
+        yield from ("--likely", path)
+    if request.layouts is not None:
+        yield from ("--layouts", str(request.layouts))
+    if request.why is not None:
+        yield from ("--why",) if request.why == "test" else ("--why", "--no-test")
+    yield from words_naming(request.benchmarks)

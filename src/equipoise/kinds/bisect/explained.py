@@ -1,0 +1,227 @@
+"""Why a culprit differs from its parent, and what it changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import PurePosixPath
+
+import msgspec
+from msgspec.structs import replace
+
+from equipoise.analysis.comparisons import Blocks
+from equipoise.kinds.bisect.analysis import bisect_results
+from equipoise.kinds.bisect.result import BisectDocument, Culprit, DiffHunk, ExplainedCulprit
+from equipoise.kinds.bisect.terms import bisection_of
+from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
+from equipoise.model.record import DIFF, RunRecord
+from equipoise.model.result import Comparison
+from equipoise.model.revisions import REVISION, CommitDiff
+from equipoise.model.why import Explanation
+from equipoise.revisions.terms import benchmarks_of
+from equipoise.why.causes.remaining import is_named, short_name
+from equipoise.why.differences.changes import Difference
+from equipoise.why.differences.wording import WORTH_SAYING
+from equipoise.why.explanation import GapEvidence
+from equipoise.why.kind import NamedGap, WhyKind
+
+MOST_HUNKS = 5
+MOST_LINES = 40
+"""Number of lines of a hunk that are shown."""
+LONGEST_LINE = 200
+"""Letters of a line that are shown."""
+_FUNCTIONS = ("function", "called_by", "caller")
+"""Keys of evidence that name a function of the program."""
+_OF_COMPILER = re.compile(r"(\.(constprop|part|isra|cold|lto_priv|llvm)\b.*|::h[0-9a-f]{16})$")
+_ARGUMENTS = re.compile(r"\([^()]*\)( const)?$")
+_PARAMETERS = re.compile(r"<[^<>]*>")
+_IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
+_FILE_OR_HUNK = re.compile(
+    r"^(?:--- a/|\+\+\+ b/)(?P<file>.*)|^@@ .*? @@.*(?:\n[ +\-\\].*)*", re.MULTILINE
+)
+_NO_SOURCE = frozenset({".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"})
+"""Endings of files that hold prose or data: a word there is no use of a function."""
+
+
+class BisectWhy(WhyKind):
+    """How the culprits of a bisection are explained."""
+
+    lack = "has not named a commit, and only a named one is explained"
+    nothing = "no commit is named"
+
+    def gaps(self, record: RunRecord, blocks: Blocks) -> Sequence[NamedGap]:
+        """Return each culprit with its parent."""
+        return list(_named_culprits(record, blocks))
+
+    def as_judged(self, gap: NamedGap, comparison: Comparison) -> Comparison:
+        """Return the comparison of a culprit's wall times as the search judged them."""
+        assert isinstance(gap.found, Culprit)
+        return _as_search_judged(comparison, gap.found, gap.metric)
+
+    def with_explained(
+        self,
+        document: BisectDocument,
+        record: RunRecord,
+        evidence: GapEvidence,
+        causes: Sequence[Explanation],
+        experiment: RunRecord | None,
+    ) -> BisectDocument:
+        """Return the document with an explained culprit in the first search that named it."""
+        if not document.searches:
+            return document
+        contrast = evidence.gap.contrast
+        explained = _explained_culprit(record, contrast, evidence.difference, causes, experiment)
+        return _with_explained(document, record.plan, contrast, explained)
+
+
+def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
+    """Yield each culprit against its parent, with the metric searched.
+
+    A merge gives way to the commits of its branch, if any of them is named.
+    """
+    plan, terms = record.plan, bisection_of(record.plan)
+    places = {commit.name: place for place, commit in enumerate(terms.every_commit)}
+    results = bisect_results(record, blocks)
+    known: set[tuple[int, int]] = set()
+    for benchmark, result in zip(benchmarks_of(plan), results, strict=bool(results)):
+        inside = {one.merge for one in result.branches if one.culprits}
+        for culprit in result.every_culprit:
+            parent, commit = (
+                terms.condition_of(benchmark.process, places[name])
+                for name in (culprit.parent, culprit.commit)
+            )
+            # Of one command that measures several benchmarks, the first stands for all.
+            if culprit.commit not in inside and (parent, commit) not in known:
+                known.add((parent, commit))
+                yield NamedGap(Contrast(parent, commit, REVISION), benchmark.metric, culprit)
+
+
+def _as_search_judged(comparison: Comparison, culprit: Culprit, metric: str) -> Comparison:
+    """Return the comparison of a culprit's wall times as the search judged them, if it did.
+
+    The search chose this pair, and looked at it until the culprit was certain: its interval holds.
+    """
+    ratio = culprit.ratio
+    if metric != PRIMARY_METRIC or ratio is None:
+        return comparison
+    return replace(
+        comparison,
+        verdict="slower" if ratio > 1.0 else "faster",
+        ratio=ratio,
+        ratio_ci=culprit.ratio_ci,
+        level=culprit.level,
+        e_value=culprit.e_value,
+        summary=culprit.summary,
+    )
+
+
+def _with_explained(
+    document: BisectDocument, plan: Plan, contrast: Contrast, explained: ExplainedCulprit
+) -> BisectDocument:
+    """Return the document with an explained culprit in the first search that named it."""
+    if document.bisect is not None:
+        return replace(document, bisect=replace(document.bisect, explained=explained))
+    terms = bisection_of(plan)
+    process, searches = terms.process_of(contrast.candidate), list(document.bisects)
+    for place, benchmark in enumerate(benchmarks_of(plan)):
+        search = searches[place]
+        names = {one.commit for one in search.every_culprit}
+        if benchmark.process == process and explained.commit in names:
+            searches[place] = replace(search, explained=explained)
+            break
+    return replace(document, bisects=tuple(searches))
+
+
+def _explained_culprit(
+    record: RunRecord,
+    contrast: Contrast,
+    difference: Difference,
+    causes: Sequence[Explanation],
+    experiment: RunRecord | None,
+) -> ExplainedCulprit:
+    """Return what is known of a culprit that was observed.
+
+    ``causes`` are those of its gap, the largest first; ``experiment`` is the campaign that tested
+    them, if there is one.
+    """
+    terms = bisection_of(record.plan)
+    functions = tuple(dict.fromkeys((*_functions(causes), *_longer_functions(difference))))
+    diff = _diff_of(record, contrast.candidate)
+    found = [] if diff is None else list(_hunks_of(diff.patch, functions))
+    return ExplainedCulprit(
+        commit=terms.every_commit[terms.commit_of(contrast.candidate)].name,
+        parent=terms.every_commit[terms.commit_of(contrast.baseline)].name,
+        run=None if experiment is None else experiment.id,
+        functions=functions,
+        files=() if diff is None else tuple(diff.files.splitlines()),
+        hunks=tuple(found[:MOST_HUNKS]),
+        omitted=len(found[MOST_HUNKS:]),
+        diff_is_cut=diff is not None and diff.is_cut,
+    )
+
+
+def _functions(causes: Sequence[Explanation]) -> Iterator[str]:
+    """Yield the functions that causes name; those of refuted causes are left out."""
+    standing = [one for one in causes if one.status != "refuted"]
+    for key, cause in product(_FUNCTIONS, standing):
+        name = cause.evidence.get(key)
+        if isinstance(name, str) and _identifier(name):
+            yield name
+
+
+def _longer_functions(difference: Difference) -> Iterator[str]:
+    """Yield the functions with at least a twentieth of the gap, certain or not; largest first."""
+    least = WORTH_SAYING * difference.gap.extra
+    changes = [one for one in difference.functions.items() if one[1].extra >= least > 0.0]
+    for function, _ in sorted(changes, key=lambda one: -one[1].extra):
+        if is_named(function.name):
+            yield short_name(function)
+
+
+def _diff_of(record: RunRecord, condition: int) -> CommitDiff | None:
+    for one in reversed(record.observations):
+        if (one.source, one.condition) == (DIFF, condition) and one.document is not None:
+            return msgspec.json.decode(one.document, type=CommitDiff)
+    return None
+
+
+def _identifier(name: str) -> str:
+    """Return the last word of a function's name, as its source has it; empty without one."""
+    name = _OF_COMPILER.sub("", name)
+    name = _ARGUMENTS.sub("", name)
+    while (shorter := _PARAMETERS.sub("", name)) != name:
+        name = shorter
+    words: list[str] = _IDENTIFIER.findall(name)
+    return words[-1] if words else ""
+
+
+def _hunks_of(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
+    """Yield the hunks that name a function: first where it was changed, or a use of it was."""
+    hunks = [one for one in _hunks(patch) if PurePosixPath(one[0]).suffix not in _NO_SOURCE]
+    yielded: set[int] = set()
+    for only_changed in (True, False):
+        for function in functions:
+            is_named = re.compile(rf"\b{re.escape(_identifier(function))}\b").search
+            for place, (file, lines) in enumerate(hunks):
+                searched = [line for line in lines if not (only_changed and line[:1] == " ")]
+                if place not in yielded and any(map(is_named, searched)):
+                    yielded.add(place)
+                    yield DiffHunk(file, function, tuple(_shortened(lines)))
+
+
+def _hunks(patch: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the file and the lines of each hunk of a patch."""
+    file = ""
+    for part in _FILE_OR_HUNK.finditer(patch):
+        if part["file"] is None:
+            yield file, part[0].split("\n")
+        else:
+            file = part["file"]
+
+
+def _shortened(lines: Sequence[str]) -> Iterator[str]:
+    for line in lines[:MOST_LINES]:
+        yield line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+    if len(lines) > MOST_LINES:
+        yield f"… {len(lines) - MOST_LINES} more lines"

@@ -1,0 +1,140 @@
+"""The judge of a bisection: what it asks next, and what recorded blocks say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from msgspec import Struct
+
+from equipoise.campaign.blocks import BlockRead
+from equipoise.campaign.progress import ComparisonStatus
+from equipoise.kinds.bisect.layout import LAYOUT_SPREAD
+from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.kinds.bisect.stretch import OwnPairs
+from equipoise.kinds.bisect.terms import bisection_of
+from equipoise.model.plan import Plan, Stopping
+from equipoise.model.quantities import joined
+from equipoise.model.record import RunRecord
+from equipoise.model.revisions import BENCHMARK
+from equipoise.revisions.judging import FIRST, Builds, CommitsJudge
+from equipoise.revisions.terms import CommitBenchmark, benchmarks_of
+
+
+class BenchmarkSearch(Struct, frozen=True):
+    """The search of one benchmark."""
+
+    benchmark: CommitBenchmark
+    bisection: BranchingBisection
+    blocks: list[int]
+    """Numbers of the blocks that count, in the order in which they ran."""
+
+
+def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
+    """Return the search of each benchmark of a bisection, after its last complete block."""
+    plan = record.plan
+    judge = BisectionJudge(plan, plan.stopping)
+    judge.replay(record)
+    return judge.searches
+
+
+class BisectionJudge(CommitsJudge):
+    """The judge of a bisection: the search for the commits that made a difference, in pairs."""
+
+    def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
+        super().__init__(plan, stopping, builds)
+        judgement, terms, own_pairs = plan.judgement, bisection_of(plan), OwnPairs()
+        spread = LAYOUT_SPREAD
+        if terms.layout_spread is not None:
+            spread = max(spread, terms.layout_spread.percent / 100.0)
+        self._last = terms.last
+        self.searches = tuple(
+            BenchmarkSearch(
+                benchmark,
+                BranchingBisection(
+                    Bisection(
+                        terms.last,
+                        alpha=judgement.alpha,
+                        min_effect=judgement.min_effect,
+                        prior=terms.prior or None,
+                        own_pairs=own_pairs,
+                        prose=[one for one in terms.prose if 0 < one <= terms.last],
+                        layout_spread=spread,
+                    ),
+                    terms.branches,
+                    terms.prose,
+                ),
+                [],
+            )
+            for benchmark in benchmarks_of(plan)
+        )
+        """The search of each benchmark after the blocks so far."""
+        self._measured_by = tuple(
+            tuple(at for at, one in enumerate(benchmarks_of(plan)) if one.process == process)
+            for process in range(1 + max(one.process for one in benchmarks_of(plan)))
+        )
+        """Places of the benchmarks that each command measures."""
+        self._commands = tuple(
+            SharedBlocks([self.searches[place].bisection for place in places])
+            for places in self._measured_by
+        )
+
+    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+        for place, block in blocks.items():
+            if block.resolution is not None:
+                self.searches[place].bisection.set_resolution(block.resolution)
+        for command, places in zip(self._commands, self._measured_by, strict=True):
+            orders = [blocks[place].places for place in places if place in blocks]
+            if not orders:
+                continue
+            costs = [blocks[place].costs if place in blocks else None for place in places]
+            taken = command.add(costs, min(orders[0], key=orders[0].__getitem__))
+            for place, counts in zip(places, taken, strict=True):
+                if counts:
+                    self.searches[place].blocks.append(number)
+
+    def _withdraw(self, commit: int, benchmark: int) -> None:
+        self.searches[benchmark].bisection.withdraw(commit)
+
+    def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+        pairs = next_pairs(self._commands, built, build_trials)
+        return tuple(
+            self.terms.condition_of(process, commit)
+            for process, pair in pairs.items()
+            for commit in pair
+        )
+
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
+        """Return the gap of each benchmark until it is confirmed, then how many are left."""
+        return tuple(map(self._status, self.searches))
+
+    def _status(self, search: BenchmarkSearch) -> ComparisonStatus:
+        bisection, benchmark = search.bisection, search.benchmark
+        state = bisection.state()
+        gap = state.gap
+        left = sum(not excluded for excluded in state.excluded)
+        clause = f"{left} of {self._last} commits are left"
+        if state.named:
+            culprits = [self._name(benchmark, one.last) for one in state.named]
+            clause = f"{joined(culprits)} made a difference"
+        elif benchmark.name:
+            clause = f"{benchmark.name}: {clause}"
+        merge = bisection.searched_merge
+        if merge is not None:
+            clause += f", and the branch of {self._name(benchmark, merge)} is searched"
+        return ComparisonStatus(
+            self._name(benchmark, self._last),
+            gap.verdict if state.verdict == "no difference" else "undecided",
+            gap.ratio,
+            gap.ratio_ci,
+            baseline=self._name(benchmark, FIRST),
+            blocks=state.blocks,
+            search="" if state.verdict in ("confirming", "no difference") else clause,
+        )
+
+    def _name(self, benchmark: CommitBenchmark, commit: int) -> str:
+        """Return the name of a commit's condition; it says the benchmark if there are several."""
+        at = self.terms.condition_of(benchmark.process, commit)
+        condition = self.plan.conditions[at]
+        if not benchmark.name or BENCHMARK in condition.levels:
+            return condition.name
+        return f"{benchmark.name}: {condition.name}"

@@ -1,0 +1,527 @@
+"""A bisection: the culprits, the commits that are left, the gap and what the search cost.
+
+One of several benchmarks has a row for each, and each search in a section of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from equipoise.design.command_line import shell_line
+from equipoise.figures.quantity import metric_name
+from equipoise.kinds.bisect.result import (
+    BisectCommit,
+    BisectDocument,
+    BisectGap,
+    BisectResult,
+    Culprit,
+    ExplainedCulprit,
+    SearchedLine,
+    UnconfirmedCommit,
+)
+from equipoise.model.metrics import inverse_interval
+from equipoise.model.quantities import Interval, counted, joined
+from equipoise.model.revisions import short_name
+from equipoise.report.builders.claims import failures_of, strip_of, with_failures
+from equipoise.report.builders.result import (
+    CampaignReport,
+    campaign_figures,
+    how_it_ran,
+    whole_document,
+)
+from equipoise.report.builders.why import why_parts
+from equipoise.report.document import (
+    MOST_CLAIMS,
+    PAGE,
+    SCREEN,
+    UNKNOWN,
+    WRITTEN,
+    Answer,
+    Cell,
+    Claim,
+    Command,
+    Document,
+    Facts,
+    Listing,
+    NumberRow,
+    Paragraph,
+    Part,
+    Section,
+    Styled,
+    Table,
+    fields_of,
+    headed,
+    ratio_numbers,
+)
+from equipoise.report.json_document import MAX_MIN_EFFECT, is_step
+from equipoise.report.kind import ReportKind
+from equipoise.report.units import (
+    estimate_and_interval,
+    percentage,
+    significant,
+    waiting_time,
+)
+
+_MOST_COMMITS = 20
+"""Number of rows of commits that a terminal shows."""
+MOST_BENCHMARKS = 40
+"""Number of rows of benchmarks that a terminal shows."""
+_MOST_STAGES = 6
+"""Number of steps in which a sentence tells how the search narrowed."""
+_TAB = 4
+"""Columns of a tab, which no form could show as it is."""
+_MOST_FUNCTIONS = 6
+"""Number of functions that a sentence names."""
+_ENDS = re.compile(r"^equipoise bisect --good \S+( --bad \S+)?")
+"""Begin of every line that runs a bisection again."""
+
+
+class BisectReport(ReportKind):
+    """How the document of a bisection is shown."""
+
+    has_brief_screen = False
+    first_figures = frozenset({"bisection"})
+
+    def question(self, document: BisectDocument) -> str | None:
+        """Return what a bisection asks; ``None`` before its first block."""
+        if not document.searches:
+            return None
+        good, bad = document.searches[0].good.asked, document.searches[0].bad.asked
+        if document.bisects:
+            return f"Which commits from {good} to {bad} changed which benchmarks?"
+        metric = metric_name(document.primary_metric)
+        return f"Which commit from {good} to {bad} changed the {metric}?"
+
+    def document(self, report: CampaignReport) -> Document | None:
+        """Build the document of a bisection, of one benchmark or of several."""
+        document = report.document
+        assert isinstance(document, BisectDocument)
+        searches = document.searches
+        if not searches:
+            return None
+        first, others = campaign_figures(report)
+        of_search = answer(document)
+        only_first = len(searches) == 1 and not searches[0].branches
+        whole: tuple[Part, ...] = (
+            of_search,
+            first,
+            *([] if only_first else [others]),
+            *self.explained(document),
+            *why_parts(document, report.flame_graph),
+            *parts(document),
+            *how_it_ran(report),
+        )
+        rows = (row for search in searches for row in numbers(document, search))
+        return whole_document(report, of_search, whole, rows)
+
+    def explained(self, document: BisectDocument) -> Iterator[Part]:
+        """Build why a culprit differs from its parent, and what it changed."""
+        for search in document.searches:
+            yield from explained_parts(search)
+
+    def impossible(self, document: BisectDocument) -> Iterator[str]:
+        """Yield what no bisection computes, of a document that was read."""
+        for search in document.searches:
+            yield from _impossible(search)
+
+
+def answer(document: BisectDocument) -> Answer:
+    """Build what a reader sees first: the culprits, or the set of commits that is left."""
+    claims = [one for search in document.searches for one in culprit_claims(document, search)]
+    if document.bisect is None:
+        title = suite_sentence(document.bisects)
+        answer = Answer(title=title, claims=tuple(claims[:MOST_CLAIMS]))
+        return with_failures(document, answer, "The searches")
+    bisect = document.bisect
+    gap = gap_text(document, bisect, bisect.gap)
+    lines: tuple[str, ...] = (
+        f"The gap between {bisect.good.label} and {bisect.bad.label}: {gap}.",
+    )
+    title = bisect.summary
+    if bisect.verdict == "culprit" and not failures_of(document):
+        # The claim is the answer itself.
+        claims[0] = replace(claims[0], text=title, remarks=(*lines, *claims[0].remarks))
+        title, lines = "", ()
+    answer = Answer(title=title, lines=lines, claims=tuple(claims[:MOST_CLAIMS]))
+    return with_failures(document, answer, "The search")
+
+
+def parts(document: BisectDocument) -> Iterator[Part]:
+    """Build what stands below the answer: commits, gaps, course and cost of the search."""
+    bisect = document.bisect
+    if bisect is None:
+        yield from _suite_parts(document)
+        return
+    # Without a gap, nothing is known of any commit between.
+    if bisect.margin is not None:
+        yield Section("Commits", tuple(_commit_parts(bisect, bisect.alpha)))
+    yield from _branch_sections(bisect)
+    facts = [*_left_over_facts(document, bisect), ("Cost", _cost(bisect))]
+    if bisect.blocks_to_go is not None:
+        facts.append(("Expected rest", f"about {2 * bisect.blocks_to_go} more trials"))
+    yield Facts(tuple(facts), forms=SCREEN)
+    yield Section("Cost, and what is left over", (Facts(tuple(facts)),), forms=WRITTEN)
+    yield from _resumption(document)
+    yield _every_commit(bisect)
+
+
+def _suite_parts(document: BisectDocument) -> Iterator[Part]:
+    """Build a row for each benchmark, the cost, and each search in a section of its own."""
+    searches = document.bisects
+    first = searches[0]
+    yield Table(
+        *headed(_benchmark_row(document, one) for one in searches),
+        label="Benchmarks",
+        most_rows=MOST_BENCHMARKS,
+        notes=(
+            f"With {100.0 * (1.0 - first.alpha):g} % certainty, every commit that is named for any "
+            "benchmark changed it.",
+        ),
+    )
+    trials = sum(one.analysed for one in document.trials)
+    cost = f"{counted(trials, 'trial')} of {counted(first.builds, 'commit')}"
+    yield Facts((("Cost", f"{cost} in {waiting_time(first.seconds)}"),))
+    yield from _resumption(document)
+    for search in searches:
+        # Without a gap, nothing is known of any commit between.
+        if search.margin is not None:
+            parts: list[Part] = [*_commit_parts(search, search.alpha), *_branch_sections(search)]
+            if facts := tuple(_left_over_facts(document, search)):
+                parts.append(Facts(facts))
+            parts.append(_every_commit(search))
+            yield Section(search.benchmark, tuple(parts), folded=True, forms=WRITTEN)
+
+
+def _resumption(document: BisectDocument) -> Iterator[Command]:
+    """Yield how to go on where something is left: a budget that is used up is granted again."""
+    is_open = (
+        one.verdict == "undecided"
+        # Without a rest, it ended with a commit that it cannot name.
+        or (one.verdict == "set" and not one.unconfirmed)
+        or one.blocks_to_go
+        for one in document.searches
+    )
+    if any(is_open):
+        yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
+
+
+def suite_sentence(searches: Sequence[BisectResult]) -> str:
+    """Return which commits made a difference to which benchmarks."""
+    changed: dict[str, list[str]] = {}
+    for place in range(len(searches[0].candidates)):
+        for search in searches:
+            culprits = {one.commit for one in search.culprits}
+            if search.candidates[place].commit in culprits:
+                commit = short_name(search.candidates[place].commit)
+                changed.setdefault(commit, []).append(search.benchmark)
+    if not changed:
+        return f"No commit is named for any of {len(searches)} benchmarks."
+    clauses = [f"{commit} changed {joined(names)}" for commit, names in changed.items()]
+    count = sum(bool(search.culprits) for search in searches)
+    return f"A culprit is named for {count} of {len(searches)} benchmarks: {'; '.join(clauses)}."
+
+
+def _benchmark_row(document: BisectDocument, search: BisectResult) -> Mapping[str, Cell]:
+    commits = UNKNOWN
+    if search.culprits:
+        commits = joined([short_name(one.commit) for one in search.culprits])
+    elif search.verdict == "set":
+        names = [short_name(one.commit) for one in search.candidates if one.status == "left"]
+        commits = names[0] if len(names) == 1 else f"{len(names)} left: {names[0]} to {names[-1]}"
+    return {
+        "benchmark:name": search.benchmark,
+        "metric": metric_name(search.metric),
+        "gap": gap_text(document, search, search.gap),
+        "verdict": Styled(search.verdict, "strong" if search.culprits else ""),
+        "commits": commits,
+        "trials:number": str(search.trials),
+    }
+
+
+def _branch_sections(bisect: BisectResult) -> Iterator[Section]:
+    """Build the commits of each branch that was searched."""
+    for branch in bisect.branches:
+        if branch.margin is not None:
+            title = f"The branch of {short_name(branch.merge)}"
+            yield Section(title, tuple(_commit_parts(branch, bisect.alpha)))
+
+
+def _every_commit(bisect: BisectResult) -> Section:
+    """Build the table of every commit of a search, folded."""
+    candidates = _candidates(bisect)
+    table = Table(*headed(map(_row, candidates)), label="Every commit")
+    return Section(f"Every commit ({len(candidates)})", (table,), folded=True, forms=PAGE)
+
+
+def explained_parts(bisect: BisectResult) -> Iterator[Part]:
+    """Build the diff of the culprit that was explained, and which campaign tested the causes."""
+    explained = bisect.explained
+    if explained is None:
+        return
+    commit, parent = short_name(explained.commit), short_name(explained.parent)
+    parts: list[Part] = [_listing(explained.files)] if explained.files else []
+    if explained.functions:
+        names = ", ".join(f"`{name}`" for name in explained.functions[:_MOST_FUNCTIONS])
+        parts.append(Paragraph(f"The evidence names {names}.{_where_changed(explained)}"))
+        for hunk in explained.hunks:
+            parts += (Paragraph(f"{hunk.file}, for `{hunk.function}`:"), _listing(hunk.lines))
+    else:
+        parts.append(Paragraph("The evidence names no function, so no part of the diff is chosen."))
+    if explained.run is not None:
+        parts.append(
+            Command(f"equipoise show {explained.run}", "The causes were tested by campaign:")
+        )
+    if not explained.commit.endswith("+"):
+        line = shell_line(["git", "diff", explained.parent, explained.commit])
+        parts.append(Command(line, "The whole diff:"))
+    yield Section(f"What {commit} changed against {parent}", tuple(parts))
+
+
+def _listing(lines: tuple[str, ...]) -> Listing:
+    return Listing(tuple(line.expandtabs(_TAB) for line in lines))
+
+
+def _where_changed(explained: ExplainedCulprit) -> str:
+    if explained.omitted:
+        count = explained.omitted
+        return f" {count} further place{' names' if count == 1 else 's name'} them, too."
+    if explained.hunks:
+        return ""
+    if not explained.files:
+        return " There is no diff to look them up in."
+    cut = ", as far as it was searched" if explained.diff_is_cut else ""
+    return f" The diff changes none of them by name{cut}: what it changed elsewhere acts there."
+
+
+def numbers(document: BisectDocument, bisect: BisectResult) -> Iterator[NumberRow]:
+    """Yield a row for each commit after the good one, then for those of branches."""
+    culprits = {one.commit: one for one in bisect.every_culprit}
+    for one in _candidates(bisect):
+        culprit = culprits.get(one.commit)
+        yield {
+            "run": document.run.id,
+            "study": document.run.study,
+            "benchmark": bisect.benchmark,
+            **fields_of(one, "commit", "subject", "author", "date", "status"),
+            "not_built": str(one.not_built).lower(),
+            **fields_of(one, "e_value", "excluded_at", "trials"),
+            "metric": bisect.metric,
+            **ratio_numbers(culprit),
+            "step_e_value": None if culprit is None else culprit.e_value,
+        }
+
+
+def culprit_claims(document: BisectDocument, bisect: BisectResult) -> tuple[Claim, ...]:
+    """Build the claim of each commit that made a difference, those of branches last."""
+    return tuple(
+        _claim(document, bisect, one, "the gap" if line is bisect else "the gap of its branch")
+        for line in bisect.lines
+        for one in line.culprits
+    )
+
+
+def _candidates(bisect: BisectResult) -> tuple[BisectCommit, ...]:
+    """Return the commits of the first line, then those of the branches that were searched."""
+    return tuple(one for line in bisect.lines for one in line.candidates)
+
+
+def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap: str) -> Claim:
+    ratio, interval = _of_values(document, bisect, culprit.ratio, culprit.ratio_ci)
+    estimate, ends = estimate_and_interval(ratio, interval)
+    by_itself = f"e-value {significant(culprit.e_value)} that it makes a difference by itself"
+    explains = _explains(culprit, gap)
+    when = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
+    facts = [("Subject", culprit.subject), ("Author and date", when), ("Evidence", by_itself)]
+    if explains:
+        facts.append(("Gap", explains))
+    benchmark = f"{bisect.benchmark}: " if bisect.benchmark else ""
+    return Claim(
+        badge="culprit",
+        tone="slower" if culprit.ratio is None or culprit.ratio > 1.0 else "faster",
+        text=f"{benchmark}{culprit.summary}",
+        subject=(
+            f"{benchmark}{metric_name(bisect.metric)} of {short_name(culprit.commit)} against "
+            f"{short_name(culprit.parent)}"
+        ),
+        estimate=estimate,
+        interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
+        strip=strip_of(ratio, interval, bisect.metric, bisect.min_effect),
+        remarks=tuple(_remarks(culprit, bisect)),
+        certainty=tuple(filter(None, (f"{culprit.subject} ({when})", by_itself, explains))),
+        facts=tuple(facts),
+    )
+
+
+def _explains(culprit: Culprit, gap: str) -> str:
+    """Return the fraction of the gap that a culprit explains; empty where it is not known."""
+    share = culprit.share_of_gap
+    if share is None:
+        return ""
+    ends = ("unlimited" if end is None else f"{100.0 * end:.0f} %" for end in culprit.share_ci)
+    known = culprit.share_ci != (None, None)
+    interval = " to ".join(ends) if known else "its interval is still unlimited"
+    return f"explains {100.0 * share:.0f} % of {gap} ({interval})"
+
+
+def _remarks(culprit: Culprit, bisect: BisectResult) -> Iterator[str]:
+    if culprit.not_built:
+        names = ", ".join(map(short_name, culprit.not_built))
+        yield f"Not built: {names}. Each of them may be the culprit as well."
+    if culprit.is_merge and culprit.commit not in {one.merge for one in bisect.branches}:
+        line = _line_of_branch(culprit, bisect.again)
+        yield f"It is a merge. This line searches its branch: {line}"
+
+
+def _line_of_branch(merge: Culprit, again: str) -> str:
+    """Return the shell line that bisects from a merge's base to its second parent.
+
+    ``again`` runs the search again in which the merge was named.
+    """
+    name = merge.commit
+    ends = f'--good "$(git merge-base {name}^1 {name}^2)" --bad {name}^2'
+    return _ENDS.sub(lambda _: f"equipoise bisect {ends}", again)
+
+
+def _of_values(
+    document: BisectDocument, bisect: BisectResult, ratio: float | None, interval: Interval
+) -> tuple[float | None, Interval]:
+    """Return a ratio as a reader sees it: of values, where more of the metric is better."""
+    if bisect.metric not in document.more_is_better:
+        return ratio, interval
+    return 1.0 / ratio if ratio else None, inverse_interval(interval)
+
+
+def gap_text(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> str:
+    """Return a gap with its interval: ``+5.10 % (98 % interval +4.60 % to +5.60 %)``."""
+    ratio, interval = _of_values(document, bisect, gap.ratio, gap.ratio_ci)
+    estimate, ends = estimate_and_interval(ratio, interval)
+    blocks = counted(gap.blocks, "block")
+    status = "" if gap.status in ("slower", "faster") else f", {gap.status}"
+    return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
+
+
+def _commit_parts(bisect: SearchedLine, alpha: float) -> Iterator[Part]:
+    """Build the commits that are left and the culprits, oldest first, and what is promised."""
+    rows: list[Mapping[str, Cell]] = []
+    for is_excluded, group in itertools.groupby(
+        bisect.candidates, key=lambda one: one.status == "excluded"
+    ):
+        members = list(group)
+        if not is_excluded:
+            rows += map(_row, members)
+            continue
+        first, last = short_name(members[0].commit), short_name(members[-1].commit)
+        which = first if len(members) == 1 else f"{first} to {last}"
+        rows.append(
+            {
+                **dict.fromkeys(_row(members[0]), ""),
+                "commit": Styled(counted(len(members), "commit"), "dim"),
+                "subject:name": Styled(f"excluded: {which}", "dim"),
+            }
+        )
+    yield Table(
+        *headed(rows),
+        label="Commits, the oldest first",
+        most_rows=_MOST_COMMITS,
+        notes=tuple(_promises(bisect, alpha)),
+    )
+    if course := _course(bisect):
+        yield Paragraph(course)
+
+
+def _row(one: BisectCommit) -> Mapping[str, Cell]:
+    status: str = one.status
+    if one.not_built:
+        status = "not built" if status == "left" else f"{status}, not built"
+    return {
+        "commit": short_name(one.commit),
+        "subject:name": one.subject,
+        "author": one.author,
+        "date": one.date[:10],
+        "e-value against:number": UNKNOWN if one.e_value is None else significant(one.e_value),
+        "trials:number": str(one.trials),
+        "status": Styled(status, "strong" if one.status == "culprit" else ""),
+    }
+
+
+def _promises(bisect: SearchedLine, alpha: float) -> Iterator[str]:
+    yield (
+        "e-value against: evidence that the commit did not make the whole difference; it is "
+        f"excluded from {1.0 / alpha:g} on."
+    )
+    if bisect.margin is not None:
+        yield (
+            "Commits on one side of a step are taken to differ by less than "
+            f"{significant(bisect.margin, 2)} %."
+        )
+
+
+def _course(bisect: SearchedLine) -> str:
+    """Return how the search narrowed: ``Commits left: 64; 23 after block 20; 1 after block 31``."""
+    at = sorted(one.excluded_at for one in bisect.candidates if one.excluded_at is not None)
+    if not at:
+        return ""
+    count = len(bisect.candidates)
+    stages = [
+        (count - place, block)
+        for place, block in enumerate(at, start=1)
+        if place == len(at) or at[place] != block
+    ]
+    told = [stages[0]]
+    for left, block in stages[1:]:
+        if 2 * left <= told[-1][0] or (left, block) == stages[-1]:
+            told.append((left, block))
+    told = [*told[: _MOST_STAGES - 1], told[-1]] if len(told) > _MOST_STAGES else told
+    after = (f"{left} after block {block}" for left, block in told)
+    return f"Commits left: {'; '.join((str(count), *after))}."
+
+
+def _left_over_facts(document: BisectDocument, bisect: BisectResult) -> Iterator[tuple[str, str]]:
+    """Yield the gap of each branch, and what is left of gaps around the culprits."""
+    for branch in bisect.branches:
+        named = f"Gap of the branch of {short_name(branch.merge)}"
+        yield named, _stretch(document, bisect, branch.gap)
+    left_over = [_stretch(document, bisect, one) for line in bisect.lines for one in line.left_over]
+    if left_over:
+        yield "Left over", "; ".join(left_over)
+    unconfirmed = [one.summary for line in bisect.lines for one in line.unconfirmed]
+    if unconfirmed:
+        yield "Not named", " ".join(unconfirmed)
+
+
+def _stretch(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> str:
+    ends = f"{short_name(gap.after)} to {short_name(gap.until)}"
+    return f"{ends} {gap_text(document, bisect, gap)}"
+
+
+def _cost(bisect: BisectResult) -> str:
+    """Return what a search cost: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
+    not_built = sum(one.not_built for one in _candidates(bisect))
+    ran = bisect.builds - not_built
+    failed = ""
+    if not_built:
+        them = "1 commit does" if not_built == 1 else f"{not_built} commits do"
+        failed = f"; {them} not build or run"
+    cost = f"{bisect.trials} trials of {counted(ran, 'commit')}"
+    return f"{cost} in {waiting_time(bisect.seconds)}{failed}"
+
+
+def _impossible(one: BisectResult) -> Iterator[str]:
+    if not (0.0 < one.alpha < 1.0 and 0.0 <= one.min_effect <= MAX_MIN_EFFECT):
+        yield "a bisection has no alpha between 0 and 1, or no smallest effect"
+    for line in one.lines:
+        if (line.verdict == "culprit") > len(line.culprits):
+            yield "a bisection with a culprit names none"
+        if any(not 0 <= at.earlier < at.later <= len(line.candidates) for at in line.course):
+            yield "a block of a bisection has a commit that it does not search"
+        if min(one.trials, one.builds, *(commit.trials for commit in line.candidates)) < 0:
+            yield "a bisection has fewer than no trials"
+    parts: list[BisectGap | Culprit | UnconfirmedCommit] = []
+    for line in one.lines:
+        parts += (line.gap, *line.left_over, *line.culprits, *line.unconfirmed)
+    if not all(map(is_step, parts)):
+        yield "a step of a bisection has no ratio with an interval"

@@ -1,0 +1,40 @@
+"""The explanation: a campaign that tests the causes of a gap by interventions (verdict.md §7).
+
+A block holds the two conditions of the gap and, for one intervention that the coin draws, the same
+two with it; where the intervention has a sham, also with that. `equipoise.why` has the evidence,
+the causes and the interventions.
+
+terms       the gap, its suspected causes, and the interventions that test them
+plan        from a gap and its causes to the plan of the campaign
+reach       whether an intervention changes what the evidence of its cause names
+judge       what the campaign tries next, and when it stops
+outcome     what each intervention closed of the gap, and the sentence that says so
+causes      the causes as the campaign showed them
+analysis    hidden values in the terms
+result      its document
+report      its question
+explaining  observing a gap and testing its causes, on the command line
+command     ``equipoise why``
+"""
+
+from __future__ import annotations
+
+from equipoise.model.kinds import Command, Kind
+
+KIND = Kind(
+    "explain",
+    terms="equipoise.kinds.explain.terms:ExperimentPlan",
+    document="equipoise.kinds.explain.result:ExplainDocument",
+    campaign="equipoise.kinds.explain.judge:ExplainCampaign",
+    analysis="equipoise.kinds.explain.analysis:ExplainAnalysis",
+    report="equipoise.kinds.explain.report:ExplainReport",
+    why="equipoise.kinds.explain.causes:ExplainWhy",
+    explain_gap="equipoise.kinds.explain.explaining:explain_largest_gap",
+    commands={
+        "why": Command(
+            "equipoise.kinds.explain.command",
+            "Where the extra time of the slower condition is, and why.",
+            group="Explain",
+        )
+    },
+)

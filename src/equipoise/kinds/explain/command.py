@@ -1,0 +1,311 @@
+"""``equipoise why``: where the extra time of the slower condition goes, and what closes the gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from equipoise.cli import options
+from equipoise.cli.completing import complete_runs
+from equipoise.cli.conducting import measuring
+from equipoise.cli.options.outputs import OutputOptions, check_folder
+from equipoise.cli.results import (
+    CampaignResult,
+    load_result,
+    recorded_name,
+    reported_records,
+    write_files,
+)
+from equipoise.cli.streams import say
+from equipoise.cli.writing import write_file
+from equipoise.design.limits import CampaignLimits
+from equipoise.kinds.explain.explaining import (
+    LEAST_BUDGET_S,
+    default_experiment,
+    observe_gap,
+    try_interventions,
+)
+from equipoise.kinds.explain.plan import ExperimentRequest, OpenGap, check_names
+from equipoise.kinds.explain.terms import ExperimentPlan
+from equipoise.ledger import Ledger, open_for_reading
+from equipoise.measure.installation import host_site
+from equipoise.model.kinds import load
+from equipoise.model.plan import Plan
+from equipoise.model.record import RunRecord
+from equipoise.model.result import ResultDocument
+from equipoise.report.document import Paragraph, Part
+from equipoise.studies.data_sets import require_data
+from equipoise.why.campaigns import latest_experiment
+from equipoise.why.differences.pictures import Picture, draw
+from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest, missing_runs
+from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
+from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
+from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
+from equipoise.why.interventions.catalogue import user_command, user_variable
+
+Pictures = dict[Path, Picture]
+"""Kind of picture in each file."""
+
+evidence_options = options.options_of(
+    click.option(
+        "--sources",
+        metavar="NAME,…",
+        help=f"What observes; by default {', '.join(BY_DEFAULT)} (docs/why.md).",
+    ),
+    options.flag("--instructions", help="Count instructions, too: 20 to 100 times as slow."),
+    click.option(
+        "--repetitions",
+        type=click.IntRange(min=FEWEST_REPETITIONS, max=1000),
+        metavar="N",
+        help="Runs of each condition under each source; by default 3, or 2 of long runs.",
+    ),
+)
+"""The options that say what is observed."""
+experiment_options = options.options_of(
+    options.no_test_option,
+    click.option(
+        "--try",
+        "tries",
+        multiple=True,
+        metavar="NAME:KEY=VALUE",
+        help="Try a variable of the environment on both.",
+    ),
+    click.option(
+        "--try-command",
+        "try_commands",
+        multiple=True,
+        metavar="NAME=CMD",
+        help="Try both commands behind this one, or with them as its {command}.",
+    ),
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="NAME",
+        help="Try this intervention and no others of ours (docs/why.md).",
+    ),
+    options.stopping_options(budget=f"the campaign's, at least {LEAST_BUDGET_S:g}"),
+    options.number_option(
+        "--alpha",
+        show_default="the campaign's",
+        help="The largest chance of a wrong outcome, over all interventions.",
+    ),
+    options.seed_option,
+)
+"""The options that say what is tried, and how long."""
+picture_options = options.options_of(
+    options.file_option(
+        "--flame-graph",
+        metavar="FILE.svg",
+        help="Draw both profiles as one flame graph: red where the slower one takes more.",
+    ),
+    options.file_option(
+        "--firefox", metavar="FILE.json", help="Write both profiles for profiler.firefox.com."
+    ),
+)
+"""The options that write what both conditions did as files to look at."""
+
+
+class WhyRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise why` is asked for."""
+
+    run: str
+    baseline: str | None
+    candidate: str | None
+    sources: str | None
+    instructions: bool
+    repetitions: int | None
+    tries: tuple[str, ...]
+    try_commands: tuple[str, ...]
+    only: tuple[str, ...]
+    again: bool
+    flame_graph: Path | None
+    firefox: Path | None
+    limits: CampaignLimits
+    output: OutputOptions
+
+    @property
+    def is_new_test(self) -> bool:
+        """Whether an earlier test does not answer what is asked."""
+        return bool(self.tries or self.try_commands or self.only or self.again)
+
+    def evidence(self) -> EvidenceRequest:
+        """Return what is to be observed."""
+        names = self.sources
+        sources = (
+            BY_DEFAULT
+            if names is None
+            else known_sources([name.strip() for name in names.split(",")])
+        )
+        if self.instructions:
+            sources = tuple(dict.fromkeys((*sources, ON_REQUEST)))
+        return EvidenceRequest(sources, self.repetitions, self.again)
+
+    def experiment(self, explained: Plan) -> ExperimentRequest:
+        """Return what is to be tried on this campaign's gap."""
+        variables = [user_variable(text) for text in self.tries]
+        commands = [user_command(text, host_site()) for text in self.try_commands]
+        default = default_experiment(explained)
+        return ExperimentRequest(
+            stopping=self.limits.stopping(default.stopping),
+            alpha=self.limits.alpha or default.alpha,
+            seed=self.limits.drawn_seed(),
+            own=(*variables, *commands),
+            only=self.only,
+        )
+
+    def pictures(self) -> Pictures:
+        """Return the pictures to draw.
+
+        Raises
+        ------
+        UnusableInput
+            The folder of a file cannot be written to.
+        """
+        pictures: Pictures = {}
+        if self.flame_graph is not None:
+            pictures[self.flame_graph] = "flame-graph"
+        if self.firefox is not None:
+            pictures[self.firefox] = "firefox"
+        for path in pictures:
+            check_folder(path)
+        return pictures
+
+
+@click.command("why", epilog="Example: equipoise why last")
+@click.argument("run", shell_complete=complete_runs)
+@click.option("--baseline", metavar="NAME", help="The baseline of the comparison to explain.")
+@click.option("--candidate", metavar="NAME", help="The candidate of the comparison to explain.")
+@evidence_options
+@experiment_options
+@options.flag("--again", help="Observe and test again what is known.")
+@picture_options
+@options.ledger_option
+@options.report_option
+@options.show_env_option
+@options.host_options
+@options.output_options
+@options.request_of(WhyRequest)
+def command(request: WhyRequest) -> int:
+    """Say why one condition of RUN (an id, its beginning, or 'last') is slower.
+
+    Equipoise runs both conditions of a comparison that was called again under several sources of
+    evidence, in random order; it never times these runs. Then it changes what they suggest on both
+    conditions, block by block, and judges the effect. It does not repeat what it knows already.
+    docs/why.md lists the causes and what can be changed.
+    """
+    output, evidence, pictures = request.output.checked(), request.evidence(), request.pictures()
+    with open_for_reading(output.ledger) as ledger:
+        record = ledger.read_run(request.run)
+        if isinstance(record.plan.terms, ExperimentPlan):
+            # ``last`` may name the campaign that tested the gap.
+            record = ledger.read_run(record.plan.terms.reference)
+        names = (recorded_name(record, name) for name in (request.baseline, request.candidate))
+        gap = choose_gap(record, *names)
+        experiment = latest_experiment(record, ledger, gap.contrast)
+    tests = request.experiment(record.plan)
+    check_names(OpenGap(record, gap.contrast), tests, host_site())
+    if gap.is_called:
+        record = _observed(record, gap, evidence, output)
+        if pictures:
+            (public,) = reported_records((record,), show_env=output.show_env)
+            write_pictures(pictures, evidence_of_gap(public, as_reported(gap, record, public)))
+        if output.test:
+            earlier = None if request.is_new_test else experiment
+            experiment = _tested(record, gap, earlier, tests, output)
+    else:
+        say_that_none_is_drawn(pictures)
+    _show(record, gap, experiment, output)
+    return 0
+
+
+def write_pictures(pictures: Pictures, gap: GapEvidence) -> None:
+    """Draw the pictures and write their files.
+
+    Raises
+    ------
+    UnusableInput
+        There is no profile of both conditions, or a file cannot be written.
+    """
+    names = gap.gap.comparison.baseline, gap.gap.comparison.candidate
+    for path, kind in pictures.items():
+        write_file(path, draw(kind, gap.evidence, names, gap.difference.slower))
+
+
+def say_that_none_is_drawn(pictures: Pictures) -> None:
+    """Name the files that are not written, because there is nothing to explain."""
+    for path in pictures:
+        say(f"{path} is not written")
+
+
+def _observed(
+    record: RunRecord, gap: Gap, request: EvidenceRequest, output: OutputOptions
+) -> RunRecord:
+    """Return the campaign with evidence; a ledger that has all of it may be read-only."""
+    if not missing_runs(record, gap, request):
+        return record
+    with _ready_to_run(record, gap, output) as ledger:
+        return observe_gap(record, gap, request, ledger, output)
+
+
+@contextmanager
+def _ready_to_run(record: RunRecord, gap: Gap, output: OutputOptions) -> Iterator[Ledger]:
+    """Give the ledger when both conditions can run: with their builds, if they are commits."""
+    require_data(record.plan, output.ledger)
+    with measuring(output) as (ledger, _):
+        build = record.plan.kind.build_gap
+        with nullcontext() if build is None else load(build)(record, gap, ledger):
+            yield ledger
+
+
+def _tested(
+    record: RunRecord,
+    gap: Gap,
+    earlier: RunRecord | None,
+    request: ExperimentRequest,
+    output: OutputOptions,
+) -> RunRecord | None:
+    """Return the campaign that tested the causes: an earlier one, or a new one if it has any."""
+    if earlier is not None:
+        if not output.quiet:
+            say(
+                f"tested already, by campaign {earlier.id}",
+                f"--again tests anew; equipoise resume {earlier.id} --min-blocks 40 goes on until "
+                "every interval is narrower",
+            )
+        return earlier
+    with _ready_to_run(record, gap, output) as ledger:
+        try_interventions(record, gap, request, ledger, output)
+        return latest_experiment(record, ledger, gap.contrast)
+
+
+def _show(
+    recorded: RunRecord, gap: Gap, experiment: RunRecord | None, output: OutputOptions
+) -> None:
+    records = (recorded,) if experiment is None else (recorded, experiment)
+    record, *experiments = reported_records(records, show_env=output.show_env)
+    gap = as_reported(gap, recorded, record)
+    document = load_result((record, *experiments), output)
+    if gap.is_called:
+        document = with_causes(document, record, next(iter(experiments), None), gap)
+    write_files(CampaignResult(document, record, ()), output)
+    if output.has_screen:
+        _print(document, gap, output)
+
+
+def _print(document: ResultDocument, gap: Gap, output: OutputOptions) -> None:
+    from equipoise.report.builders.why import why_parts
+    from equipoise.report.kind import report_kind
+    from equipoise.report.renderers.terminal import print_parts
+
+    parts: list[Part] = [Paragraph(nothing_to_explain(gap))]
+    if gap.is_called:
+        parts = [Paragraph(gap.comparison.summary), *why_parts(document)]
+        parts += report_kind(document).explained(document)
+    if gap.chosen_because is not None:
+        chosen = f"{gap.chosen_because}; --baseline and --candidate name another"
+        parts.insert(0, Paragraph(chosen))
+    print_parts(parts, color=output.color)

@@ -1,0 +1,253 @@
+"""The outcome of a campaign that tests causes, and its sentence: pure functions of its record."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from equipoise.analysis.comparisons import primary_comparisons
+from equipoise.campaign.blocks import complete_blocks, read_block
+from equipoise.campaign.segment import fails
+from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, Attempt, attempts_of, take_failure
+from equipoise.kinds.explain.reach import unchanged_account
+from equipoise.kinds.explain.terms import OmittedIntervention, PlannedIntervention, experiment_of
+from equipoise.model.plan import Plan
+from equipoise.model.quantities import counted
+from equipoise.model.record import RunRecord
+from equipoise.model.result import Comparison
+from equipoise.model.why import Explanation, InterventionOutcome, Status
+from equipoise.stats.intervention import (
+    CONFIRMED_ABOVE,
+    REFUTED_WITHIN,
+    InterventionEffect,
+    describe_fraction,
+)
+from equipoise.why.causes.ranking import OBSERVED_ONLY
+from equipoise.why.evidence.sources import Side
+
+TRIED_BY_USER = "tried_by_user"
+"""Cause of an entry of ``why`` for an intervention of the user's own."""
+
+NOT_REACHABLE: Final = "not reachable"
+
+CALLED = ("slower", "faster", "mixed")
+
+
+def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
+    """Return the causes that a campaign tested, with what each intervention closed of the gap.
+
+    Returns
+    -------
+    The causes of its plan in their order, then the interventions of the user's own. A cause is
+    ``confirmed`` if one of its interventions is. It is ``refuted`` if all that reached it are, and
+    one of these removes the cause. It is ``not reachable`` if none reached it. Else it is ``open``.
+    """
+    plan = record.plan
+    blocks = complete_blocks(record.draws, record.trials)
+    gap = next(iter(primary_comparisons(plan, blocks)), None)
+    attempts = attempts_of(experiment_of(plan), plan.judgement)
+    for trial in record.trials:
+        if fails(plan, trial):
+            take_failure(attempts, trial)
+    for block in blocks.values():
+        read = read_block(block, plan)
+        for attempt in attempts:
+            attempt.take(read)
+    outcomes = [_outcome(attempt, plan, gap) for attempt in attempts]
+    tried = list(zip(experiment_of(plan).attempts, outcomes, strict=True))
+    level = outcomes[0].level if outcomes else 1.0
+    omitted = [
+        (planned, _unknown(planned, f"not tried: {planned.because}", blocks=0, level=level))
+        for planned in experiment_of(plan).not_tried
+    ]
+
+    def reaching(
+        place: int, planned: PlannedIntervention, test: InterventionOutcome
+    ) -> InterventionOutcome:
+        """Return the outcome for one cause: no attempt refutes what it left as it was."""
+        unchanged = None
+        for one in (each for each in planned.expected if each.cause == place):
+            if one.unchanged is not None and test.outcome != "confirmed":
+                unchanged = one.unchanged
+            elif one.account is not None and test.outcome == "refuted":
+                unchanged = unchanged_account(
+                    one.account, planned, blocks.values(), _slower_side(gap)
+                )
+        if unchanged is None:
+            return test
+        return replace(test, outcome=NOT_REACHABLE, unchanged=unchanged, unknown_because=None)
+
+    causes = (
+        _tested(
+            cause,
+            [
+                (planned, reaching(place, planned, test))
+                for planned, test in tried
+                if cause.cause in planned.causes
+            ],
+            [test for planned, test in omitted if cause.cause in planned.causes],
+        )
+        for place, cause in enumerate(experiment_of(plan).causes)
+    )
+    return (*causes, *(_by_user(test) for planned, test in tried if not planned.causes))
+
+
+def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
+    effect = attempt.blocks.exact_effect()
+    because = _why_unknown(attempt, effect, plan, gap)
+    unknown = _unknown(attempt.planned, because, blocks=len(attempt.blocks), level=attempt.level)
+    if because is not None:
+        return unknown
+    return replace(
+        unknown,
+        outcome=effect.outcome,
+        share=effect.logs.estimate,
+        share_ci=(effect.logs.low, effect.logs.high),
+        share_of_seconds=effect.seconds.estimate,
+        share_of_seconds_ci=(effect.seconds.low, effect.seconds.high),
+        from_candidate=effect.from_candidate,
+        from_baseline=effect.from_baseline,
+        advice=_advice(attempt.planned, plan, gap) if effect.outcome == "confirmed" else None,
+    )
+
+
+def _why_unknown(
+    attempt: Attempt, effect: InterventionEffect, plan: Plan, gap: Comparison | None
+) -> str | None:
+    """Return why no fraction of the gap is given; ``None`` if one is (docs/statistics.md)."""
+    baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
+    if attempt.ended_because is not None:
+        return f"it cannot be run with it: {attempt.ended_because}"
+    if gap is None:
+        return "no block was completed"
+    if gap.verdict == "equivalent":
+        return (
+            f"there is no gap to close in this campaign: {candidate} and {baseline} take the same "
+            f"time, within {gap.min_effect:g} %"
+        )
+    if gap.verdict not in CALLED:
+        return (
+            f"no fraction is given, because the gap between {baseline} and {candidate} is itself "
+            f"undecided after {counted(gap.blocks, 'block')} of this "
+            "campaign"
+        )
+    if not attempt.blocks:
+        return "no block was left to try it in"
+    if effect.logs.estimate is None:
+        return "half of its trials or more timed out, so no fraction is known"
+    if not effect.logs.pieces:
+        return "no constant fraction fits the blocks in which it was tried"
+    return None
+
+
+def _unknown(
+    planned: PlannedIntervention | OmittedIntervention,
+    because: str | None,
+    *,
+    blocks: int,
+    level: float,
+) -> InterventionOutcome:
+    return InterventionOutcome(
+        intervention=planned.intervention,
+        summary=planned.words,
+        outcome="open",
+        share=None,
+        share_ci=(None, None),
+        share_of_seconds=None,
+        share_of_seconds_ci=(None, None),
+        from_candidate=None,
+        from_baseline=None,
+        blocks=blocks,
+        level=level,
+        unknown_because=because,
+    )
+
+
+def _advice(planned: PlannedIntervention, plan: Plan, gap: Comparison | None) -> str | None:
+    """Return the line with which the slower condition keeps the change."""
+    if planned.advice is None:
+        return None
+    slower = plan.conditions[BASELINE if _slower_side(gap) == "baseline" else CANDIDATE]
+    return planned.advice.replace("{command}", shlex.join(slower.command))
+
+
+def _slower_side(gap: Comparison | None) -> Side:
+    is_baseline = gap is not None and gap.ratio is not None and gap.ratio < 1.0
+    return "baseline" if is_baseline else "candidate"
+
+
+def _tested(
+    cause: Explanation,
+    tried: Sequence[tuple[PlannedIntervention, InterventionOutcome]],
+    omitted: Sequence[InterventionOutcome],
+) -> Explanation:
+    """Return a cause as its interventions show it; if they decide nothing, as observed."""
+    tests = [test for _, test in tried]
+    outcomes = {test.outcome for test in tests}
+    # An intervention that may leave its cause untouched, or has left it so, cannot refute it.
+    may_refute = any(
+        test.outcome == "refuted" and not planned.only_confirms for planned, test in tried
+    )
+    status: Status = "open"
+    if "confirmed" in outcomes:
+        status = "confirmed"
+    elif outcomes == {NOT_REACHABLE}:
+        status = NOT_REACHABLE
+    elif may_refute and outcomes <= {"refuted", NOT_REACHABLE}:
+        status = "refuted"
+    observed = cause.summary.replace(OBSERVED_ONLY, "as observed") if tests else cause.summary
+    if observed and not observed.endswith("."):
+        observed += "."
+    every = (*tests, *omitted)
+    test = outcomes_sentence(every) if every else "Nothing here can be changed to test it."
+    tested = replace(cause, status=status, summary=f"{observed} {test}".strip(), tested=every)
+    if status in ("open", NOT_REACHABLE):
+        return tested
+    best = max(
+        (test for test in tests if test.outcome == status),
+        key=lambda test: -math.inf if test.share is None else test.share,
+    )
+    return replace(tested, share_of_gap=best.share, share_ci=best.share_ci)
+
+
+def _by_user(test: InterventionOutcome) -> Explanation:
+    return Explanation(
+        cause=TRIED_BY_USER,
+        kind="configuration",
+        evidence={"intervention": test.intervention},
+        status=test.outcome,
+        share_of_gap=test.share,
+        share_ci=test.share_ci,
+        summary=outcomes_sentence([test]),
+        tested=(test,),
+    )
+
+
+def outcomes_sentence(outcomes: Sequence[InterventionOutcome]) -> str:
+    """Return what interventions did: ``Jemalloc closes 96 % [91, 101] of the gap; …``."""
+    clauses = "; ".join(map(_clause, outcomes))
+    return f"{clauses[:1].upper()}{clauses[1:]}." if clauses else ""
+
+
+def _clause(test: InterventionOutcome) -> str:
+    if test.unchanged is not None:
+        return f"{test.summary} cannot reach it ({test.unchanged})"
+    if test.unknown_because is not None:
+        return f"{test.summary}: {test.unknown_because}"
+    closes = describe_fraction(test.share, test.share_ci)
+    sentence = f"{test.summary} closes {closes} of the gap"
+    # An intervention that costs both conditions the same shrinks the ratio, but not the seconds.
+    difference = 0.0
+    if test.share is not None and test.share_of_seconds is not None:
+        difference = abs(test.share - test.share_of_seconds)
+    if difference > REFUTED_WITHIN:
+        seconds = describe_fraction(test.share_of_seconds, test.share_of_seconds_ci)
+        return f"{sentence} as a ratio, but {seconds} of it in seconds"
+    # A gap that was closed, but not by making the slower one faster, is open (docs/statistics.md).
+    low, _ = test.share_ci
+    by_the_faster = test.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
+    return f"{sentence}{' by slowing the faster one' if by_the_faster else ''}"

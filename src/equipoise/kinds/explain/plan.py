@@ -1,0 +1,310 @@
+"""The plan of a campaign that tests causes of another campaign's gap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.design.site import Site
+from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, attempts_of
+from equipoise.kinds.explain.reach import KnownEvidence, Observe, expected_changes, reaches_any
+from equipoise.kinds.explain.terms import (
+    STUDY,
+    ExperimentPlan,
+    OmittedIntervention,
+    PlannedIntervention,
+    experiment_of,
+)
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import ConditionFailed, TookNoEffect, UnusableInput
+from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
+from equipoise.model.record import Observation, RunRecord
+from equipoise.model.spelling import option
+from equipoise.model.why import Explanation
+from equipoise.why.evidence.collect import EvidenceRun, collect
+from equipoise.why.interventions.catalogue import offered, proposed
+from equipoise.why.interventions.intervention import Alter, Case, Intervention
+
+ONLY = "--only"
+"""Option that names interventions of the catalogue."""
+
+INTERVENTION = "intervention"
+"""Factor whose level says what changes a condition."""
+
+MOST_ATTEMPTS = 4
+"""Number of interventions for causes: one more makes every interval wider and its blocks rarer."""
+
+
+class NothingToTry(UnusableInput):
+    """No intervention can test a cause here."""
+
+
+class OpenGap(Struct, frozen=True):
+    """A gap, and the causes that may explain it."""
+
+    record: RunRecord
+    contrast: Contrast
+    """Contrast of the gap, in the plan of the record."""
+    causes: tuple[Explanation, ...] = ()
+    """Causes that evidence suggests, all open; none before there is evidence."""
+    known: KnownEvidence = KnownEvidence()
+    """The evidence, with which observed runs of interventions are compared."""
+    longest_s: float = 0.0
+    """Seconds of the longest trial of the two."""
+    ratio: float | None = None
+    """Ratio of the gap's times, or the end of its interval that is nearest to 1; ``None`` if it is
+    not known."""
+
+    @property
+    def pair(self) -> tuple[Condition, Condition]:
+        """The baseline and the candidate."""
+        conditions = self.record.plan.conditions
+        return (conditions[self.contrast.baseline], conditions[self.contrast.candidate])
+
+    def case(self, site: Site) -> Case:
+        """Return what interventions are offered for."""
+        output = self.record.plan.measure.output
+        return Case(self.pair, site, self.causes, output, ratio=self.ratio)
+
+
+class ExperimentRequest(Struct, frozen=True):
+    """The interventions to try, and how long."""
+
+    stopping: Stopping
+    alpha: float
+    seed: int
+    own: tuple[Intervention, ...] = ()
+    """The user's own interventions."""
+    only: tuple[str, ...] = ()
+    """Names of interventions of the catalogue; without any, all that fit a cause are tried."""
+    most: int = MOST_ATTEMPTS
+    """Largest number of interventions that test a cause; those in ``only`` are always tried."""
+
+
+def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
+    """Refuse names that no evidence could make right; the causes need not be known yet.
+
+    Raise `UnusableInput` if a name is of no intervention, or of two.
+    """
+    if not (request.only or request.own):
+        # The catalogue looks this host up, which a ledger may only visit.
+        return
+    known = [intervention.name for intervention in offered(gap.case(site))]
+    for name in request.only:
+        if name not in known:
+            raise UnusableInput(
+                f"{ONLY} {name}: there is no such intervention for these two conditions",
+                hint=f"there are {', '.join(known)}",
+            )
+    names = Counter({*(request.only or known)})
+    names.update(intervention.name for intervention in request.own)
+    name, count = names.most_common(1)[0]
+    if count > 1:
+        raise UnusableInput(
+            f"two interventions are called {name}", hint="give one of them another name"
+        )
+
+
+def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
+    """Plan the campaign that tests the causes of a gap.
+
+    Interventions whose reach only an observed run can show are run once each, untimed. Raise
+    `NothingToTry` if no intervention can test the causes here; `UnusableInput` if a name is of no
+    intervention, or of two.
+    """
+    check_names(gap, request, site)
+    case = gap.case(site)
+    if request.only:
+        known = {one.name: one for one in offered(case)}
+        chosen = [
+            replace(known[name], asked_by=(ONLY, name)) for name in dict.fromkeys(request.only)
+        ]
+    else:
+        chosen = list(proposed(case))
+    return effective_plan(gap, [*chosen, *request.own], request)
+
+
+def observe_once(gap: OpenGap) -> Observe:
+    """Return what makes one observed run of a plan, for which ``longest_s`` sets the time limit."""
+
+    def observe(plan: Plan, run: EvidenceRun) -> Observation | None:
+        try:
+            (observation,) = collect(plan, (run,), longest_s=gap.longest_s)
+        except ConditionFailed:
+            # The campaign reports it, and goes on with the other interventions.
+            return None
+        return observation
+
+    return observe
+
+
+def effective_plan(
+    gap: OpenGap,
+    interventions: Sequence[Intervention],
+    request: ExperimentRequest,
+    observe: Observe | None = None,
+) -> Plan:
+    """Return the plan without the interventions that take no effect here.
+
+    They are among those that the plan omits, with the reason. Interventions that take effect, but
+    reach no cause, are attempts without a block, and leave their places to others. ``observe``
+    makes observed runs; by default `observe_once`. Raise `TookNoEffect` if one of the two
+    conditions of the gap itself takes no effect; `NothingToTry` if no intervention is left.
+    """
+    environment = own_environment()
+    candidates = list(interventions)
+    while True:
+        plan = plan_of_interventions(gap, candidates, request)
+        try:
+            check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
+        except TookNoEffect as error:
+            name = _intervention_of(plan, error.condition)
+            if name is None:
+                raise
+            candidates = [
+                replace(candidate, impossible_because=error.what)
+                if candidate.name == name
+                else candidate
+                for candidate in candidates
+            ]
+        else:
+            reachable = [candidate.is_reachable for candidate in candidates]
+            candidates = _with_reach(plan, candidates, gap, observe or observe_once(gap))
+            if reachable == [candidate.is_reachable for candidate in candidates]:
+                return plan_of_interventions(gap, candidates, request)
+
+
+def _with_reach(
+    plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
+) -> list[Intervention]:
+    """Return the interventions; those that the plan tries now have what they must change."""
+    attempts = {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
+    checked = list(interventions)
+    for place, intervention in enumerate(checked):
+        attempt = attempts.get(intervention.name)
+        if attempt is not None and intervention.expected is None:
+            expected = expected_changes(plan, attempt, intervention.changes, gap.known, observe)
+            is_reachable = reaches_any(plan, attempt, expected)
+            checked[place] = replace(intervention, expected=expected, is_reachable=is_reachable)
+    return checked
+
+
+def _intervention_of(plan: Plan, condition: str) -> str | None:
+    """Return the intervention that made a condition; ``None`` for the gap's own conditions."""
+    place = [each.name for each in plan.conditions].index(condition)
+    attempts = attempts_of(experiment_of(plan), plan.judgement)
+    names = (attempt.planned.intervention for attempt in attempts if place in attempt.conditions)
+    return next(names, None)
+
+
+def plan_of_interventions(
+    gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
+) -> Plan:
+    """Plan a campaign that tries interventions on both conditions of a gap, the most urgent first.
+
+    Raise `NothingToTry` if no intervention can test the causes here.
+    """
+    limit = max(request.most, len(request.only))
+    tried: list[Intervention] = []
+    omitted: list[OmittedIntervention] = []
+    for intervention in interventions:
+        name, alter = intervention.name, intervention.alter
+        because = intervention.impossible_because
+        if because is None and all(alter(condition) == condition for condition in gap.pair):
+            because = "both conditions are like that already"
+        is_full = sum(bool(other.causes) and other.is_reachable for other in tried) >= limit
+        if because is None and intervention.causes and is_full:
+            because = f"{limit} others came first; {option('only', name)} tries it"
+        if because is None:
+            tried.append(intervention)
+        else:
+            causes = _causes(gap, intervention)
+            omitted.append(OmittedIntervention(name, intervention.summary, causes, because))
+    if not tried:
+        reasons = "; ".join(f"{cause.words}: {cause.because}" for cause in omitted)
+        raise NothingToTry(
+            "no intervention can test a cause of this gap" + (f" ({reasons})" if reasons else ""),
+            hint=f"try a change of your own: {option('try')} 'NAME:KEY=VALUE' or "
+            f"{option('try_command', 'NAME=CMD')}",
+        )
+    explained = gap.record.plan
+    conditions, attempts = _conditions_and_attempts(gap, tried)
+    return replace(
+        explained,
+        study=STUDY,
+        conditions=conditions,
+        measure=replace(explained.measure, warmup=max(1, explained.measure.warmup)),
+        stopping=request.stopping,
+        judgement=Judgement(alpha=request.alpha, min_effect=explained.judgement.min_effect),
+        seed=request.seed,
+        control=None,
+        chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
+        sizes=(),
+        terms=ExperimentPlan(
+            gap.record.id, gap.causes, attempts, tuple(omitted), gap.record.identity
+        ),
+    )
+
+
+def _conditions_and_attempts(
+    gap: OpenGap, interventions: Sequence[Intervention]
+) -> tuple[tuple[Condition, ...], tuple[PlannedIntervention, ...]]:
+    conditions = list(gap.pair)
+    attempts: list[PlannedIntervention] = []
+
+    def both(level: str, alter: Alter) -> tuple[int, int]:
+        first = len(conditions)
+        conditions.extend(_altered(each, level, alter) for each in gap.pair)
+        return (first, first + 1)
+
+    seconds = {intervention.name: _seconds(gap, intervention) for intervention in interventions}
+    most_seconds = max(seconds.values())
+    for intervention in interventions:
+        without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
+        if intervention.sham is not None:
+            without = both(f"a sham of {level}", intervention.sham)
+        changed = both(level, intervention.alter)
+        # What the user asks for is as urgent as the largest cause.
+        weight = seconds[intervention.name] if intervention.causes else most_seconds
+        attempts.append(
+            PlannedIntervention(
+                intervention=intervention.name,
+                words=intervention.summary,
+                causes=_causes(gap, intervention),
+                baseline_with=changed[0],
+                candidate_with=changed[1],
+                baseline_without=without[0],
+                candidate_without=without[1],
+                weight=weight if most_seconds > 0.0 else 1.0,
+                advice=intervention.advice,
+                only_confirms=intervention.only_confirms,
+                asked_by=intervention.asked_by,
+                expected=intervention.expected or (),
+                is_reachable=intervention.is_reachable,
+            )
+        )
+    return tuple(conditions), tuple(attempts)
+
+
+def _altered(condition: Condition, level: str, alter: Alter) -> Condition:
+    changed = alter(condition)
+    return replace(
+        changed,
+        name=f"{condition.name}, with {level}",
+        # Conditions with levels must differ in one.
+        levels={**changed.levels, INTERVENTION: level},
+    )
+
+
+def _causes(gap: OpenGap, intervention: Intervention) -> tuple[str, ...]:
+    names = dict.fromkeys(cause.cause for cause in gap.causes)
+    return tuple(name for name in names if name in intervention.causes)
+
+
+def _seconds(gap: OpenGap, intervention: Intervention) -> float:
+    fitting = (cause for cause in gap.causes if cause.cause in intervention.causes)
+    return sum(max(0.0, cause.seconds or 0.0) for cause in fitting)

@@ -1,0 +1,110 @@
+"""The terms of a campaign that tests the causes of a gap by interventions."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import Struct, field
+
+from equipoise.design.command_line import (
+    plain_number,
+    shell_line_with_placeholders,
+    stopping_options,
+)
+from equipoise.model.kinds import TAG, Terms
+from equipoise.model.plan import Plan
+from equipoise.model.why import ExpectedChange, Explanation
+
+STUDY = "why"
+"""The study of every campaign that explains another one."""
+
+
+class PlannedIntervention(Struct, frozen=True):
+    """One intervention: the places of its conditions in the plan."""
+
+    intervention: str
+    words: str
+    causes: tuple[str, ...]
+    """The causes that it tests; none for the user's own."""
+    baseline_with: int
+    candidate_with: int
+    baseline_without: int
+    """The baseline itself, or with a sham of the intervention (docs/statistics.md)."""
+    candidate_without: int
+    weight: float
+    """Its weight in the draw among open interventions: the seconds of its causes."""
+    advice: str | None = None
+    only_confirms: bool = False
+    """Whether it refutes no cause if it closes nothing of the gap."""
+    asked_by: tuple[str, str] | None = None
+    """The option and its value that asked for it; ``None`` if a cause did."""
+    expected: tuple[ExpectedChange, ...] = ()
+    """Changes that the campaign's trials must show, or that an observed run did not show. The first
+    release checked none."""
+    is_reachable: bool = True
+    """Whether it changes the evidence of some cause; else it gets no block."""
+
+
+class OmittedIntervention(Struct, frozen=True):
+    """One intervention that was left out."""
+
+    intervention: str
+    words: str
+    causes: tuple[str, ...]
+    because: str
+    """Reason, with the hint: ``libjemalloc2 is not installed``."""
+
+
+class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
+    """A gap, the causes that evidence suggests, and the interventions that test them.
+
+    Conditions 0 and 1 of the plan are the baseline and the candidate.
+    """
+
+    called: ClassVar[str] = "test of causes"
+    ranks: ClassVar[bool] = False
+    describes_one: ClassVar[bool] = False
+    checks_carry_over: ClassVar[bool] = False
+    runs_whole_blocks: ClassVar[bool] = False
+    needs_every_cost: ClassVar[bool] = False
+    run: str
+    """The campaign whose gap it is."""
+    causes: tuple[Explanation, ...]
+    """Suggested causes; all are open."""
+    attempts: tuple[PlannedIntervention, ...]
+    not_tried: tuple[OmittedIntervention, ...] = field(default=())
+    """Interventions that fit a cause and are not among the attempts."""
+    identity: str = ""
+    """Identity of the campaign whose gap it is, 32 hexadecimal digits: another run may have its id
+    in a merged ledger."""
+
+    @property
+    def reference(self) -> str:
+        """Return what means that campaign in every ledger."""
+        return self.identity or self.run
+
+    @property
+    def mentioned(self) -> tuple[str, ...]:
+        """The campaign whose gap it is."""
+        return (self.reference,)
+
+    def line_of(self, plan: Plan) -> str:
+        """Return the line that tests the same gap again, with what the user wanted to be tried.
+
+        What else is tried follows from what will be observed then.
+        """
+        baseline, candidate = plan.conditions[:2]
+        words = ["equipoise", "why", self.run, "--again", "--seed", str(plan.seed)]
+        words += ["--baseline", baseline.name, "--candidate", candidate.name]
+        for attempt in self.attempts:
+            words += attempt.asked_by or ()
+        words += stopping_options(plan.stopping)
+        words += ["--budget", plain_number(plan.stopping.budget_s)]
+        words += ["--alpha", plain_number(plan.judgement.alpha)]
+        return shell_line_with_placeholders(words)
+
+
+def experiment_of(plan: Plan) -> ExperimentPlan:
+    """Return the terms of a campaign that tests causes."""
+    assert isinstance(plan.terms, ExperimentPlan), "the plan tests causes"
+    return plan.terms

@@ -1,0 +1,435 @@
+"""A fleet: from the campaigns of its hosts to what holds over them.
+
+Each host's blocks are judged by the host's own coin; `equipoise.kinds.fleet.statistics` says what
+may be claimed over hosts. This module reads the records, words the answers, and names what is
+missing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.analysis.comparisons import (
+    ESTIMAND,
+    Blocks,
+    Pairing,
+    control_comparison,
+    pairings_of,
+)
+from equipoise.analysis.kind import AnalysisKind
+from equipoise.analysis.redaction import HiddenValues, without_hidden_variables
+from equipoise.analysis.result import increasing_metrics, run_info, trial_rows
+from equipoise.analysis.warnings import warnings_of
+from equipoise.analysis.wording import verdict_sentence
+from equipoise.campaign.blocks import complete_blocks, known_values
+from equipoise.design.command_line import shell_line
+from equipoise.kinds.fleet.answers import describe_answers
+from equipoise.kinds.fleet.result import (
+    HOST_FACTS,
+    FleetComparison,
+    FleetDocument,
+    FleetHost,
+    FleetResult,
+    HostCondition,
+    HostEffect,
+    HostState,
+)
+from equipoise.kinds.fleet.statistics import End, answers_of_fleet
+from equipoise.kinds.fleet.statistics import FleetHost as HostCampaign
+from equipoise.kinds.fleet.terms import FleetPlan, names_apart
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Contrast, Plan
+from equipoise.model.quantities import counted, excludes_one, names_of
+from equipoise.model.record import FAILED, FAILURE, INTERRUPTED, CampaignWarning, RunRecord
+from equipoise.model.result import SCHEMA, ConditionResult
+from equipoise.stats.describe import median_interval
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import finite_ratio
+
+HOST_FAILED = "host_failed"
+"""Code of the warning that a condition failed on some host."""
+
+
+class FleetAnalysis(AnalysisKind):
+    """How the campaigns of hosts become the result of their fleet."""
+
+    def document(self, record: RunRecord) -> FleetDocument:
+        """Compute the result document of a coordinator's run, from the campaigns of its hosts."""
+        plan, members = record.plan, members_of(record)
+        comparisons, unknown = fleet_comparisons(record, members)
+        rows = (
+            replace(row, host=one.host.host)
+            for one in members
+            if one.record is not None
+            for row in trial_rows(one.record, one.blocks, one.blocks)
+        )
+        trials = (one.record.trials for one in members if one.record is not None)
+        return FleetDocument(
+            schema=SCHEMA,
+            run=run_info(record, sum(len(one.blocks) for one in members)),
+            environment=shared_environment(members),
+            conditions=tuple(
+                _condition_over_hosts(plan, index, members) for index in plan.described
+            ),
+            comparisons=comparisons,
+            control=None,
+            why=(),
+            warnings=(*fleet_warnings(record, members), *unknown),
+            trials=tuple(rows),
+            more_is_better=increasing_metrics(itertools.chain.from_iterable(trials)),
+            fleet=fleet_result(record, members),
+        )
+
+    def terms_hidden(self, terms: FleetPlan, hidden: HiddenValues) -> FleetPlan:
+        """Return the terms without hidden values in the line that was typed."""
+        return replace(terms, again=hidden.in_text(terms.again))
+
+    def document_hidden(self, document: FleetDocument) -> FleetDocument:
+        """Return a document without the hidden variables of its hosts."""
+        hosts = tuple(
+            replace(host, environment=without_hidden_variables(host.environment))
+            for host in document.fleet.hosts
+        )
+        return replace(document, fleet=replace(document.fleet, hosts=hosts))
+
+
+class Member(Struct, frozen=True):
+    """One asked host with what came of its campaign."""
+
+    host: FleetHost
+    record: RunRecord | None
+    blocks: Blocks
+    end: End
+
+
+def members_of(record: RunRecord) -> tuple[Member, ...]:
+    """Return the asked hosts of a coordinator's run, in the order of its plan."""
+    fleet = _fleet(record)
+    by_place = {
+        one.plan.membership.place: one for one in record.members if one.plan.membership is not None
+    }
+    names = names_apart([host.name for host in fleet.hosts])
+    # A host without a block is lost once the coordinator's last session has ended.
+    is_over = bool(record.segments) and record.segments[-1].ended_at is not None
+    members: list[Member] = []
+    for place, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
+        member = by_place.get(place)
+        blocks = {} if member is None else complete_blocks(member.draws, member.trials)
+        host = FleetHost(
+            host=name,
+            identity=reference.identity,
+            place=place,
+            state=_state(member, blocks),
+            run=None if member is None else member.id,
+            blocks=len(blocks),
+            trials=0 if member is None else len(member.trials),
+            stopped_because=None if member is None else member.stopped_because,
+            environment={} if member is None else member.environment,
+            conditions=() if member is None else tuple(_conditions(member, blocks)),
+            control_excludes_one=None if member is None else _control_differs(member, blocks),
+        )
+        members.append(Member(host, member, blocks, _end(host.state, is_over=is_over)))
+    return tuple(members)
+
+
+def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
+    """Return the facts that all hosts with an environment have alike."""
+    known = [one.host.environment for one in members if one.host.environment]
+    if not known:
+        return {}
+    first, *others = known
+    return {
+        key: value
+        for key, value in first.items()
+        if all(key in other and other[key] == value for other in others)
+    }
+
+
+def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
+    """Return one condition without metrics: a mixture of hosts is the distribution of none."""
+    condition = plan.conditions[index]
+    of_hosts = [
+        one for member in members for one in member.host.conditions if one.name == condition.name
+    ]
+    return ConditionResult(
+        name=condition.name,
+        levels=condition.levels,
+        command=condition.command,
+        trials=sum(one.trials for one in of_hosts),
+        failures=sum(one.failures for one in of_hosts),
+        metrics={},
+    )
+
+
+def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
+    """Return the hosts of a fleet, and how far they came."""
+    fleet = _fleet(record)
+    blocks = sum(len(one.blocks) for one in members)
+    delivered = sum(bool(one.blocks) for one in members)
+    whose = f"{delivered} of {counted(len(members), 'asked host')} delivered"
+    if fleet.is_one_host:
+        whose = f"{counted(len(members), 'campaign')} on {fleet.hosts[0].name}"
+    return FleetResult(
+        cluster=fleet.cluster,
+        one_host=fleet.is_one_host,
+        hosts=tuple(one.host for one in members),
+        metric=record.plan.judgement.primary_metric,
+        summary=f"{whose}: {counted(blocks, 'block')}.",
+        again=fleet.again,
+    )
+
+
+def fleet_comparisons(
+    record: RunRecord, members: Sequence[Member]
+) -> tuple[tuple[FleetComparison, ...], tuple[CampaignWarning, ...]]:
+    """Return every candidate over the hosts, the primary metric first.
+
+    Comparisons on the primary metric share alpha evenly; so do those on the other metrics. A metric
+    that a trial of some host does not know is named in a warning, and that host has no block of it.
+    """
+    plan = record.plan
+    comparisons: list[FleetComparison] = []
+    unknown: list[CampaignWarning] = []
+    for metrics in ((plan.judgement.primary_metric,), plan.judgement.other_metrics):
+        level = plan.judgement.alpha / max(1, len(metrics) * len(plan.contrasts))
+        for metric in metrics if plan.contrasts else ():
+            paired, missing = _paired(members, metric)
+            unknown += missing
+            if any(paired):
+                comparisons += (
+                    _comparison(plan, metric, contrast, members, paired, place, level)
+                    for place, contrast in enumerate(plan.contrasts)
+                )
+    return tuple(comparisons), tuple(unknown)
+
+
+def _paired(
+    members: Sequence[Member], metric: str
+) -> tuple[list[list[Pairing]], list[CampaignWarning]]:
+    """Return the pairs of each host, none where it has no block or a trial lacks the metric."""
+    paired: list[list[Pairing]] = []
+    missing: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in members:
+        pairs: list[Pairing] = []
+        if one.record is not None and one.blocks:
+            try:
+                pairs = pairings_of(one.record.plan, one.blocks, metric)
+            except UnusableInput as error:
+                missing[error.what, error.hint or ""].append(one.host.host)
+        paired.append(pairs)
+    return paired, [
+        CampaignWarning("metric_unknown", f"{names_of(names)}: {what}", hint)
+        for (what, hint), names in missing.items()
+    ]
+
+
+def _comparison(
+    plan: Plan,
+    metric: str,
+    contrast: Contrast,
+    members: Sequence[Member],
+    paired: Sequence[list[Pairing]],
+    place: int,
+    level: float,
+) -> FleetComparison:
+    fleet, judgement = plan.terms, plan.judgement
+    assert isinstance(fleet, FleetPlan), "a comparison over hosts is of a fleet"
+    pairs = [one[place].pairs if one else PairedBlocks() for one in paired]
+    more_is_better = any(one[place].more_is_better for one in paired if one)
+    baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
+    over = answers_of_fleet(
+        [
+            HostCampaign(one.host.host, one.host.identity, blocks, weight, one.end)
+            for one, blocks, weight in zip(members, pairs, fleet.weights, strict=True)
+        ],
+        min_effect=judgement.min_effect,
+        alpha=level,
+        planned=len(fleet.hosts),
+        seed=plan.seed,
+    )
+    asked = over.asked
+    comparison = FleetComparison(
+        baseline=baseline.name,
+        candidate=candidate.name,
+        metric=metric,
+        estimand=f"mean over the asked hosts of the {ESTIMAND}",
+        ratio=asked.ratio,
+        ratio_ci=asked.bounds.ratio_ci,
+        equivalence_ci=asked.equivalence.ratio_ci,
+        equivalence_level=asked.equivalence.level,
+        means_veto=asked.means_veto,
+        e_value=over.e_value,
+        verdict=asked.verdict,
+        min_effect=judgement.min_effect,
+        alpha=judgement.alpha,
+        blocks=sum(map(len, pairs)),
+        mean_ratio=finite_ratio(asked.ln_mean_ratio),
+        mean_ratio_ci=(None, None),
+        probability_slower=None,
+        probability_slower_ci=(None, None),
+        minimum_misleads=False,
+        scope=_scope_over(plan, fleet),
+        summary="",
+        level=level,
+        ratio_is_constant=all(one.ratio_is_constant for one in over.hosts),
+        stratum=contrast.stratum,
+        hosts=tuple(
+            HostEffect(
+                host=one.host.host,
+                ratio=answer.ratio,
+                ratio_ci=answer.bounds.ratio_ci,
+                blocks=answer.blocks,
+                environment={
+                    name: one.host.environment[name]
+                    for name in HOST_FACTS
+                    if name in one.host.environment
+                },
+                level=answer.bounds.level,
+                weight=weight,
+                place=one.host.place,
+            )
+            for one, answer, weight in zip(members, over.hosts, fleet.weights, strict=True)
+            if answer.blocks
+        ),
+        fleet=describe_answers(
+            over,
+            [one.host for one in members],
+            alpha=level,
+            one_host=fleet.hosts[0].name if fleet.is_one_host else None,
+            more_is_better=more_is_better,
+        ),
+    )
+    names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
+    sentence = verdict_sentence(comparison, *names, more_is_better=more_is_better)
+    count, name = len(fleet.hosts), fleet.hosts[0].name
+    whose = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
+    over_hosts = f"On {name}" if count == 1 else f"Over the {count} {whose}"
+    return replace(comparison, summary=f"{over_hosts}: {sentence}")
+
+
+def _scope_over(plan: Plan, fleet: FleetPlan) -> str:
+    """Return the scope of a mean over the hosts of a fleet."""
+    within = "processes"
+    if plan.layouts:
+        within = f"processes, in these {len(plan.layouts)} layouts"
+    if fleet.is_one_host:
+        return f"across {within}, over {counted(len(fleet.hosts), 'campaign')} on this one host"
+    return f"across {within}, over the {counted(len(fleet.hosts), 'asked host')} and no other"
+
+
+def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[CampaignWarning, ...]:
+    """Return what is missing, with how to get it, and what the hosts warn of themselves."""
+    return (*_missing(record, members), *_of_hosts(record, members))
+
+
+def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
+    fetch = f"`{shell_line(['equipoise', 'resume', record.id])}` fetches what is missing"
+    go_on = f"{fetch}, and has the host go on"
+    whole = "every number over the asked hosts lacks them"
+    behind = (
+        "the campaign has not ended; the host measures still, was killed, or its blocks have not "
+        "all come"
+    )
+    for state, code, what, hint in (
+        ("absent", "host_absent", f"nothing of the campaign has come; {whole}", fetch),
+        ("no block", "host_without_block", f"no block is complete; {whole}", go_on),
+        ("behind", "host_behind", behind, fetch),
+    ):
+        names = [one.host.host for one in members if one.host.state == state]
+        if names:
+            yield CampaignWarning(code, f"{names_of(names)}: {what}", hint)
+    reasons = [
+        f"{one.host.host} left after {counted(one.host.blocks, 'block')}: "
+        f"{one.host.stopped_because or 'unknown'}"
+        for one in members
+        if one.host.state == "left"
+    ]
+    if reasons:
+        yield CampaignWarning(
+            "host_left",
+            f"{'; '.join(reasons)}; its sequence is frozen there, and the mean is that of all "
+            "asked hosts still",
+            go_on,
+        )
+
+
+def _of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
+    """Yield what the coordinator noticed, and each warning of hosts once, with their names."""
+    yield from (notice.warning for notice in record.notices)
+    hosts: dict[CampaignWarning, list[str]] = defaultdict(list)
+    for one in members:
+        if one.record is not None:
+            for warning in warnings_of(one.record, (), None, one.blocks):
+                hosts[warning].append(one.host.host)
+    for warning, names in hosts.items():
+        code = HOST_FAILED if warning.code == FAILURE else warning.code
+        summary = f"{names_of(names)}: {warning.summary}"
+        yield CampaignWarning(code, summary, warning.hint)
+
+
+def _state(member: RunRecord | None, blocks: Blocks) -> HostState:
+    if member is None:
+        return "absent"
+    if not blocks:
+        return "no block"
+    if member.stopped_because is None:
+        return "behind"
+    return "left" if member.stopped_because in (INTERRUPTED, FAILED) else "ended"
+
+
+def _end(state: HostState, *, is_over: bool) -> End:
+    """Return how a host's campaign stands, as the statistics take it.
+
+    A host without a block has left, if the coordinator's session is over.
+    """
+    if state == "ended":
+        return "finished"
+    has_left = state == "left" or (is_over and state != "behind")
+    return "left" if has_left else "measuring"
+
+
+def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
+    """Yield the median of each condition on one host."""
+    plan = member.plan
+    for index in plan.described:
+        metrics = () if plan.contrasts else plan.conditions[index].reports
+        metric = next(iter(metrics), plan.judgement.primary_metric)
+        trials = [trial for block in blocks.values() for trial in block if trial.condition == index]
+        known = [one for one in trials if not one.timed_out and not one.is_unavailable]
+        values = known_values(known, [metric])[metric] if known else np.empty(0)
+        values = np.sort(values[np.isfinite(values)])
+        failures = sum(
+            trial.failure is not None and trial.condition == index for trial in member.trials
+        )
+        yield HostCondition(
+            name=plan.conditions[index].name,
+            metric=metric,
+            trials=len(trials),
+            failures=failures,
+            median=float(np.median(values)) if len(values) else None,
+            median_ci=median_interval(values, plan.judgement.alpha)
+            if len(values)
+            else (None, None),
+        )
+
+
+def _control_differs(member: RunRecord, blocks: Blocks) -> bool | None:
+    """Return whether the control of a host differs from its baseline; ``None`` if unknown."""
+    try:
+        comparison = control_comparison(member.plan, blocks)
+    except UnusableInput:
+        # A trial does not know the metric, which a warning says.
+        return None
+    return None if comparison is None else excludes_one(comparison.ratio_ci)
+
+
+def _fleet(record: RunRecord) -> FleetPlan:
+    assert isinstance(record.plan.terms, FleetPlan), "only a coordinator's run has hosts"
+    return record.plan.terms

@@ -1,0 +1,270 @@
+"""The answers of a fleet in words: from the numbers over hosts to questions with their answers.
+
+Sentences tell the ratios that a reader is shown: of a cost, or of values where more is better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from equipoise.analysis.wording import signed_change, signed_changes
+from equipoise.kinds.fleet.result import (
+    FleetAnswer,
+    FleetAnswers,
+    FleetDifferences,
+    FleetHost,
+    FleetInterval,
+    FleetTest,
+    FleetVariances,
+    HostDifference,
+    PropertyEffect,
+    PropertyValue,
+)
+from equipoise.kinds.fleet.statistics import FleetAnswers as Numbers
+from equipoise.kinds.fleet.statistics import FleetMean, HostAnswer, HostVariance, Prediction
+from equipoise.model.metrics import inverse_interval
+from equipoise.model.quantities import Interval, byte_count, counted, names_of, significant
+from equipoise.stats.verdict import finite_ratio
+
+PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "cpus")
+"""Facts of a host that an effect may differ by."""
+FEW_OF_A_VALUE = 10
+"""Fewest hosts with one value whose mean says something of that value: as many as the clusters of
+each version from which `equipoise observe` answers."""
+
+_NEW_HOST = (
+    "What would one more host show?",
+    "Between {ends}, with a chance of at least {chance}: no more can be said from {hosts}, and "
+    "only of hosts like these.",
+)
+_MEDIAN = (
+    "What is the median of all such hosts?",
+    "Between {ends}, with a chance of at least {chance}, if these hosts were drawn from all such "
+    "hosts.",
+)
+_NORMAL = (
+    "And if the effects of hosts are normal?",
+    "Between {ends} in {chance} of cases; that effects of hosts are normal is presumed, and "
+    "{hosts} cannot show it.",
+)
+_Answer = TypeVar("_Answer", bound=FleetAnswer)
+
+
+def describe_answers(
+    numbers: Numbers,
+    hosts: Sequence[FleetHost],
+    *,
+    alpha: float,
+    one_host: str | None,
+    more_is_better: bool,
+) -> FleetAnswers:
+    """Word what holds over the hosts, each question at level alpha.
+
+    ``one_host`` is the name of the host that all campaigns are of; ``None`` if there are several.
+    If more is better, the ratios compare the inverse of the metric; sentences tell its values.
+    """
+    writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
+    by_property = () if one_host is not None else tuple(_by_property(numbers.hosts, hosts))
+    of_all = "these campaigns" if one_host is not None else "the asked hosts"
+    stayed = "What is the mean over the hosts that stayed?"
+    return FleetAnswers(
+        mean=writer.mean(numbers.asked, f"What is the mean over {of_all}?"),
+        stayed=None if numbers.stayed is None else writer.mean(numbers.stayed, stayed),
+        no_difference=writer.no_difference(numbers.e_value),
+        otherwise=writer.otherwise(numbers.hosts),
+        new_host=writer.prediction(numbers.new_host, *_NEW_HOST),
+        median=writer.prediction(numbers.median_of_hosts, *_MEDIAN),
+        normal=writer.prediction(numbers.new_normal_host, *_NORMAL),
+        variances=_variances(numbers.variance),
+        by_property=by_property,
+        by_property_note=_by_property_note(by_property),
+    )
+
+
+class _AnswerWriter:
+    """Writer of the answers about the hosts of one fleet."""
+
+    def __init__(
+        self, hosts: Sequence[FleetHost], alpha: float, one_host: str | None, more_is_better: bool
+    ) -> None:
+        self.alpha, self.one_host, self.more_is_better = alpha, one_host, more_is_better
+        self.names = tuple(host.host for host in hosts)
+
+    def change(self, ratio: float | None) -> str:
+        """Return what a ratio changes, as a reader is shown it."""
+        if self.more_is_better and ratio is not None:
+            ratio = 1.0 / ratio if ratio else None
+        return "unknown" if ratio is None else signed_change(ratio)
+
+    def ends(self, ratio_ci: Interval, joint: str = "to") -> str:
+        """Return the ends of an interval, as a reader is shown them."""
+        shown = inverse_interval(ratio_ci) if self.more_is_better else ratio_ci
+        low, high = signed_changes(shown)
+        return f"{low} {joint} {high}"
+
+    @property
+    def coverage(self) -> str:
+        return f"{100.0 * (1.0 - self.alpha):.4g} %"
+
+    def mean(self, mean: FleetMean, question: str) -> FleetInterval:
+        hosts = tuple(self.names[place] for place in mean.places)
+        ratio, ratio_ci = mean.ratio, mean.bounds.ratio_ci
+        unknown = mean.bounds.unknown_because
+        if unknown is None and ratio is None:
+            unknown = "a host has no finite ratio"
+        answer = _unknown_sentence(unknown)
+        if unknown is None:
+            whose = names_of(hosts)
+            if self.one_host is not None:
+                whose = f"{counted(len(hosts), 'campaign')} on {self.one_host}"
+            answer = (
+                f"{self.change(ratio)} ({self.coverage} interval {self.ends(ratio_ci)}): the mean "
+                f"of {whose}, and of no other host."
+            )
+        return FleetInterval(
+            question=question,
+            answer=answer,
+            unknown_because=unknown,
+            ratio=ratio,
+            ratio_ci=ratio_ci,
+            chance=1.0 - self.alpha if unknown is None else None,
+            hosts=hosts,
+        )
+
+    def no_difference(self, e_value: float) -> FleetTest:
+        where = "on any asked host" if self.one_host is None else "in any campaign"
+        rejected = e_value * self.alpha >= 1.0
+        value, needed = significant(e_value), f"{1.0 / self.alpha:.4g}"
+        answer = f"None is shown (e-value {value}, where {needed} would be needed)."
+        if rejected:
+            answer = (
+                f"Yes, on at least one (e-value {value}, where {needed} was needed); on which, and "
+                "in which direction, this does not say."
+            )
+        return FleetTest(
+            question=f"Is there a difference {where}?",
+            answer=answer,
+            e_value=e_value,
+            rejected=rejected,
+        )
+
+    def otherwise(self, hosts: Sequence[HostAnswer]) -> FleetDifferences:
+        question = "Which host is otherwise than the others?"
+        reasons = [one.bounds.unknown_because or one.others.unknown_because for one in hosts]
+        if reasons[0] is not None and None not in reasons:
+            return _unknown_answer(FleetDifferences, question, reasons[0])
+        differences = tuple(map(_difference, hosts, self.names))
+        named = "; ".join(
+            f"{one.host}: {self.change(one.ratio)} against the mean of the others "
+            f"({self.ends(one.ratio_ci)})"
+            for one in differences
+            if one.differs
+        )
+        answer = "None is shown to be: the interval of each reaches that of the others' mean."
+        if named:
+            answer = f"{named}. All of this holds with {self.coverage}."
+        return FleetDifferences(question=question, answer=answer, hosts=differences)
+
+    def prediction(self, prediction: Prediction, question: str, claim: str) -> FleetInterval:
+        """Return what is claimed of hosts that were not asked, by its sentence with its numbers."""
+        chance, hosts = prediction.chance, counted(len(self.names), "host")
+        if not chance:
+            too_few = f"{hosts}: too few to say anything of another one"
+            return _unknown_answer(FleetInterval, question, prediction.unknown_because or too_few)
+        percent = f"{math.floor(1000.0 * chance + 1e-9) / 10.0:g} %"
+        ends = self.ends(prediction.ratio_ci, "and")
+        return FleetInterval(
+            question=question,
+            answer=claim.format(ends=ends, chance=percent, hosts=hosts),
+            ratio_ci=prediction.ratio_ci,
+            chance=chance,
+            hosts=self.names,
+        )
+
+
+def _unknown_sentence(because: str | None) -> str:
+    return f"Not known: {because}."
+
+
+def _unknown_answer(kind: type[_Answer], question: str, because: str) -> _Answer:
+    return kind(question=question, answer=_unknown_sentence(because), unknown_because=because)
+
+
+def _difference(one: HostAnswer, name: str) -> HostDifference:
+    """Return one host over the mean of the others."""
+    low, high = one.bounds.low - one.others.high, one.bounds.high - one.others.low
+    middle = None
+    if one.typical is not None and math.isfinite(one.others.low + one.others.high):
+        middle = finite_ratio(one.typical - 0.5 * (one.others.low + one.others.high))
+    ends = (finite_ratio(low), finite_ratio(high))
+    return HostDifference(name, middle, ends, one.otherwise is not None)
+
+
+def _variances(variance: HostVariance) -> FleetVariances:
+    question = "How far do hosts differ?"
+    if variance.unknown_because is not None:
+        return _unknown_answer(FleetVariances, question, variance.unknown_because)
+    between, within = variance.components
+    spread, within_spread = (
+        f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, one.variance))), 2)} %"
+        for one in (between, within)
+    )
+    return FleetVariances(
+        question=question,
+        answer=(
+            f"By ±{spread} (standard deviation); blocks of one host differ by ±{within_spread}."
+        ),
+        between=max(0.0, between.variance),
+        between_ci=between.variance_ci,
+        within=within.variance,
+    )
+
+
+def _by_property(
+    answers: Sequence[HostAnswer], hosts: Sequence[FleetHost]
+) -> Iterator[PropertyEffect]:
+    """Yield the properties that the hosts with a ratio differ by, the largest spread first."""
+    known = [
+        (host, answer.typical)
+        for host, answer in zip(hosts, answers, strict=True)
+        if answer.typical is not None and math.isfinite(answer.typical)
+    ]
+    effects: list[PropertyEffect] = []
+    for name in PROPERTIES:
+        by_value: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        for host, typical in known:
+            value = _property_text(name, host.environment.get(name))
+            by_value[value].append((host.host, typical))
+        if len(by_value) > 1:
+            means = [sum(log for _, log in of) / len(of) for of in by_value.values()]
+            values = tuple(
+                PropertyValue(value, tuple(host for host, _ in of), finite_ratio(mean))
+                for (value, of), mean in zip(by_value.items(), means, strict=True)
+            )
+            effects.append(PropertyEffect(name, values, finite_ratio(max(means) - min(means))))
+    yield from sorted(effects, key=lambda one: -(one.spread or 0.0))
+
+
+def _property_text(name: str, value: Any) -> str:
+    """Return the value of a property as a reader sees it."""
+    if value is None:
+        return "unknown"
+    is_size = name.endswith("_bytes") and isinstance(value, int | float)
+    return byte_count(value) if is_size else str(value)
+
+
+def _by_property_note(properties: Sequence[PropertyEffect]) -> str:
+    """Return what the means by property are worth; empty where there is none."""
+    if not properties:
+        return ""
+    fewest = max(min(len(value.hosts) for value in one.values) for one in properties)
+    note = "Means of hosts, without an interval: hosts with one value differ in much else."
+    if fewest >= FEW_OF_A_VALUE:
+        return (
+            f"{note} With this many hosts, compare hosts that are alike otherwise: `equipoise "
+            "export` writes each trial with its host's properties, and `equipoise observe` matches."
+        )
+    return f"{note} With under {FEW_OF_A_VALUE} hosts of each value it is a lead, and no claim."

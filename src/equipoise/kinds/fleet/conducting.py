@@ -1,0 +1,348 @@
+"""The campaign of a fleet: begin it in the coordinator's ledger, or go on with it, to its end.
+
+The coordinator's run holds the terms and no trial. Its segments are the times in which a
+coordinator followed the hosts; between them the hosts measure on. Every host has a coin of its own:
+its seed is a digest of the campaign's seed, the host and its place. The identity of its run is a
+digest of the fleet's and its place, so that the same order never begins a second run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from hashlib import blake2b
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.campaign.conduct import Interrupted, run_lock
+from equipoise.cluster.coordinator import (
+    HOST_TIMEOUT_S,
+    Coordinator,
+    FleetListener,
+    FleetProgress,
+    HostCampaign,
+    HostLine,
+)
+from equipoise.cluster.equality import HostComparison, files_of, prepared_hosts
+from equipoise.cluster.messages import Build, Introduction, Order, other_version
+from equipoise.cluster.places import portable
+from equipoise.cluster.roster import Roster
+from equipoise.cluster.transport import Transport, Unreachable
+from equipoise.design.coin import LARGEST_SEED
+from equipoise.design.command_line import command_of_plan
+from equipoise.design.limits import CampaignLimits
+from equipoise.kinds.fleet.terms import FleetPlan, names_apart
+from equipoise.ledger import FIRST_SEGMENT, Ledger
+from equipoise.measure.environment import snapshot
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.host import HostReference
+from equipoise.model.plan import Membership, Plan, member_identity
+from equipoise.model.record import FAILED, INTERRUPTED, CampaignWarning, RunRecord
+
+WORKERS_S = 30.0
+"""Seconds in which a first worker must appear and every worker must introduce itself."""
+HOST_LEFT_OUT = "host_left_out"
+"""Code of the warning that a host was not asked to measure."""
+A_HOST_IS_MISSING = "a host is missing"
+"""Why a coordinator's segment ended, if a host gave no answer for too long."""
+_SEED_BYTES = 8
+
+
+class FleetOptions(Struct, frozen=True):
+    """Options of a fleet's campaign."""
+
+    cluster: str
+    """The cluster, as the user typed it."""
+    campaign_for_each_worker: bool = False
+    """Whether workers of one host measure side by side (``local:N``); else they are one host."""
+    builds: tuple[Build, ...] = ()
+    """Levels of a study that every host builds itself."""
+    build_folders: tuple[str, ...] = ()
+    """Folders in which this machine built them."""
+    ship: bool = False
+    """Whether programs and inputs are sent to hosts that have others."""
+    allow_concurrent: bool = False
+    durable: bool = False
+    """Whether the hosts' ledgers wait for the disk after each trial."""
+    host_timeout_s: float = HOST_TIMEOUT_S
+    """Seconds that a host may give no answer before the campaign ends without it."""
+
+
+OpenTransport = AbstractAsyncContextManager[Transport]
+
+
+def run_to_end(work: Coroutine[Any, Any, FleetProgress]) -> FleetProgress:
+    """Run `start` or `resume` in the main thread; SIGTERM interrupts it as Ctrl-C does."""
+
+    async def interruptible() -> FleetProgress:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        loop.set_exception_handler(_tell_of_defects)
+        return await work
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        return asyncio.run(interruptible())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _tell_of_defects(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Print what nobody awaited, unless it belongs to an end that was asked for.
+
+    A second Ctrl-C leaves the hosts that did not answer. Waits within Dask run out unheard where
+    the connection closes meanwhile; they are plain futures, what this package starts are tasks.
+    """
+    error, future = context.get("exception"), context.get("future")
+    ran_out = isinstance(error, TimeoutError) and not isinstance(future, asyncio.Task)
+    if not ran_out and not isinstance(error, Interrupted):
+        loop.default_exception_handler(context)
+
+
+async def start(
+    plan: Plan,
+    options: FleetOptions,
+    opening: OpenTransport,
+    ledger: Ledger,
+    listener: FleetListener,
+    *,
+    warnings: Sequence[CampaignWarning] = (),
+) -> FleetProgress:
+    """Begin a fleet's campaign on every host of a cluster, and follow it to its end.
+
+    The plan is that of every host, but for its coin and its folder. ``warnings`` are those that are
+    known before the first trial.
+
+    Raises
+    ------
+    UnusableInput
+        The scheduler does not answer, there is no worker, or a host has another version.
+    Interrupted
+        The user interrupted it; the hosts were told to stop.
+    """
+    async with _roster_of(opening, options.cluster) as roster:
+        introductions = tuple(roster.introductions.values())
+        hosts = {one.host.identity: one for one in introductions}
+        comparison = await prepared_hosts(
+            files_of(plan, options.build_folders, [build.line for build in options.builds]),
+            plan.measure.working_folder,
+            tuple(hosts.values()),
+            roster,
+            ship=options.ship,
+        )
+        terms = _terms(comparison, introductions, options)
+        again = command_of_plan(replace(plan, terms=terms)) or ""
+        whole = replace(plan, terms=replace(terms, again=again))
+        run_id = ledger.begin_run(whole, _environment(), time.time())
+        with run_lock(run_id, ledger):
+            for warning in (*warnings, *_left_out(comparison, roster)):
+                ledger.record_notice(run_id, warning)
+            campaigns = _host_campaigns(whole, ledger.identity_of(run_id), FIRST_SEGMENT, options)
+            coordinator = Coordinator(
+                run_id, campaigns, roster, ledger, listener, options.host_timeout_s
+            )
+            return await _follow(coordinator, FIRST_SEGMENT)
+
+
+async def resume(
+    record: RunRecord,
+    limits: CampaignLimits,
+    options: FleetOptions,
+    opening: OpenTransport,
+    ledger: Ledger,
+    listener: FleetListener,
+) -> FleetProgress:
+    """Fetch what the hosts of a fleet have recorded since, and have those go on that can.
+
+    A host that has reached its own end goes on only under new limits.
+
+    Raises
+    ------
+    UnusableInput
+        The scheduler does not answer, there is no worker, a host has another version, or another
+        process follows the same campaign.
+    Interrupted
+        The user interrupted it; the hosts were told to stop.
+    """
+    plan, run_id = record.plan, record.id
+    assert isinstance(plan.terms, FleetPlan), "only a coordinator's run is resumed here"
+    async with _roster_of(opening, options.cluster) as roster:
+        with run_lock(run_id, ledger):
+            session = ledger.begin_segment(run_id, _environment(), time.time())
+            new_limits = None if limits == CampaignLimits() else limits
+            fleet = ledger.identity_of(run_id)
+            campaigns = _host_campaigns(plan, fleet, session, options, new_limits)
+            coordinator = Coordinator(
+                run_id, campaigns, roster, ledger, listener, options.host_timeout_s
+            )
+            return await _follow(coordinator, session)
+
+
+@asynccontextmanager
+async def _roster_of(opening: OpenTransport, cluster: str) -> AsyncIterator[Roster]:
+    """Yield the roster of a cluster, in which every worker that answers has introduced itself.
+
+    It is kept up to date for the time of the block.
+    """
+    async with opening as transport:
+        try:
+            await transport.workers()
+        except Unreachable as error:
+            if isinstance(error.__cause__, EquipoiseError):
+                raise error.__cause__ from None
+            raise UnusableInput(
+                f"the cluster {cluster} cannot be reached: {error}",
+                hint="start one with `dask scheduler` and give the address that it prints",
+            ) from error
+        roster = Roster(transport)
+        task = asyncio.create_task(roster.keep())
+        try:
+            await _wait_for_introductions(roster, cluster)
+            yield roster
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def _wait_for_introductions(roster: Roster, cluster: str) -> None:
+    """Wait until every worker has introduced itself; raise `UnusableInput` if none has."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + WORKERS_S
+    while not roster.is_complete and loop.time() < deadline:
+        await roster.news(deadline - loop.time())
+    if roster.introductions:
+        return
+    for why in roster.silent.values():
+        raise other_version(f"no worker of the cluster {cluster} can measure: {why}")
+    raise UnusableInput(
+        f"the cluster {cluster} has no worker",
+        hint="start one on each host: python -m equipoise.cluster.worker tcp://HOST:PORT",
+    )
+
+
+def _terms(
+    comparison: HostComparison, introductions: Sequence[Introduction], options: FleetOptions
+) -> FleetPlan:
+    """Return the terms of a fleet in which every host has the same weight.
+
+    The hosts that may be compared measure, each once, or once for each of its workers.
+    """
+    shipped = {host.identity: files for host, files in comparison.comparable.items()}
+    hosts = list(comparison.comparable)
+    if options.campaign_for_each_worker:
+        hosts = [one.host for one in introductions if one.host.identity in shipped]
+    hosts.sort(key=lambda host: (host.name, host.identity))
+    return FleetPlan(
+        hosts=tuple(hosts),
+        weights=(1.0 / len(hosts),) * len(hosts),
+        cluster=options.cluster,
+        shipped=next(filter(None, shipped.values()), ()),
+        shipped_to=tuple(place for place, host in enumerate(hosts) if shipped[host.identity]),
+        builds=options.builds,
+        build_folders=options.build_folders,
+    )
+
+
+def _left_out(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
+    for one in comparison.refused:
+        yield CampaignWarning(HOST_LEFT_OUT, f"a host was left out: {one.what}", one.hint or "")
+    for worker, why in roster.silent.items():
+        yield CampaignWarning(
+            HOST_LEFT_OUT,
+            f"the worker at {worker} was not asked to measure: {why}",
+            "look into its log, and run the campaign again if its host belongs to the fleet",
+        )
+
+
+def _host_campaigns(
+    plan: Plan,
+    fleet: str,
+    session: int,
+    options: FleetOptions,
+    limits: CampaignLimits | None = None,
+) -> list[HostCampaign]:
+    """Return the campaign of each host, with the order to begin it or to go on with it."""
+    terms = plan.terms
+    assert isinstance(terms, FleetPlan), "only a coordinator's plan has hosts"
+    names = names_apart([host.name for host in terms.hosts])
+    return [
+        HostCampaign(
+            Order(
+                fleet=fleet,
+                place=place,
+                session=session,
+                plan=portable(member_plan(plan, fleet, place), terms.build_folders),
+                identity=member_identity(fleet, place),
+                shipped=terms.shipped if place in terms.shipped_to else (),
+                builds=terms.builds,
+                limits=limits,
+                allow_concurrent=options.allow_concurrent,
+                durable=options.durable,
+            ),
+            host,
+            HostLine(name),
+            may_go_on=session > FIRST_SEGMENT,
+        )
+        for place, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
+    ]
+
+
+def member_plan(plan: Plan, fleet: str, place: int) -> Plan:
+    """Return the plan of the host at a place of a fleet; commands run in the host's own folder.
+
+    ``plan`` is the coordinator's, and ``fleet`` the identity of its run.
+    """
+    terms = plan.terms
+    assert isinstance(terms, FleetPlan), "only a coordinator's plan has members"
+    return replace(
+        plan,
+        seed=host_seed(plan.seed, terms.hosts[place], place),
+        terms=None,
+        command_line=(),
+        membership=Membership(fleet, place),
+        measure=replace(plan.measure, working_folder=""),
+    )
+
+
+def host_seed(seed: int, host: HostReference, place: int) -> int:
+    """Return the seed of a host's coin."""
+    text = f"equipoise seed of a host: {seed} {host.identity} {place}"
+    digest = blake2b(text.encode("ascii"), digest_size=_SEED_BYTES).digest()
+    return int.from_bytes(digest, "big") & LARGEST_SEED
+
+
+async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:
+    """Follow the hosts and record why that ended."""
+    coordinator.listener.fleet_started(coordinator.progress())
+    reason = INTERRUPTED
+    try:
+        await coordinator.run()
+        outcome = coordinator.progress()
+        reason = _stop_reason(outcome)
+        return outcome
+    except asyncio.CancelledError:
+        raise Interrupted(coordinator.run_id) from None
+    finally:
+        coordinator.listener.fleet_ended()
+        coordinator.ledger.end_segment(coordinator.run_id, session, time.time(), reason)
+
+
+def _stop_reason(outcome: FleetProgress) -> str:
+    if outcome.missing:
+        return A_HOST_IS_MISSING
+    if len(outcome.failed) == len(outcome.lines):
+        return FAILED
+    reasons = dict.fromkeys(line.status.stopped_because or FAILED for line in outcome.lines)
+    return " and ".join(reasons)
+
+
+def _environment() -> dict[str, Any]:
+    """Return the environment of the coordinator, which measures nothing."""
+    return snapshot(environment=own_environment())

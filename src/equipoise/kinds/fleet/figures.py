@@ -1,0 +1,147 @@
+"""Chart of a fleet: the ratio on each host, their mean, and where one more host would lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import altair as alt
+from msgspec import Struct
+
+from equipoise.figures.building import (
+    RATIO_TOOLTIPS,
+    Rows,
+    color_and_shape,
+    frame,
+    layer,
+    name_rows,
+    point,
+    ratio_axis,
+    rule,
+    tooltips,
+    top_legend,
+)
+from equipoise.figures.gallery import Figure, FiguresKind, Sequences, figure_of, of_values
+from equipoise.figures.quantity import extent, metric_name
+from equipoise.figures.ratios import HOW_TO_READ_RATIOS, ratios
+from equipoise.kinds.fleet.result import FleetComparison, FleetDocument, HostEffect
+from equipoise.model.quantities import Interval, counted
+
+HOW_TO_READ = (
+    "Each row is a host: the mark is the ratio, the bar its interval, and all of these bars hold "
+    "together. Below them stand the mean over the asked hosts and the stretch in which one more "
+    "host would lie, with its chance. Within the grey strip the difference is too small to matter."
+)
+MOST_HOSTS = 60
+"""Number of hosts that the chart draws: of more, evenly chosen ones by their ratios."""
+_HOST, _OTHERWISE, _MEAN, _NEW = (
+    "host",
+    "otherwise than the others",
+    "mean over the asked hosts",
+    "one more host",
+)
+_KINDS = (_HOST, _OTHERWISE, _MEAN, _NEW)
+_COLOURS = (0, 3, 1, 2)
+"""Places in the palette."""
+_ROW_HEIGHT = 24
+
+
+class _Bar(Struct, frozen=True):
+    label: str
+    kind: str
+    ratio: float | None
+    ends: Interval
+    blocks: int | None
+
+
+def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
+    """Draw the hosts of a comparison, or nothing where fewer than two have a ratio.
+
+    Ratios are of values, not of costs, where more of the metric is better.
+    """
+    known = [one for one in comparison.hosts if one.ratio]
+    if len(known) < 2 or comparison.fleet is None:
+        return None
+    drawn = _shown_hosts(known)
+    rows = list(_rows(comparison, drawn))
+    # One more host has no ratio: an end of its stretch says where that is.
+    at = [(one.ratio or next(filter(None, one.ends), None), one.ends) for one in rows]
+    axis = ratio_axis(extent([each for each in at if each[0] is not None]), comparison.min_effect)
+    x = axis.position(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
+    y = name_rows("label", [row.label for row in rows])
+    kinds = [kind for kind in _KINDS if any(row.kind == kind for row in rows)]
+    places = [_COLOURS[_KINDS.index(kind)] for kind in kinds]
+    color, shape = color_and_shape("kind", kinds, places, top_legend(columns=2, labelLimit=300))
+    marks: Rows = [
+        {
+            "label": row.label,
+            "kind": row.kind,
+            "blocks": row.blocks,
+            **axis.places(row.ratio, row.ends),
+        }
+        for row in rows
+    ]
+    points = [mark for mark in marks if mark["ratio"] is not None]
+    tooltip = tooltips(("label:N", "host"), ("kind:N",), *RATIO_TOOLTIPS, ("blocks:Q",))
+    return frame(
+        [
+            *axis.landmarks(comparison.min_effect, x),
+            layer(marks, rule(3), x=x, x2="high:Q", y=y, color=color, tooltip=tooltip),
+            layer(points, point(70), x="ratio:Q", y=y, color=color, shape=shape, tooltip=tooltip),
+        ],
+        title=f"{comparison.candidate} against {comparison.baseline} on each host",
+        notes=list(_notes(comparison, known, drawn)),
+        description=f"Ratios with intervals, a row for each host. {comparison.summary}",
+        height=_ROW_HEIGHT * max(len(rows), 4),
+    )
+
+
+def _shown_hosts(known: Sequence[HostEffect]) -> list[HostEffect]:
+    """Return at most ``MOST_HOSTS`` hosts, evenly by the ranks of their ratios, in their order."""
+    if len(known) <= MOST_HOSTS:
+        return list(known)
+    ranked = sorted(known, key=lambda one: one.ratio or 0.0)
+    last = len(ranked) - 1
+    chosen = {ranked[round(step * last / (MOST_HOSTS - 1))].place for step in range(MOST_HOSTS)}
+    return [one for one in known if one.place in chosen]
+
+
+def _rows(comparison: FleetComparison, drawn: Sequence[HostEffect]) -> Iterator[_Bar]:
+    answers = comparison.fleet
+    assert answers is not None, "a comparison without answers is not drawn"
+    names = {one.host for one in comparison.hosts}
+    for one in drawn:
+        kind = _OTHERWISE if one.host in answers.otherwise.differing else _HOST
+        yield _Bar(one.host, kind, one.ratio, one.ratio_ci, one.blocks)
+    if comparison.ratio is not None and comparison.ratio_ci != (None, None):
+        label = f"{_MEAN} (all)" if _MEAN in names else _MEAN
+        yield _Bar(label, _MEAN, comparison.ratio, comparison.ratio_ci, comparison.blocks)
+    new = answers.new_host
+    if new.unknown_because is None and new.chance is not None:
+        chance = f"{_NEW} (at least {math.floor(100 * new.chance + 1e-9)} %)"
+        yield _Bar(chance, _NEW, None, new.ratio_ci, None)
+
+
+def _notes(
+    comparison: FleetComparison, known: Sequence[HostEffect], drawn: Sequence[HostEffect]
+) -> Iterator[str]:
+    yield f"Holds {comparison.scope}."
+    if len(drawn) < len(known):
+        yield f"Of {len(known)} hosts {len(drawn)} are drawn, evenly by their ratios."
+    if without := len(comparison.hosts) - len(known):
+        yield f"Without a ratio: {counted(without, 'host')}."
+
+
+class FleetFigures(FiguresKind):
+    """The figures of a fleet."""
+
+    def gallery(self, document: FleetDocument, sequences: Sequences) -> Iterator[Figure]:
+        """Draw the hosts of each primary comparison; ratios are of values where more is better."""
+        if not document.conditions:
+            return
+        document, _ = of_values(document, sequences)
+        yield from figure_of("ratios", HOW_TO_READ_RATIOS, ratios(document))
+        metric = document.primary_metric
+        for comparison in document.comparisons:
+            if comparison.metric == metric:
+                yield from figure_of("hosts", HOW_TO_READ, hosts(comparison))

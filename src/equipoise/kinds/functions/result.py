@@ -1,0 +1,32 @@
+"""The result document of a comparison of Python functions, and how its record becomes one."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from equipoise.analysis.comparisons import Blocks
+from equipoise.analysis.kind import AnalysisKind, KindResult
+from equipoise.kinds.functions.terms import FunctionsPlan
+from equipoise.model.record import RunRecord
+from equipoise.model.result import ResultDocument
+
+
+class FunctionsDocument(ResultDocument, frozen=True, kw_only=True, tag="functions"):
+    """The result document of a comparison of functions."""
+
+    shares_processes: ClassVar[bool] = True
+    functions: FunctionsPlan
+    """What each process did."""
+
+    @property
+    def command_line(self) -> str:
+        """Line of Python that asks the same question with the same coin; empty if none could."""
+        return self.functions.again
+
+
+class FunctionsAnalysis(AnalysisKind):
+    """How a record of functions becomes a result: as any comparison, and what each process did."""
+
+    def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
+        """Return the terms."""
+        return KindResult({"functions": record.plan.terms})

@@ -1,0 +1,205 @@
+"""A block of a campaign of functions: one fresh process, and a trial for each function.
+
+The process runs the functions in turn, a batch of each in every round, so a change of the machine
+meets all of them. The coin draws which function has which place; the order of the places in each
+round, and the order in which they are defined, are drawn apart from it and know no function. So if
+two functions are alike, exchanging them changes no time, and the order of the block is a fair coin
+given the times by place: rule 1. A process gives each function one number.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.design.coin import draw_block, draw_order
+from equipoise.kinds.functions.functions import Side
+from equipoise.kinds.functions.processes import (
+    MOST_PREPARED,
+    Answer,
+    Key,
+    Processes,
+    prepared_processes,
+)
+from equipoise.kinds.functions.terms import FunctionsPlan, functions_of
+from equipoise.kinds.functions.trial_runs import ROUNDS
+from equipoise.measure.environment import CovariateReader
+from equipoise.measure.launcher import OnWait
+from equipoise.measure.trials import (
+    TrialReport,
+    accounting_of,
+    base_environment,
+    failure_of,
+    own_environment,
+)
+from equipoise.model.plan import CALL_METRIC, PADDING_VARIABLE, Plan
+from equipoise.model.record import Accounting, Draw, Sample, Trial
+from equipoise.stats.warm_up import classify_trial
+
+SHARED = "one process runs every function"
+"""Reason why a trial has no amounts of its own but its times."""
+_OF_PROCESS = frozenset(Accounting.__struct_fields__) - {"wall_s", "counters", "unknown"}
+FIRST_BATCHES = 1
+"""Batches before the analysed ones: the first calls import, fill caches and specialise."""
+
+
+def steady_ns(batches: Sequence[int]) -> float:
+    """Return the nanoseconds of a typical batch of a process, after its warm-up.
+
+    The median of all batches but the first; of a process that warms up by the change-points of
+    `stats.warm_up`, of those in the steady state. Where calls get slower, nothing is left out: a
+    neighbour that wakes up late is not what a function takes.
+    """
+    kept = np.asarray(batches[FIRST_BATCHES:] or batches, dtype=np.float64)
+    shape = classify_trial(kept)
+    if shape is not None and shape.kind == "warm-up":
+        kept = kept[shape.steady_from or 0 :]
+    return float(np.median(kept))
+
+
+class FunctionRunner(Struct):
+    """Runner of the processes of a plan's draws; the trials of a block end together.
+
+    Each trial is in the ledger before the next process gets its order.
+    """
+
+    plan: Plan
+    processes: Processes
+    covariates: CovariateReader
+    on_wait: OnWait | None = None
+    now: Callable[[], float] = time.time
+    """Seconds since the epoch."""
+    clock: Callable[[], float] = time.monotonic
+    _reports: tuple[TrialReport, ...] = ()
+
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+        """Return the trial at one place of a block; the first one runs the process of all."""
+        return (lambda: self._run(draw, place),)
+
+    def _run(self, draw: Draw, place: int) -> TrialReport:
+        if place == 0:
+            order = order_of(self.plan, draw)
+            started_at, began = self.now(), self.clock()
+            self.covariates.before()
+            answer = self.processes.run((draw.phase, draw.block), order, self.on_wait)
+            report = answer.report
+            covariates = self.covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
+            wall_s = self.clock() - began
+            trials = self._trials(draw, answer, started_at, wall_s, covariates)
+            # What failed comes first and ends the campaign: the block stays incomplete.
+            self._reports = tuple(sorted(trials, key=lambda one: one.trial.failure is None))
+        return self._reports[place]
+
+    def _trials(
+        self,
+        draw: Draw,
+        answer: Answer,
+        started_at: float,
+        wall_s: float,
+        covariates: dict[str, float | None],
+    ) -> Iterator[TrialReport]:
+        report, content = answer.report, answer.content or {}
+        batches = content.get("batches")
+        kind, ended = failure_of(report, self.plan.measure.timeout_s)
+        of_process = accounting_of(report)
+        accounting = replace(
+            of_process,
+            wall_s=wall_s,
+            **dict.fromkeys(_OF_PROCESS),
+            unknown={**of_process.unknown, **dict.fromkeys(_OF_PROCESS, SHARED)},
+        )
+        for place, condition in enumerate(draw.order):
+            failure, failed = None, None
+            # A process that ended before any function ran fails all of them.
+            if batches is None and content.get("failed", answer.running) in (None, condition):
+                failure = ended or "its process ended early"
+                # The functions of a block share its process, so that a timeout ends the campaign.
+                failed = kind if kind not in (None, "timed out") else "failed"
+                if "failed" in content:
+                    failure, failed = f"{content['during']}: {content['text']}", "failed"
+            trial = Trial(
+                phase=draw.phase,
+                block=draw.block,
+                position=place,
+                condition=condition,
+                started_at=started_at,
+                accounting=accounting,
+                exit=report.exit,
+                failure=failure,
+                failure_kind=failed,
+                error_tail=report.error_tail if failure is not None else "",
+                covariates=covariates,
+                samples=() if batches is None else self._samples(condition, batches[condition]),
+            )
+            yield TrialReport(trial, report.left_behind if place == 0 else 0, None)
+
+    def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
+        second = 1e9 * functions_of(self.plan).calls[condition]
+        numbered: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
+        return tuple(
+            Sample(CALL_METRIC, value_ns / second, number, "s", resolution=1.0 / second)
+            for number, value_ns in numbered
+        )
+
+
+def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
+    """Return what the process of a block does.
+
+    The order of the block says which function has which place; which place is defined when, and
+    runs when in each round, is drawn without knowledge of it.
+    """
+    places = len(draw.order)
+
+    def drawn(purpose: str) -> list[int]:
+        order = draw_order(plan.seed, f"{purpose} of {draw.phase}", draw.block, places)
+        return [draw.order[place] for place in order]
+
+    rounds = FIRST_BATCHES + functions_of(plan).rounds
+    return {
+        "definitions": drawn("definitions"),
+        "rounds": [drawn(f"round {number}") for number in range(rounds)],
+        "calls": list(functions_of(plan).calls),
+        "fresh_calls": functions_of(plan).fresh_calls,
+    }
+
+
+@contextmanager
+def function_runner(sides: Sequence[Side], plan: Plan, on_wait: OnWait) -> Iterator[FunctionRunner]:
+    """Make the runner of a campaign of these functions; ``campaign.conduct`` calls it."""
+    base = base_environment(own_environment())
+    with (
+        prepared_processes(
+            sides,
+            lambda key: {**base, PADDING_VARIABLE: "x" * padding_bytes(plan, key)},
+            lambda key: following(plan, key),
+            plan.measure.timeout_s,
+        ) as processes,
+        CovariateReader() as covariates,
+    ):
+        yield FunctionRunner(plan, processes, covariates, on_wait=on_wait)
+
+
+def following(plan: Plan, key: Key) -> list[Key]:
+    """Return the block of a key and those whose processes are prepared with its own."""
+    phase, block = key
+    last = block + MOST_PREPARED - 1
+    if phase == "warmup":
+        last = min(last, plan.warmup_blocks)
+    elif plan.stopping.blocks is not None:
+        last = min(last, plan.stopping.blocks)
+    # Where a process measures for long, its start costs little, and its data may be large.
+    if not isinstance(plan.terms, FunctionsPlan) or plan.terms.rounds < ROUNDS:
+        last = block
+    return [(phase, number) for number in range(block, max(last, block) + 1)]
+
+
+def padding_bytes(plan: Plan, key: Key) -> int:
+    """Return the bytes by which the environment of a block's process is enlarged."""
+    phase, block = key
+    return draw_block(plan, "warmup" if phase == "warmup" else "measured", block).padding_bytes

@@ -1,0 +1,215 @@
+"""Whether a gate lets the candidate through: a pure function of the plan and its blocks."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from equipoise.analysis.assignments import Replace, typed_line_with_values_replaced
+from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
+from equipoise.analysis.kind import AnalysisKind, KindResult
+from equipoise.analysis.redaction import HiddenValues
+from equipoise.campaign.blocks import block_seconds
+from equipoise.design.command_line import shell_line
+from equipoise.kinds.gate.result import GateOutcome, GateResult, GateRow, GateShortage
+from equipoise.kinds.gate.terms import GatePlan
+from equipoise.kinds.gate.verdict import GateDecision, forecast_gate, judge_gate
+from equipoise.model.plan import Plan
+from equipoise.model.quantities import counted
+from equipoise.model.record import RunRecord
+from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX
+
+
+class GateAnalysis(AnalysisKind):
+    """How the blocks of a gate become its result."""
+
+    def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
+        """Return the decision of the gate, and its outcomes in place of verdicts."""
+        gate = gate_result(record.plan, blocks)
+        outcomes = None if gate is None else tuple(row.outcome for row in gate.rows)
+        return KindResult({"gate": gate}, outcomes=outcomes)
+
+    def terms_replaced(self, terms: GatePlan, replacement: Replace) -> GatePlan:
+        """Return the terms with the values replaced that its lines set."""
+        return replace(
+            terms,
+            again=typed_line_with_values_replaced(terms.again, replacement),
+            bisect={
+                name: typed_line_with_values_replaced(line, replacement)
+                for name, line in terms.bisect.items()
+            },
+        )
+
+    def terms_hidden(self, terms: GatePlan, hidden: HiddenValues) -> GatePlan:
+        """Return the terms without hidden values in the names of benchmarks."""
+        return replace(
+            terms, bisect={hidden.in_text(name): line for name, line in terms.bisect.items()}
+        )
+
+
+def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
+    """Judge every benchmark together; ``None`` where no block ended.
+
+    Raises
+    ------
+    UnusableInput
+        A trial does not know one of the metrics.
+    """
+    gated = plan.terms
+    assert isinstance(gated, GatePlan)
+    if not blocks:
+        return None
+    by_metric = [pairings_of(plan, blocks, metric) for metric in gated.metrics]
+    # Each benchmark with all of its metrics.
+    pairings = list(itertools.chain.from_iterable(zip(*by_metric, strict=True)))
+    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
+    decisions = judge_gate([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
+    rows = tuple(_row(plan, *one) for one in zip(pairings, decisions, strict=True))
+    outcomes = Counter(row.outcome for row in rows)
+    return GateResult(
+        baseline=gated.baseline,
+        candidate=gated.candidate,
+        min_effect=effect,
+        passed=not (outcomes["slower"] or (gated.fails_undecided and outcomes["undecided"])),
+        rows=rows,
+        summary=_gate_sentence(gated, rows, outcomes, effect),
+        again=gated.again,
+        shortage=_shortage(plan, blocks, pairings, decisions),
+        bisect=joined_bisect_lines(
+            {
+                row.benchmark: gated.bisect[row.benchmark]
+                for row in rows
+                if row.outcome == "slower" and row.benchmark in gated.bisect
+            }
+        ),
+    )
+
+
+def _shortage(
+    plan: Plan, blocks: Blocks, pairings: Sequence[Pairing], decisions: Sequence[GateDecision]
+) -> GateShortage | None:
+    """Return what the undecided benchmarks would need; ``None`` if all are decided."""
+    undecided = [one for one in decisions if one.outcome == "undecided"]
+    if not undecided:
+        return None
+    forecasts = forecast_gate(
+        [pairing.pairs for pairing in pairings],
+        decisions,
+        min_effect=plan.judgement.min_effect,
+        alpha=plan.judgement.alpha,
+        seed=plan.seed,
+    )
+    known = [one for one in forecasts if one is not None]
+    return GateShortage(
+        undecided=len(undecided),
+        blocks=min(one.judged.blocks for one in undecided),
+        block_s=sum(map(block_seconds, blocks.values())) / len(blocks),
+        needed_blocks=(max(one.blocks for one in known) if len(known) == len(undecided) else None),
+        is_lower_bound=any(one.is_lower_bound for one in known),
+    )
+
+
+def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
+    judged = decision.judged
+    row = GateRow(
+        benchmark=benchmark_of(plan, pairing),
+        metric=pairing.metric,
+        baseline_median=_median(pairing.pairs.baseline),
+        candidate_median=_median(pairing.pairs.candidate),
+        ratio=judged.ratio,
+        ratio_ci=judged.ratio_ci,
+        equivalence_ci=judged.equivalence_ci,
+        equivalence_level=judged.equivalence_level,
+        level=judged.level,
+        blocks=judged.blocks,
+        outcome=decision.outcome,
+        summary="",
+    )
+    return replace(row, summary=_row_sentence(row, plan.judgement.min_effect))
+
+
+def benchmark_of(plan: Plan, pairing: Pairing) -> str:
+    """Return the name of what a pairing compares: a process's own metric, or the process."""
+    condition = plan.conditions[pairing.contrast.candidate]
+    if pairing.metric.endswith(BENCHMARK_SUFFIX):
+        return pairing.metric.removesuffix(BENCHMARK_SUFFIX)
+    name = condition.levels[BENCHMARK]
+    assert isinstance(plan.terms, GatePlan)
+    return name if len(plan.terms.metrics) == 1 else f"{name}: {pairing.metric}"
+
+
+def _median(costs: NDArray[np.float64]) -> float | None:
+    middle = float(np.median(costs)) if len(costs) else np.inf
+    return middle if np.isfinite(middle) else None
+
+
+def _row_sentence(row: GateRow, min_effect: float) -> str:
+    limit = f"slower by more than {min_effect:g} %"
+    match row.outcome:
+        case "slower":
+            low = row.equivalence_ci[0]
+            extent = "it ran out of time" if low is None else f"by at least {100 * (low - 1):.3g} %"
+            return f"{row.benchmark} is {limit}, {extent}."
+        case "passes":
+            return f"{row.benchmark} is not {limit}."
+        case "undecided":
+            blocks = counted(row.blocks, "block")
+            return f"whether {row.benchmark} is {limit} is not known after {blocks}."
+
+
+def _gate_sentence(
+    gated: GatePlan, rows: tuple[GateRow, ...], outcomes: Counter[GateOutcome], min_effect: float
+) -> str:
+    compared = f"{gated.candidate.label} against {gated.baseline.label}"
+    if len(rows) == 1:
+        return f"{compared}: {rows[0].summary}"
+    limit = f"slower by more than {min_effect:g} %"
+    if slower := outcomes["slower"]:
+        counted = f"{slower} of {len(rows)} benchmarks {'is' if slower == 1 else 'are'} {limit}"
+    else:
+        counted = f"none of {len(rows)} benchmarks is known to be {limit}"
+    undecided = f", {outcomes['undecided']} undecided" if outcomes["undecided"] else ""
+    return f"{compared}: {counted}{undecided}."
+
+
+def joined_bisect_lines(lines: Mapping[str, str]) -> dict[str, str]:
+    """Return the line that bisects each benchmark, the same for all that one line can bisect.
+
+    ``lines`` has a line for each benchmark, by its name. Those that are joined differ in
+    ``--metrics`` with a tool, and else in the command. Other lines are returned as they are.
+    """
+    # A placeholder of a value is no word to be quoted anew.
+    if len(lines) < 2 or any("$" in line for line in lines.values()):
+        return dict(lines)
+    words = [shlex.split(line) for line in lines.values()]
+    whole = _joined_by_metrics(words) or _joined_by_command(words, list(lines))
+    return dict(lines) if whole is None else dict.fromkeys(lines, shell_line(whole))
+
+
+def _joined_by_metrics(lines: Sequence[Sequence[str]]) -> list[str] | None:
+    first = list(lines[0])
+    if "--kind" not in first or "--metrics" not in first:
+        return None
+    value = first.index("--metrics") + 1
+    rests = {(*line[:value], *line[value + 1 :]) for line in lines}
+    if len(rests) > 1:
+        return None
+    return [*first[:value], ",".join(line[value] for line in lines), *first[value + 1 :]]
+
+
+def _joined_by_command(lines: Sequence[Sequence[str]], names: Sequence[str]) -> list[str] | None:
+    if any("--" not in line or "=" in name for line, name in zip(lines, names, strict=True)):
+        return None
+    at = lines[0].index("--")
+    options = list(lines[0][:at])
+    if any(list(line[: line.index("--")]) != options for line in lines):
+        return None
+    for line, name in zip(lines, names, strict=True):
+        options += ["--bench", f"{name}={shlex.join(line[at + 1 :])}"]
+    return options

@@ -1,0 +1,235 @@
+"""``equipoise gate``: fail if one revision is slower than another by more than is allowed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.campaign import conduct
+from equipoise.cli import options
+from equipoise.cli.completing import complete_revisions
+from equipoise.cli.conducting import analyse, exit_status, measuring
+from equipoise.cli.options.outputs import OutputOptions, check_folder
+from equipoise.cli.results import CampaignResult, write_files
+from equipoise.cli.revisions import SuiteOptions, revision_of, suite_options
+from equipoise.cli.streams import say
+from equipoise.cli.writing import write_file
+from equipoise.design.command_line import shell_line
+from equipoise.design.limits import CampaignLimits, metric_names
+from equipoise.kinds.gate.plan import GateRequest, check_out_and_build, gate_plan
+from equipoise.kinds.gate.report import gate_document, shortage_sentences
+from equipoise.kinds.gate.result import GateDocument, GateResult
+from equipoise.kinds.gate.terms import MIN_EFFECT, GatePlan
+from equipoise.measure.scratch import scratch_folder
+from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED
+from equipoise.model.record import CampaignWarning
+from equipoise.report.renderers.markdown import to_markdown
+from equipoise.revisions.benchmarks import words_naming
+from equipoise.revisions.build_cache import BuildCache, open_cache
+from equipoise.revisions.checkout import (
+    fork_point,
+    repository_at,
+    revision_named,
+    warnings_of_working_tree,
+)
+from equipoise.revisions.git import Repository
+
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Variable that names the file to which a step of GitHub Actions appends its summary."""
+MARK = "<!-- equipoise gate -->"
+"""Ends what becomes a comment, unseen: by it the next run finds the comment and replaces it."""
+
+
+class GateOptions(Struct, frozen=True, kw_only=True):
+    """What `equipoise gate` is asked for; `GateRequest` has the revisions that it names."""
+
+    baseline: str
+    candidate: str | None
+    merge_base: bool
+    program: SuiteOptions
+    metrics: str | None
+    fail_undecided: bool
+    markdown: Path | None
+    limits: CampaignLimits
+    output: OutputOptions
+
+
+@click.command("gate", epilog="Example: equipoise gate --baseline main --build make -- ./bench")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.option(
+    "--baseline",
+    required=True,
+    metavar="REV",
+    shell_complete=complete_revisions,
+    help="The revision to compare with.",
+)
+@click.option(
+    "--candidate",
+    metavar="REV",
+    shell_complete=complete_revisions,
+    show_default="HEAD with what tracked files have changed since",
+    help="The revision that is to pass.",
+)
+@options.flag(
+    "--merge-base",
+    help="Compare with where the candidate left --baseline, without what came there since.",
+)
+@click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
+@suite_options
+@click.option(
+    "--metrics",
+    metavar="NAME,…",
+    show_default="wall_s, or the times that --kind reports",
+    help="What is compared; each counts.",
+)
+@options.flag("--fail-undecided", help="Fail (status 1) what is undecided at the end, too.")
+@options.file_option("--markdown", help="Write the summary to a file, too.")
+@options.warmup_option(
+    "Trials of each revision before the first block, never analysed.",
+    show_default="1; 0 with cargo, go and pytest, which run once to see what they report",
+)
+@options.timeout_option
+@options.stopping_options(min_blocks="5; an outcome at alpha 0.05 takes 6")
+@options.judging_options(MIN_EFFECT)
+@options.ledger_option
+@options.report_option
+@options.show_env_option
+@options.host_options
+@options.output_options
+@options.request_of(GateOptions)
+def command(asked: GateOptions) -> int:
+    """Is a revision of this repository slower than another? Exit 1 if it is.
+
+    Both are checked out into private folders, built there, and compared in random order until it
+    is known for each benchmark whether it is slower by more than --min-effect.
+    """
+    output, markdown = asked.output.checked(), asked.markdown
+    if markdown is not None:
+        check_folder(markdown)
+    request = _request(repository_at(Path.cwd()), asked)
+    # For a user who waits at a terminal.
+    on_step = say if sys.stderr.isatty() and not output.quiet else lambda step: None
+    with (
+        scratch_folder() as scratch,
+        measuring(output, after_interrupt="run the gate again") as (ledger, listener),
+        _builds(request, scratch) as builds,
+    ):
+        pair = check_out_and_build(request, scratch, builds, say=on_step)
+        plan, warnings = gate_plan(request, pair, scratch)
+        warnings = (*_warnings(request, of_working_tree=asked.candidate is None), *warnings)
+        run_id = conduct.start(plan, ledger, listener, warnings=warnings)
+        result = analyse(run_id, ledger, output)
+    write_files(result, output)
+    document = result.document
+    assert isinstance(document, GateDocument)
+    _summarise(document, markdown, output)
+    _say_undecided(document.gate)
+    return _gate_status(result)
+
+
+def _builds(request: GateRequest, scratch: Path) -> AbstractContextManager[BuildCache | None]:
+    """Return the kept builds of the repository; ``None`` if the gate builds nothing."""
+    if request.build is None:
+        return nullcontext()
+    return open_cache(request.repository, request.build, request.tool, scratch)
+
+
+def _gate_status(result: CampaignResult) -> int:
+    """Return 1 if the gate failed, 3 if a timeout left it undecided, else 0."""
+    document, terms = result.document, result.record.plan.terms
+    assert isinstance(document, GateDocument)
+    assert isinstance(terms, GatePlan)
+    gate = document.gate
+    if gate is None and terms.fails_undecided:
+        # No block ended.
+        return EXIT_GATE_FAILED
+    if gate is not None and not gate.passed:
+        return EXIT_GATE_FAILED
+    known = gate is not None and gate.shortage is None
+    return EXIT_DONE if known else exit_status(result)
+
+
+def _say_undecided(gate: GateResult | None) -> None:
+    """Say on stderr that the gate left something open: a status of 0 alone would hide it."""
+    if gate is None:
+        say(
+            "the gate is undecided. No block ended", "raise --budget, or make the benchmark shorter"
+        )
+    elif sentences := shortage_sentences(gate):
+        problem, hint = sentences
+        say(f"the gate is undecided. {problem}", hint)
+
+
+def _summarise(document: GateDocument, markdown: Path | None, output: OutputOptions) -> None:
+    """Write the summary to ``--markdown``, to the step of GitHub Actions and to stdout."""
+    summary = to_markdown(gate_document(document))
+    if markdown is not None:
+        write_file(markdown, f"{summary}\n{MARK}\n".encode())
+    step_file = os.environ.get(STEP_SUMMARY)
+    if step_file:
+        try:
+            with Path(step_file).open("a", encoding="utf-8") as file:
+                file.write(summary)
+        except OSError as error:
+            # The outcome of the gate matters more than this file.
+            say(
+                f"cannot append to {STEP_SUMMARY} {step_file}: {error.strerror}",
+                f"unset {STEP_SUMMARY}, or make the file writable",
+            )
+    if output.has_screen:
+        # Last: standard output may fail.
+        sys.stdout.write(summary)
+
+
+def _request(repository: Repository, asked: GateOptions) -> GateRequest:
+    tool, limits = asked.program.tool, asked.limits
+    own = "" if tool is None else f"--kind {tool.name} "
+    example = f"equipoise gate --baseline main {own}--build make -- ./bench"
+    suite = asked.program.read("a gate", example)
+    baseline = revision_named(repository, asked.baseline, "--baseline")
+    candidate = revision_of(repository, asked.candidate, "--candidate")
+    if asked.merge_base:
+        baseline = fork_point(repository, baseline, candidate)
+    request = GateRequest(
+        repository=repository,
+        baseline=baseline,
+        candidate=candidate,
+        benchmarks=suite.benchmarks,
+        build=suite.build,
+        tool=tool,
+        metrics=None if asked.metrics is None else metric_names(asked.metrics),
+        limits=replace(limits, seed=limits.drawn_seed()),
+        fail_undecided=asked.fail_undecided,
+    )
+    return replace(request, command_line=shell_line(_command_line(request)))
+
+
+def _command_line(request: GateRequest) -> Iterator[str]:
+    """Yield the words of the command line that runs the gate again."""
+    yield from ("equipoise", "gate", "--baseline", request.baseline.commit)
+    if not request.candidate.uncommitted:
+        yield from ("--candidate", request.candidate.commit)
+    yield from replace(request, limits=replace(request.limits, seed=None)).options()
+    if request.fail_undecided:
+        yield "--fail-undecided"
+    yield from ("--seed", str(request.limits.seed))
+    yield from words_naming(request.benchmarks)
+
+
+def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[CampaignWarning]:
+    baseline, candidate = request.baseline, request.candidate
+    if baseline.commit == candidate.commit and not candidate.uncommitted:
+        yield CampaignWarning(
+            "same_revision",
+            f"baseline and candidate are the same commit {candidate.commit}",
+            "name the revision that is to be compared with by --baseline",
+        )
+    if of_working_tree:
+        yield from warnings_of_working_tree(request.repository, "neither revision", "the candidate")

@@ -1,0 +1,88 @@
+"""Whether a gate lets a revision through, in a result document."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from equipoise.model.quantities import Interval
+from equipoise.model.result import ResultDocument
+from equipoise.model.revisions import Revision
+
+GateOutcome = Literal["slower", "passes", "undecided"]
+"""``slower``: the whole interval lies beyond the smallest effect that matters, on the slower side.
+``passes``: none of it does. ``undecided``: some of it does."""
+
+
+class GateRow(Struct, frozen=True):
+    """One benchmark: the candidate revision against the baseline on one metric."""
+
+    benchmark: str
+    metric: str
+    baseline_median: float | None
+    candidate_median: float | None
+    ratio: float | None
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    blocks: int
+    outcome: GateOutcome
+    summary: str
+    equivalence_ci: Interval
+    """Interval that decides: each side of it stands for itself, at ``level``."""
+    equivalence_level: float
+    """1 minus the coverage of ``equivalence_ci``."""
+
+
+class GateShortage(Struct, frozen=True):
+    """What a gate that left benchmarks undecided has measured, and what it would need."""
+
+    undecided: int
+    """Number of undecided benchmarks."""
+    blocks: int
+    """Blocks of the undecided benchmark that has the fewest."""
+    block_s: float
+    """Mean seconds of a block."""
+    needed_blocks: int | None
+    """Forecast of the blocks that decide all of them, in all; null if one has no forecast: its
+    change lies close to the smallest effect that matters."""
+    is_lower_bound: bool = False
+    """Whether the blocks are too few for a forecast: ``needed_blocks`` are then the least that
+    decide anything."""
+
+    @property
+    def needed_s(self) -> float | None:
+        """Seconds that the needed blocks take; ``None`` without a forecast."""
+        return None if self.needed_blocks is None else self.needed_blocks * self.block_s
+
+
+class GateResult(Struct, frozen=True):
+    """Whether the gate lets the candidate through."""
+
+    baseline: Revision
+    candidate: Revision
+    min_effect: float
+    """Percent beyond which a slower candidate fails."""
+    passed: bool
+    rows: tuple[GateRow, ...]
+    summary: str
+    again: str
+    """The shell line that runs it again in the repository, coin and revisions included."""
+    bisect: dict[str, str] = field(default_factory=dict)
+    """Shell line that finds the commit that made a benchmark slower, for each that is slower; one
+    line for all where one bisection can search them together."""
+    shortage: GateShortage | None = None
+    """Null if every benchmark is decided."""
+
+
+class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):
+    """The result document of a gate."""
+
+    gate: GateResult | None
+    """Null where no block ended."""
+
+    @property
+    def command_line(self) -> str | None:
+        """The line for a shell that runs the gate again."""
+        return None if self.gate is None else self.gate.again

@@ -1,0 +1,154 @@
+"""The decision of a gate, and how many more blocks would decide what it left open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from equipoise._native import BettingSequence
+from equipoise.kinds.gate.result import GateOutcome
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import (
+    FEWEST_CONTINUATIONS,
+    FORECAST_CAP,
+    FORECAST_GROWTH,
+    FORECAST_LEAST_CAP,
+    ComparisonVerdict,
+    blocks_to_win,
+    equivalence_level,
+    judged_at_level,
+    margin_of,
+    select_most,
+)
+
+CONTINUATIONS = 20
+MAX_CONTINUATIONS = 200
+"""Continuations of all open comparisons together, down to `FEWEST_CONTINUATIONS` for each."""
+MIN_BLOCKS_OF_SPREAD = 4
+"""From fewer blocks the spread is unknown, and the forecast is the least that any gate needs."""
+
+
+class GateDecision(Struct, frozen=True):
+    """Outcome of one comparison at a gate, and the verdict whose interval it rests on."""
+
+    outcome: GateOutcome
+    judged: ComparisonVerdict
+
+
+def judge_gate(
+    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
+) -> tuple[GateDecision, ...]:
+    """Decide for each candidate whether it is slower by more than the smallest effect that matters.
+
+    That it is slower by no more is the null hypothesis: it fails where the whole interval lies
+    beyond that effect. Of K comparisons R fail if each does so at level alpha·R/K, R the largest
+    possible: inverting the intervals at the stop gives an e-value of at least K/(alpha·R) against
+    each of these hypotheses, so that this is e-BH (Wang and Ramdas 2022), and the expected share of
+    failures without cause is at most alpha. Where nothing is too slow, the chance that anything
+    fails is at most alpha. What passes is selected in the same manner, so that both are known at
+    their level, and one that got its outcome keeps it while the others get more blocks: R can only
+    grow.
+
+    Failing and passing look at one side of the interval each, which has alpha for itself. A
+    candidate whose mean cost exceeds the baseline's by more than that effect does not pass,
+    whatever a typical run takes: it stays undecided.
+
+    Parameters, and what is raised, are those of ``judge``.
+    """
+    judged_at, margin = judged_at_level(comparisons, min_effect, alpha), margin_of(min_effect)
+    tested = len(comparisons)
+
+    def is_within(judged: ComparisonVerdict) -> bool:
+        return judged.equivalence_high <= margin and judged.ln_mean_ratio <= margin
+
+    slower = select_most(judged_at, lambda one: one.equivalence_low > margin, alpha, tested)
+    passes = select_most(judged_at, is_within, alpha, tested)
+    others = judged_at(alpha / tested) if tested else []
+    return tuple(
+        GateDecision("slower", slower[place])
+        if place in slower
+        else GateDecision("passes", passes[place])
+        if place in passes
+        else GateDecision("undecided", judged)
+        for place, judged in enumerate(others)
+    )
+
+
+class GateForecast(Struct, frozen=True):
+    """Forecast for one open comparison of a gate."""
+
+    blocks: int
+    """Blocks that it needs in all."""
+    is_lower_bound: bool
+    """Whether no comparison is decided by fewer blocks, and this one may need many more."""
+
+
+def forecast_gate(
+    comparisons: Sequence[PairedBlocks],
+    decisions: Sequence[GateDecision],
+    *,
+    min_effect: float,
+    alpha: float,
+    seed: int,
+) -> tuple[GateForecast | None, ...]:
+    """Forecast how many blocks each undecided comparison of a gate needs in all.
+
+    The median over continuations of the campaign, each drawn from its own blocks with fresh coins.
+    The forecast takes today's estimate for the truth. ``None`` for a comparison that is decided,
+    and where half of the continuations decide nothing within 20 times the blocks so far (at least
+    200, at most 4000 more): such an estimate lies close to the smallest effect that matters.
+    Comparisons and decisions are those given to and returned by ``judge_gate``.
+    """
+    tested = len(decisions)
+    is_open = [one.outcome == "undecided" for one in decisions]
+    # The next comparison to be decided shares alpha with those that are.
+    level = alpha * min(tested - sum(is_open) + 1, tested) / max(1, tested)
+    share = MAX_CONTINUATIONS // max(1, sum(is_open))
+    continuations = max(FEWEST_CONTINUATIONS, min(CONTINUATIONS, share))
+    margin = margin_of(min_effect)
+
+    def forecast(blocks: PairedBlocks, decision: GateDecision) -> GateForecast | None:
+        judged = decision.judged
+        if len(blocks) < MIN_BLOCKS_OF_SPREAD:
+            # All of them may be decided in the same block, and then at full alpha.
+            least = blocks_to_win(equivalence_level(alpha))
+            return GateForecast(least, is_lower_bound=True)
+        if judged.equivalence_high <= margin < judged.ln_mean_ratio:
+            # Its typical run passes; slow runs keep it open, and they are not resampled.
+            return None
+        own_level = equivalence_level(level)
+        needed = _median_length(blocks, margin, own_level, continuations, seed)
+        return None if needed is None else GateForecast(needed, is_lower_bound=False)
+
+    return tuple(
+        forecast(blocks, decision) if one_is_open else None
+        for blocks, decision, one_is_open in zip(comparisons, decisions, is_open, strict=True)
+    )
+
+
+def _median_length(
+    blocks: PairedBlocks, margin: float, level: float, continuations: int, seed: int
+) -> int | None:
+    """Return the median number of blocks until the interval leaves the margin out."""
+    count = len(blocks)
+    more = min(max(FORECAST_GROWTH * count, FORECAST_LEAST_CAP), FORECAST_CAP)
+    centre = blocks.engine.centre()
+    slot = 0.0 if centre is None else centre[1]
+    differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances
+    generator = np.random.default_rng(seed)
+    lengths: list[float] = []
+    for _ in range(continuations):
+        drawn = generator.integers(count, size=more)
+        coins = generator.choice(np.array([-1, 1], dtype=np.int8), more)
+        continued = BettingSequence(
+            np.concatenate((differences, differences[drawn] + slot * (coins - orders[drawn]))),
+            np.concatenate((orders, coins)),
+            np.concatenate((tolerances, tolerances[drawn])),
+        )
+        length = continued.blocks_to_exclude(margin, level)
+        lengths.append(math.inf if length is None else max(length, count + 1))
+    median = sorted(lengths)[continuations // 2]
+    return None if math.isinf(median) else int(median)

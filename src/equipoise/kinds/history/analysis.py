@@ -1,0 +1,358 @@
+"""What changed over commits: the answer of a history, and suspicions of imported series.
+
+A history is its recorded blocks of all campaigns, read back. A suspicion comes with the line that
+confirms it side by side.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from msgspec.structs import asdict, replace
+
+from equipoise.analysis.comparisons import Blocks
+from equipoise.analysis.kind import KindResult
+from equipoise.analysis.reference import environment_differences
+from equipoise.analysis.wording import change_clause
+from equipoise.campaign.blocks import complete_blocks, resolution_of, seconds_of_segments
+from equipoise.kinds.history.judge import read_history, series_of
+from equipoise.kinds.history.result import (
+    HistoryCampaign,
+    HistoryChange,
+    HistoryEra,
+    HistoryResult,
+    HistoryRevision,
+    RevisionStatus,
+)
+from equipoise.kinds.history.statistics import Change, HistoryState, RevisionPoint
+from equipoise.kinds.history.terms import HistoryPlan, history_of
+from equipoise.model.metrics import is_time
+from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.quantities import (
+    MOST_NAMES,
+    as_factor,
+    counted,
+    iso_time,
+    joined,
+    listed,
+    reads_as_factor,
+)
+from equipoise.model.record import RunRecord
+from equipoise.model.revisions import BENCHMARK_SUFFIX, Commit, short_name
+from equipoise.model.series import ImportedSeries, SeriesResult, Suspicion, shown_commit
+from equipoise.revisions.commits import commit_phrase
+from equipoise.revisions.judging import withdrawals_of
+from equipoise.revisions.redaction import CommitsAnalysis
+from equipoise.revisions.search_line import bisect_line
+from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
+
+_MOST_DIFFERENCES = 6
+"""Number of facts of the environment that an era names."""
+_UNKNOWN_DIFFERENCE = "the tools that build the commits"
+
+
+class HistoryAnalysis(CommitsAnalysis):
+    """How the blocks of all campaigns of a series become the result of a history."""
+
+    def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
+        """Return what the history has found by the end of one of its campaigns."""
+        return KindResult({"history": history_result(record, history_of(record.plan))})
+
+
+def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
+    """Return what a history of these terms has found by the end of one of its campaigns.
+
+    The record comes with those of the earlier campaigns of its series.
+
+    Raises
+    ------
+    UnusableInput
+        A trial does not know the metric.
+    """
+    plan = record.plan
+    series = series_of(record)
+    state = read_history(series).state()
+    metric = plan.judgement.primary_metric
+    blocks = [complete_blocks(one.draws, one.trials) for one in series]
+    more_is_better = any(resolution_of(its, metric).more_is_better for its in blocks)
+    numbers = _era_numbers(series)
+    campaigns = tuple(
+        _campaign(one, [*its.values()], era)
+        for one, its, era in zip(series, blocks, numbers, strict=True)
+    )
+    changes = tuple(
+        _change(series, one, metric, more_is_better=more_is_better) for one in state.changes
+    )
+    result = HistoryResult(
+        baseline=terms.baseline,
+        latest=terms.latest,
+        revisions=tuple(_revisions(terms, state)),
+        changes=changes,
+        pairs=state.pairs,
+        eras=tuple(_eras(series, numbers)),
+        campaigns=campaigns,
+        commits=len(terms.commits) - 1,
+        metric=metric,
+        min_effect=plan.judgement.min_effect,
+        alpha=plan.judgement.alpha,
+        trials=sum(one.trials for one in campaigns),
+        builds=sum(one.builds for one in campaigns),
+        seconds=sum(one.seconds for one in campaigns),
+        blocks_to_go=state.blocks_to_go,
+        build=terms.build,
+        summary="",
+        again=terms.again,
+    )
+    return replace(result, summary=history_sentence(result, more_is_better=more_is_better))
+
+
+def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
+    points = {one.name: one for one in state.revisions}
+    for place, commit in enumerate(terms.commits):
+        point = points.get(commit.hash, RevisionPoint(commit.hash))
+        status: RevisionStatus = "measured" if commit.hash in points else "waiting"
+        if commit.hash in state.withdrawn:
+            status = "not built"
+        elif status == "waiting" and place not in terms.selected:
+            continue
+        yield HistoryRevision(
+            commit=commit.hash,
+            subject=commit.subject,
+            author=commit.author,
+            date=commit.date,
+            place=place,
+            status=status,
+            ratio=point.ratio,
+            ratio_ci=point.ratio_ci,
+            level=point.level,
+            blocks=point.blocks,
+            era=point.era,
+        )
+
+
+def _change(
+    series: Sequence[RunRecord], change: Change, metric: str, *, more_is_better: bool
+) -> HistoryChange:
+    pair = change.pair
+    record, commits = _campaign_with(series, pair.after, pair.until)
+    until, confirmed = commits[-1], change.is_confirmed
+    named = HistoryChange(
+        commit=until.hash if confirmed else None,
+        after=pair.after,
+        until=pair.until,
+        subject=until.subject,
+        author=until.author,
+        date=until.date,
+        commits=len(commits),
+        not_built=change.not_built,
+        is_merge=until.is_merge,
+        ratio=pair.ratio,
+        ratio_ci=pair.ratio_ci,
+        level=pair.level,
+        e_value=pair.e_value,
+        threshold=change.threshold,
+        pair=pair.pair,
+        confirmed=confirmed,
+        blocks=pair.blocks,
+        summary="",
+        confirm=None if confirmed else _line_that_confirms(record, pair.after, pair.until),
+    )
+    return replace(named, summary=change_sentence(named, metric, more_is_better=more_is_better))
+
+
+def _campaign_with(
+    series: Sequence[RunRecord], after: str, until: str
+) -> tuple[RunRecord, tuple[Commit, ...]]:
+    """Return the latest campaign that has both commits, and its commits from one to the other."""
+    for record in reversed(series):
+        commits = history_of(record.plan).commits
+        names = [commit.hash for commit in commits]
+        if after in names and until in names:
+            return record, commits[names.index(after) + 1 : names.index(until) + 1]
+    raise AssertionError("each pair of a series ran in one of its campaigns")
+
+
+def _line_that_confirms(record: RunRecord, after: str, until: str) -> str | None:
+    terms = history_of(record.plan)
+    words = shlex.split(terms.again)
+    metric = record.plan.judgement.primary_metric
+    return bisect_line(
+        after,
+        until,
+        words[words.index("--") + 1 :] if "--" in words else (),
+        # A tool has a build line of its own.
+        build=terms.build if terms.tool is None else None,
+        kind=terms.tool,
+        metric=metric if terms.tool is None else metric.removesuffix(BENCHMARK_SUFFIX),
+    )
+
+
+def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int) -> HistoryCampaign:
+    last = record.segments[-1] if record.segments else None
+    ran = {trial.condition for trial in record.trials}
+    ended = None if last is None else last.ended_at
+    return HistoryCampaign(
+        run=record.id,
+        started=iso_time(record.started_at),
+        ended=None if ended is None else iso_time(ended),
+        stopped_because=record.stopped_because,
+        era=era,
+        blocks=len(blocks),
+        trials=sum(map(len, blocks)),
+        builds=len(ran | {one.commit for one in withdrawals_of(record)}),
+        seconds=seconds_of_segments(record),
+        until=history_of(record.plan).commits[-1].hash,
+    )
+
+
+def _era_numbers(series: Sequence[RunRecord]) -> list[int]:
+    """Return the number of the era of each campaign, from 1 in the order in which they began."""
+    numbers: dict[str, int] = {}
+    return [numbers.setdefault(history_of(one.plan).era, len(numbers) + 1) for one in series]
+
+
+def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[HistoryEra]:
+    known = 0
+    for before, record, number in zip((None, *series), series, numbers, strict=False):
+        if number > known:
+            known = number
+            differences = () if before is None else tuple(_differences(before, record))
+            yield HistoryEra(number, iso_time(record.started_at), differences)
+
+
+def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
+    """Yield what differs between the environments of two campaigns, as far as it is recorded."""
+    found = environment_differences(before.environment, record.environment)
+    for one in itertools.islice(found, _MOST_DIFFERENCES):
+        there, here = ("unknown" if value is None else value for value in (one.there, one.here))
+        yield f"{one.name.replace('_', ' ')}: {here} instead of {there}"
+    if len(found) > _MOST_DIFFERENCES:
+        yield f"{len(found) - _MOST_DIFFERENCES} more facts"
+    if not found:
+        yield _UNKNOWN_DIFFERENCE
+
+
+def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool = False) -> str:
+    """Return what changed: ``1a2b3c4d5e (Sort) made it 3.10 % slower (2.40 % to 3.80 %)``."""
+    after, until = short_name(change.after), short_name(change.until)
+    if change.confirmed:
+        what, other = commit_phrase(change.until, change.subject, change.not_built), "its parent"
+    else:
+        what, other = f"The {change.commits} commits after {after}, up to {until},", after
+    if change.ratio is None:
+        return f"{what} made a difference whose size is not known."
+    made = change_clause(
+        metric, change.ratio, change.ratio_ci, other=other, more_is_better=more_is_better
+    )
+    return f"{what} made {made}."
+
+
+def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> str:
+    """Return the answer of a series: how many changes there are, or the one that there is."""
+    changes = result.changes
+    since = f"{counted(result.commits, 'commit')} since {result.baseline.label}"
+    if len(changes) == 1:
+        return f"One change in {since}: {changes[0].summary}"
+    if not changes:
+        measured = sum(one.blocks > 0 for one in result.revisions[1:])
+        return (
+            f"No change above {result.min_effect:g} % is certain in {since}; "
+            f"{counted(measured, 'commit')} measured."
+        )
+    words = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
+    # A ratio is that of a cost, the inverse of a metric of which more is better.
+    counts = Counter(
+        words[((one.ratio or 1.0) < 1.0) is not (more_is_better and not is_time(result.metric))]
+        for one in changes
+    )
+    kinds = joined(f"{count} {word}" for word, count in counts.most_common())
+    return f"{len(changes)} changes in {since}: {kinds}."
+
+
+COMMAND = "COMMAND"
+"""Stands for the command in a line, where nobody named it."""
+_METRICS = {"peakmemory": "max_rss_bytes"}
+"""Metrics of other tools under the name that `bisect --metrics` knows."""
+
+
+def series_result(
+    series: Iterable[ImportedSeries],
+    *,
+    min_effect: float,
+    again: str,
+    command: Sequence[str] = (),
+    build: str | None = None,
+) -> SeriesResult:
+    """Return series with their suspicions, those that have any first.
+
+    Two levels differ by ``min_effect`` percent at least. ``again`` is the shell line that imports
+    the series again; the command and the build line are those of the lines that confirm.
+    """
+    suspected = [_with_suspicions(one, min_effect, command, build) for one in series]
+    suspected.sort(key=lambda one: not one.suspicions)
+    return SeriesResult(
+        series=tuple(suspected),
+        min_effect=min_effect,
+        summary=_summary(suspected),
+        again=again,
+    )
+
+
+def _with_suspicions(
+    series: ImportedSeries, min_effect: float, command: Sequence[str], build: str | None
+) -> ImportedSeries:
+    changes = level_changes(np.array([point.value for point in series.points]), min_effect)
+    suspicions = tuple(_suspicion(series, change, command, build) for change in changes)
+    return replace(series, suspicions=suspicions, summary=_summary_of(series, suspicions))
+
+
+def _suspicion(
+    series: ImportedSeries, change: LevelChange, command: Sequence[str], build: str | None
+) -> Suspicion:
+    after, until = series.points[change.first].commit, series.points[change.last].commit
+    at = shown_commit(series.points[change.place].commit)
+    ratio = change.ratio
+    size = as_factor(ratio) if reads_as_factor(ratio) else f"{100.0 * (ratio - 1.0):+.1f} %"
+    where = f"between {shown_commit(after)} and {shown_commit(until)}"
+    return Suspicion(
+        after=after,
+        until=until,
+        **asdict(change),
+        confirm=bisect_line(
+            after,
+            until,
+            command or (COMMAND,),
+            build=build,
+            metric=_METRICS.get(series.metric, PRIMARY_METRIC),
+        ),
+        summary=f"{series.benchmark}: {size} at about {at}, {where}.",
+    )
+
+
+def _summary_of(series: ImportedSeries, suspicions: Sequence[Suspicion]) -> str:
+    count = len(series.points)
+    if count < LEAST_VALUES:
+        return (
+            f"{series.benchmark}: {counted(count, 'commit')}, fewer than the {LEAST_VALUES} that a "
+            "change of level needs."
+        )
+    found = counted(len(suspicions), "suspicion") if suspicions else "no suspicion"
+    return f"{series.benchmark}: {found} over {count} commits."
+
+
+def _summary(series: Sequence[ImportedSeries]) -> str:
+    """Return in one sentence where the level of a series may have changed."""
+    suspected = [one.benchmark for one in series if one.suspicions]
+    of_all = counted(len(series), "imported benchmark")
+    if not suspected:
+        return f"No suspicion in {of_all}: no level changed clearly."
+    count = sum(len(one.suspicions) for one in series)
+    names = list(dict.fromkeys(suspected))
+    named = listed(names, MOST_NAMES)
+    return (
+        f"{counted(count, 'suspicion')} in {of_all} ({named}): the program or the machine changed."
+    )

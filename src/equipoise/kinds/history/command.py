@@ -1,0 +1,442 @@
+"""``equipoise history``: revisions side by side, and what changed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from glob import glob
+from pathlib import Path
+
+import click
+from msgspec.structs import asdict, replace
+
+from equipoise.campaign import conduct
+from equipoise.campaign.progress import ProgressListener
+from equipoise.cli import options, revisions
+from equipoise.cli.command_line import Remembering, typed_arguments
+from equipoise.cli.completing import complete_revisions
+from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.options import HostOptions, OutputOptions
+from equipoise.cli.results import CampaignResult
+from equipoise.cli.revisions import CommitsOptions
+from equipoise.cli.streams import say
+from equipoise.cli.writing import write_output
+from equipoise.design.command_line import shell_line
+from equipoise.design.limits import CampaignLimits
+from equipoise.files.state import HOST_VARIABLE, host_name
+from equipoise.interop.reading import read_within_bounds
+from equipoise.interop.series import SERIES_FORMATS
+from equipoise.interop.series.reading import read_series
+from equipoise.kinds.history.judge import HistoryJudge, check_judgement, read_history, series_of
+from equipoise.kinds.history.plan import HistoryRequest, following, history_plan, needed_of
+from equipoise.kinds.history.result import HistoryDocument
+from equipoise.kinds.history.terms import STUDY, HistoryPlan, history_of
+from equipoise.ledger import Ledger, open_for_reading
+from equipoise.measure.scratch import scratch_folder
+from equipoise.model.errors import EXIT_DONE, UnusableInput
+from equipoise.model.record import RunRecord
+from equipoise.model.revisions import Commit, Revision
+from equipoise.model.series import SeriesResult
+from equipoise.report.document import Paragraph
+from equipoise.report.json_document import encode
+from equipoise.report.renderers.terminal import print_parts
+from equipoise.revisions.benchmarks import words_naming
+from equipoise.revisions.build_cache import open_cache
+from equipoise.revisions.checkout import revision_named
+from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds
+from equipoise.revisions.commits import (
+    MEASURED,
+    commits_between,
+    every_nth,
+    last_before,
+    later_than,
+    tagged,
+)
+from equipoise.revisions.git import Repository
+from equipoise.revisions.judging import CommitsSegment
+
+EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
+
+
+class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
+    """What `equipoise history` is asked for; `HistoryRequest` has the commits that it names."""
+
+    first: str | None
+    last: str
+    every: int | None
+    tags: bool
+    since: str | None
+    only_new: bool
+    host: str
+    imported: tuple[str, ...]
+    form: str | None
+
+    @property
+    def measures(self) -> bool:
+        """Whether there is something to measure, beside what ``--import`` shows."""
+        program = self.program
+        named = program.words or program.kind or program.benches or program.suite
+        selected = self.first or self.every or self.tags or self.since or self.only_new
+        return bool(named or selected)
+
+    def with_files_of_pattern(self) -> HistoryOptions:
+        """Return the options with what stands behind ``--import FILE`` as files, too.
+
+        A shell puts the files of a pattern behind the first one.
+        """
+        imported = (*self.imported, *self.program.words)
+        return replace(self, imported=imported, program=replace(self.program, words=()))
+
+
+@click.command("history", cls=Remembering, epilog=f"Example: {EXAMPLE}")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.option(
+    "--from",
+    "first",
+    metavar="REV",
+    shell_complete=complete_revisions,
+    show_default="that of the latest history; with --since, the last commit before",
+    help="The baseline: every commit after it is measured, along first parents.",
+)
+@click.option(
+    "--to",
+    "last",
+    metavar="REV",
+    shell_complete=complete_revisions,
+    default="HEAD",
+    show_default=True,
+    help="The last revision.",
+)
+@options.number_option(
+    "--every",
+    metavar="N",
+    show_default="1",
+    help="Measure every N-th commit, and those between only where something changes.",
+)
+@options.flag("--tags", help="Measure the tagged commits in the same way.")
+@click.option("--since", metavar="DATE", help="Measure the commits since then in the same way.")
+@options.flag(
+    "--new", "only_new", help="Ask only about commits after those that earlier campaigns measured."
+)
+@revisions.build_options
+@revisions.measuring_options("What is compared")
+@click.option(
+    "--import",
+    "imported",
+    multiple=True,
+    metavar="FILE …",
+    help="Show values that another tool measured, and where they may have changed; several files, "
+    "too. Without CMD, measure nothing.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(SERIES_FORMATS)),
+    help="What wrote them; by default their content tells.",
+)
+@click.option(
+    "--host",
+    metavar="NAME",
+    default=host_name,
+    show_default=f"${HOST_VARIABLE}, or the name of this machine",
+    help="Hosts of one name share a history: give alike runners of a pool the same one.",
+)
+@revisions.output_options
+@options.request_of(HistoryOptions)
+def command(asked: HistoryOptions) -> int:
+    """Measure revisions side by side, and name the commits that changed something.
+
+    Revisions run in random blocks with the baseline and with each other: first a few, then where
+    something changes down to a commit and its parent. Run it again to add what is new: all
+    campaigns of one command and one baseline on a host are one history.
+    """
+    output = asked.output.checked()
+    if asked.imported and "--" not in typed_arguments():
+        asked = asked.with_files_of_pattern()
+    imported = None
+    if asked.imported:
+        imported = read_imported(
+            asked.imported,
+            asked.form,
+            min_effect=asked.limits.judgement().min_effect,
+            command=asked.program.words,
+            build=asked.program.build,
+        )
+    if imported is not None and not asked.measures:
+        return show_imported(imported, output)
+    requests = tuple(_of_each_benchmark(_request(asked, output), asked, output))
+    first, *_ = requests
+    results: list[CampaignResult] = []
+    with scratch_folder() as scratch, measuring(output) as (ledger, listener):
+        with open_cache(first.repository, first.build, first.tool, scratch) as cache:
+            builds = CommitBuilds(cache, first.commits)
+            listener.building((f"baseline {first.baseline.label}",))
+            builds.make_needed(first.needed)
+            for request in requests:
+                run_id = _measure(request, builds, scratch, ledger, listener)
+                result = analyse(run_id, ledger, output)
+                results.append(
+                    result if imported is None else _with_imported_series(result, imported)
+                )
+    if len(requests) == 1:
+        return show_result(results[0], output)
+    status = EXIT_DONE
+    for number, (request, result) in enumerate(zip(requests, results, strict=True), start=1):
+        if output.has_screen:
+            title = Paragraph(f"{number}. {request.benchmarks[0].name}")
+            print_parts([title], color=output.color)
+        status = max(status, show_result(result, output.numbered(number)))
+    return status
+
+
+def _measure(
+    request: HistoryRequest,
+    builds: CommitBuilds,
+    scratch: Path,
+    ledger: Ledger,
+    listener: ProgressListener,
+) -> str:
+    """Run the next campaign of a history, unless nothing is left to ask; return its id."""
+    plan, warnings = history_plan(request, builds, scratch)
+    series = history_of(plan).series
+    with conduct.series_lock(series, ledger):
+        earlier = ledger.read_campaigns(ledger.of_series(series, STUDY))
+        if earlier:
+            plan = following(plan, [one.id for one in earlier])
+        judge = HistoryJudge(plan, plan.stopping, builds, earlier)
+        if earlier and judge.stop_reason() is not None:
+            run_id = earlier[-1].id
+            say(f"nothing is left to ask: this is the history until campaign {run_id}")
+            return run_id
+        return conduct.start(
+            plan,
+            ledger,
+            listener,
+            warnings=warnings,
+            judge_of=lambda _plan, _stopping: judge,
+            segment_of=partial(CommitsSegment, builds=builds),
+        )
+
+
+def resume(
+    record: RunRecord,
+    limits: CampaignLimits,
+    hosts: HostOptions,
+    output: OutputOptions,
+) -> int:
+    """Go on with a history, and show its result; errors as for `resume_history`."""
+    with measuring(output) as (ledger, listener):
+        run_id = resume_history(ledger.read_run(record.id), limits, ledger, listener)
+        result = analyse(run_id, ledger, output)
+    return show_result(result, output)
+
+
+def resume_history(
+    record: RunRecord, limits: CampaignLimits, ledger: Ledger, listener: ProgressListener
+) -> str:
+    """Go on with the latest campaign of a history, unless nothing is left to ask; return its id.
+
+    Raises
+    ------
+    UnusableInput
+        A later campaign of the series rests on it, or the repository, a commit or the toolchain is
+        no longer what it was.
+    ConditionFailed
+        The baseline no longer builds or runs.
+    """
+    terms = history_of(record.plan)
+    with conduct.series_lock(terms.series, ledger):
+        latest = ledger.of_series(terms.series, STUDY)[-1]
+        if latest != record.id:
+            raise UnusableInput(
+                f"campaign {record.id} of the history is followed by {latest}, which rests on it",
+                hint=f"go on with that one: equipoise resume {latest}, or add one: {terms.again}",
+            )
+        series = series_of(record)
+        if not read_history(series).next_block((), 0.0):
+            return record.id
+        with revisions.kept_builds(record) as builds:
+            builds.make_needed(needed_of(terms))
+            return conduct.resume(
+                record.id,
+                limits,
+                ledger,
+                listener,
+                judge_of=partial(HistoryJudge, builds=builds, earlier=series[:-1]),
+                segment_of=partial(CommitsSegment, builds=builds),
+            )
+
+
+def _request(asked: HistoryOptions, output: OutputOptions) -> HistoryRequest:
+    common = asked.request("history", EXAMPLE)
+    repository = common.repository
+    check_judgement(common.limits)
+    latest = revision_named(repository, asked.last, "--to")
+    baseline = _baseline(asked, repository, latest, output)
+    between = commits_between(repository, baseline, latest, MEASURED)
+    return HistoryRequest(
+        **asdict(common),
+        baseline=baseline,
+        latest=latest,
+        commits=between,
+        selected=_selected(asked, repository, between),
+        only_new=asked.only_new,
+        host=asked.host,
+    )
+
+
+def _of_each_benchmark(
+    request: HistoryRequest, asked: HistoryOptions, output: OutputOptions
+) -> Iterator[HistoryRequest]:
+    """Yield the request of each benchmark: each has a history of its own, and they share builds.
+
+    They also share the budget, in equal parts.
+    """
+    count, limits = len(request.benchmarks), request.limits
+    if count > 1 and output.json_file == "-":
+        raise UnusableInput(
+            f"{count} benchmarks have {count} documents, and stdout takes one",
+            hint="name a file: FILE-1.json and so on are written for --json FILE.json",
+        )
+    if count > 1:
+        limits = replace(limits, budget=(limits.budget or BUDGET_S) / count)
+    for benchmark in request.benchmarks:
+        one = replace(request, benchmarks=(benchmark,), limits=limits)
+        yield replace(one, command_line=shell_line(_command_line(one, asked)))
+
+
+def _baseline(
+    asked: HistoryOptions, repository: Repository, latest: Revision, output: OutputOptions
+) -> Revision:
+    """Return the baseline that is named, that of the latest history, or the last before a date."""
+    if asked.first is not None:
+        return revision_named(repository, asked.first, "--from")
+    terms = _latest_history(output)
+    if terms is not None:
+        commit = revision_named(repository, terms.baseline.commit, "--from").commit
+        return replace(terms.baseline, commit=commit)
+    since = asked.since
+    before = None if since is None else last_before(repository, latest, since)
+    if before is None:
+        raise UnusableInput(
+            "a history needs a baseline, and the ledger has no earlier campaign of one",
+            hint=f"name the first revision: --from REV, as in {EXAMPLE}",
+        )
+    return before
+
+
+def _latest_history(output: OutputOptions) -> HistoryPlan | None:
+    """Return the terms of the latest history in the ledger."""
+    if not output.ledger.exists():
+        return None
+    with open_for_reading(output.ledger) as ledger:
+        found = [run.id for run in ledger.runs() if run.study == STUDY]
+        return history_of(ledger.read_run(found[-1]).plan) if found else None
+
+
+def _selected(
+    asked: HistoryOptions, repository: Repository, between: tuple[Commit, ...]
+) -> tuple[int, ...]:
+    """Return the places of the commits that the curve shows."""
+    every, tags, since = asked.every, asked.tags, asked.since
+    if (every is not None) + tags + (since is not None) > 1:
+        raise UnusableInput(
+            "--every, --tags and --since each select commits", hint="give one of them"
+        )
+    if tags:
+        return tagged(repository, between)
+    if since is not None:
+        return later_than(repository, between, since)
+    return every_nth(between, every or 1)
+
+
+def _command_line(request: HistoryRequest, asked: HistoryOptions) -> Iterator[str]:
+    """Yield the words of the command line that adds what is new."""
+    yield from ("equipoise", "history", "--from", request.baseline.commit)
+    if request.latest.asked != "HEAD":
+        yield from ("--to", request.latest.asked)
+    if asked.every is not None:
+        yield from ("--every", str(asked.every))
+    if asked.tags:
+        yield "--tags"
+    if asked.since is not None:
+        yield from ("--since", asked.since)
+    if request.only_new:
+        yield "--new"
+    if request.host != os.uname().nodename:
+        yield from ("--host", request.host)
+    yield from request.options()
+    yield from words_naming(request.benchmarks)
+
+
+def read_imported(
+    files: Sequence[str],
+    form: str | None,
+    *,
+    min_effect: float,
+    command: Sequence[str] = (),
+    build: str | None = None,
+) -> SeriesResult:
+    """Read series of other tools, and say where their level may have changed.
+
+    Parameters
+    ----------
+    files
+        Names of files and folders, or patterns such as ``results/*.json``.
+    form
+        Name of the format; the content of each file tells if ``None``.
+    min_effect
+        Percent by which two levels differ at least, for a suspicion.
+    command, build
+        Command and build line of the lines that confirm; empty: a placeholder.
+
+    Raises
+    ------
+    UnusableInput
+        A file cannot be read, or holds no values over commits.
+    """
+    from equipoise.kinds.history.analysis import series_result
+
+    names = [name for file in files for name in _named(file)]
+    sources = [read_within_bounds(name, Path(name)) for name in names]
+    series = read_series(sources, form, SERIES_FORMATS)
+    again = ["equipoise", "history", "--import", *files]
+    if form is not None:
+        again += ["--format", form]
+    again += ["--min-effect", f"{min_effect:.12g}"]
+    if build is not None:
+        again += ["--build", build]
+    if command:
+        again += ["--", *command]
+    return series_result(
+        series, min_effect=min_effect, again=shell_line(again), command=command, build=build
+    )
+
+
+def show_imported(result: SeriesResult, output: OutputOptions) -> int:
+    """Write imported series to each place, and print them."""
+    from equipoise.kinds.history.report import series_document
+
+    write_output(series_document(result), lambda: encode(result) + b"\n", output)
+    return 0
+
+
+def _with_imported_series(result: CampaignResult, imported: SeriesResult) -> CampaignResult:
+    """Return the result of a history with series of other tools beside its curve."""
+    document = result.document
+    assert isinstance(document, HistoryDocument), "only a history has series of other tools"
+    document = replace(document, history=replace(document.history, series=imported.series))
+    return replace(result, document=document)
+
+
+def _named(pattern: str) -> list[str]:
+    """Return the files that a pattern names, 9 before 10; the name itself of one that is there."""
+    if Path(pattern).exists():
+        return [pattern]
+
+    def by_numbers(name: str) -> list[str | int]:
+        return [int(part) if part.isdigit() else part for part in re.split("([0-9]+)", name)]
+
+    return sorted(glob(pattern), key=by_numbers) or [pattern]

@@ -1,0 +1,130 @@
+"""The judge of a campaign of a history: what the history asks next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from equipoise.campaign.blocks import BlockRead
+from equipoise.campaign.progress import ComparisonStatus
+from equipoise.design.limits import CampaignLimits
+from equipoise.kinds.history.statistics import History
+from equipoise.kinds.history.terms import history_of
+from equipoise.model.plan import Plan, Stopping
+from equipoise.model.quantities import counted, joined
+from equipoise.model.record import RunRecord
+from equipoise.model.revisions import short_name
+from equipoise.revisions.judging import FIRST, Builds, CommitsJudge
+
+
+def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
+    """Return the campaigns of a history until a recorded one, in the order in which they began."""
+    assert tuple(one.id for one in record.earlier) == history_of(record.plan).earlier, (
+        "a campaign of a history is read with the earlier ones of its series"
+    )
+    return (*record.earlier, record)
+
+
+def read_history(records: Sequence[RunRecord]) -> History:
+    """Return the history after all blocks of the campaigns of a series.
+
+    Parameters
+    ----------
+    records
+        At least one; in the order in which they began.
+    """
+    history = _history_of(records[0].plan)
+    for record in records:
+        HistoryJudge(record.plan, record.plan.stopping, history=history).replay(record)
+    return history
+
+
+def check_judgement(limits: CampaignLimits) -> None:
+    """Refuse what no history can be judged by.
+
+    Raises
+    ------
+    UnusableInput
+        There is no smallest effect that matters.
+    """
+    judgement = limits.judgement()
+    History(alpha=judgement.alpha, min_effect=judgement.min_effect)
+
+
+class HistoryJudge(CommitsJudge):
+    """The judge of a campaign of a history: what the history asks next.
+
+    Parameters
+    ----------
+    earlier
+        Earlier campaigns of the series, in the order in which they began.
+    history
+        The history after their blocks, where it is known already.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        stopping: Stopping,
+        builds: Builds | None = None,
+        earlier: Sequence[RunRecord] = (),
+        history: History | None = None,
+    ) -> None:
+        super().__init__(plan, stopping, builds)
+        if history is None:
+            history = read_history(earlier) if earlier else _history_of(plan)
+        self.history = history
+        """The history after the blocks so far."""
+        self._next: tuple[object, tuple[int, ...]] = (None, ())
+        self._changed = 0
+        self._blocks = 0
+        terms = history_of(plan)
+        history.begin_campaign(
+            [commit.hash for commit in terms.commits],
+            terms.selected,
+            terms.era,
+            only_new=terms.only_new,
+        )
+
+    def _add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+        block = blocks[0]
+        self._changed += 1
+        self._blocks += 1
+        if block.resolution is not None:
+            self.history.set_resolution(block.resolution)
+        self.history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
+
+    def _withdraw(self, commit: int, benchmark: int) -> None:
+        self._changed += 1
+        self.history.withdraw(commit)
+
+    def _ask(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+        # Whether anything is left to ask, and what it is, are two questions in a row.
+        question = (self._changed, frozenset(built), build_trials)
+        if self._next[0] != question:
+            self._next = (question, self.history.next_block(built, build_trials))
+        return self._next[1]
+
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
+        """Return how many commits the curve has, and which changes are certain."""
+        measured, changes = self.history.progress()
+        names = self.plan.conditions
+        course = f"{counted(measured, 'commit')} measured"
+        if changes:
+            until = joined([short_name(one.pair.until) for one in changes])
+            course += f", changes at {until}"
+        return (
+            ComparisonStatus(
+                names[-1].name,
+                "undecided",
+                None,
+                (None, None),
+                baseline=names[FIRST].name,
+                blocks=self._blocks,
+                search=course,
+            ),
+        )
+
+
+def _history_of(plan: Plan) -> History:
+    judgement = plan.judgement
+    return History(alpha=judgement.alpha, min_effect=judgement.min_effect)

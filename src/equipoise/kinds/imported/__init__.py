@@ -1,0 +1,29 @@
+"""Imported runs: trials that another tool ran, kept and compared as far as they allow.
+
+terms      the files and their tool
+assembly   files that `equipoise.interop` read as a run of the ledger
+result     its result, and the document that holds it
+analysis   intervals without a verdict, and what threatens them
+report     the answer and the table
+command    ``equipoise import``
+"""
+
+from __future__ import annotations
+
+from equipoise.model.kinds import Command, Kind
+
+KIND = Kind(
+    "imported",
+    terms="equipoise.kinds.imported.terms:ImportSource",
+    document="equipoise.kinds.imported.result:ImportedDocument",
+    analysis="equipoise.kinds.imported.analysis:ImportedAnalysis",
+    report="equipoise.kinds.imported.report:ImportedReport",
+    commands={
+        "import": Command(
+            "equipoise.kinds.imported.command",
+            "Keep and compare results of hyperfine, pyperf, Go, JMH and other tools.",
+            group="Results",
+            after="export",
+        )
+    },
+)

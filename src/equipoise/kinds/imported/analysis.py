@@ -1,0 +1,148 @@
+"""Intervals for a run that another tool measured: no e-value and no verdict.
+
+The martingale of rule 1 rests on our coin, which ordered nothing here. What is left is an ordinary
+interval for one look, and what threatens it, in words.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from equipoise.analysis.comparisons import Blocks
+from equipoise.analysis.kind import AnalysisKind, KindResult
+from equipoise.analysis.wording import ratio_clause
+from equipoise.campaign.blocks import cost_in
+from equipoise.kinds.imported.result import IN_BLOCKS, ImportedResult
+from equipoise.kinds.imported.terms import ImportSource
+from equipoise.model.plan import Contrast, Plan
+from equipoise.model.quantities import counted
+from equipoise.model.record import CampaignWarning, RunRecord
+from equipoise.model.result import SampleComparison
+from equipoise.stats.two_samples import ESTIMAND, SampleRatio, sample_ratio
+
+WORTH = (
+    "an ordinary fixed-n interval for one look, if the trials are independent; no verdict and no "
+    "e-value, because no coin of Equipoise ordered these trials"
+)
+
+
+class ImportedAnalysis(AnalysisKind):
+    """How the trials of other tools become a result."""
+
+    def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
+        """Return the comparisons of samples, and what threatens them."""
+        imported = imported_result(record.plan, blocks)
+        return KindResult({"imported": imported}, threats(imported))
+
+
+def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult:
+    """Compare the conditions of an imported run."""
+    source = plan.terms
+    assert isinstance(source, ImportSource)
+    metric = plan.judgement.primary_metric
+    read = cost_in(metric)
+    costs: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for trial in itertools.chain.from_iterable(blocks.values()):
+        cost = read(trial)
+        if cost is not None:
+            costs[trial.condition][trial.block].append(cost)
+    comparisons = tuple(_compared(plan, source, contrast, costs) for contrast in plan.contrasts)
+    return ImportedResult(
+        source=source,
+        metric=metric,
+        comparisons=comparisons,
+        summary=WORTH + _several(comparisons, plan.judgement.alpha),
+    )
+
+
+def threats(imported: ImportedResult) -> tuple[CampaignWarning, ...]:
+    """Return the warnings about what the interval of an imported run leaves out."""
+    if not imported.comparisons:
+        return ()
+    threat = {
+        "one after the other": "the conditions ran one after the other: whatever drifted or "
+        "changed on the host meanwhile is in the ratio",
+        "mixed": "the conditions ran in an order that no coin of ours drew: a pattern in time may "
+        "favour one of them",
+        IN_BLOCKS: "the order within the blocks is not known to be random: a pattern in time may "
+        "favour one condition",
+    }[imported.source.order]
+    hint = "equipoise compare A B runs both in random blocks: measure so"
+    return (CampaignWarning("not_randomised", threat, hint),)
+
+
+def _several(comparisons: Sequence[SampleComparison], alpha: float) -> str:
+    count = sum(comparison.unknown is None for comparison in comparisons)
+    if count < 2:
+        return ""
+    return (
+        f"; each interval is for itself, so that of {count} about {count * alpha:.1f} miss by "
+        "chance alone"
+    )
+
+
+def _compared(
+    plan: Plan,
+    source: ImportSource,
+    contrast: Contrast,
+    costs: Mapping[int, Mapping[int, list[float]]],
+) -> SampleComparison:
+    baseline, candidate = (costs.get(place, {}) for place in contrast.pair)
+    judgement, names = plan.judgement, plan.names_of(contrast)
+    metric, level = judgement.primary_metric, judgement.alpha
+    paired = source.order == IN_BLOCKS
+    if paired:
+        both = [
+            block
+            for block in baseline
+            if len(baseline[block]) == len(candidate.get(block, ())) == 1
+        ]
+        baseline, candidate = ({one: side[one] for one in both} for side in (baseline, candidate))
+    below, above = (
+        np.fromiter(itertools.chain.from_iterable(side.values()), np.float64)
+        for side in (baseline, candidate)
+    )
+    sample = sample_ratio(below, above, paired=paired, level=level)
+    return SampleComparison(
+        baseline=names[0],
+        candidate=names[1],
+        metric=metric,
+        method="paired" if paired else "Welch",
+        estimand=ESTIMAND,
+        ratio=sample.ratio,
+        ratio_ci=sample.ratio_ci,
+        unknown=sample.unknown,
+        level=level,
+        baseline_trials=len(below),
+        candidate_trials=len(above),
+        scope=_scope(len(below), len(above), paired=paired),
+        summary=_summary(names[1], names[0], metric, sample),
+        stratum=contrast.stratum,
+    )
+
+
+def _scope(baseline: int, candidate: int, *, paired: bool) -> str:
+    if paired:
+        return f"{counted(baseline, 'block')} of these files, and nothing beyond"
+    if min(baseline, candidate) < 2:
+        return "these very processes, and no other ones"
+    return (
+        f"{baseline} processes against {candidate} processes of these files, "
+        "and others like them only if nothing else changed between the two"
+    )
+
+
+def _summary(candidate: str, baseline: str, metric: str, sample: SampleRatio) -> str:
+    if sample.ratio is None:
+        return f"{candidate} against {baseline}: no ratio of {metric}, because {sample.unknown}."
+    clause = ratio_clause(metric, baseline, candidate, sample.ratio)
+    low, high = sample.ratio_ci
+    if low is None or high is None:
+        return f"{clause}; {sample.unknown}."
+    if low <= 1.0 <= high:
+        return f"{clause}, but the interval also allows for no difference."
+    return f"{clause} in these trials; other changes between them are not ruled out."

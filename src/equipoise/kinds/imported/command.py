@@ -1,0 +1,93 @@
+"""``equipoise import``: files of other tools become a run of the ledger."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from equipoise.cli import options
+from equipoise.cli.completing import complete_files
+from equipoise.cli.options import OutputOptions
+from equipoise.cli.results import read_result, show
+from equipoise.interop.formats import FORMATS
+from equipoise.interop.reading import read_source, read_within_bounds
+from equipoise.kinds.imported.assembly import SourceReading, assemble
+from equipoise.ledger import open_for_writing
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Judgement
+
+
+class ImportRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise import` is asked for."""
+
+    files: tuple[str, ...]
+    form: str | None
+    names: tuple[str, ...]
+    baseline: str | None
+    alpha: float
+    output: OutputOptions
+
+
+@click.command("import", epilog="Example: equipoise import -n old -n new old.json new.json")
+@click.argument("files", nargs=-1, required=True, metavar="FILE …", shell_complete=complete_files)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    help="What wrote the files; by default their content tells.",
+)
+@click.option(
+    "-n",
+    "--name",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="What a file measured, one for each file in order: these are compared.",
+)
+@click.option(
+    "--baseline", metavar="NAME", help="The condition that every other one is compared with."
+)
+@options.number_option("--alpha", default=0.05, help="1 minus the coverage of each interval.")
+@options.ledger_option
+@options.hyperfine_exports
+@options.report_option
+@options.show_env_option
+@options.output_options
+@options.request_of(ImportRequest)
+def command(request: ImportRequest) -> int:
+    """Keep results of other tools in the ledger, and compare them as far as they allow.
+
+    hyperfine, pyperf, Google Benchmark, pytest-benchmark, JMH, criterion (its folder), Go, ReBench,
+    sysbench, or a CSV with the columns condition and value. Such a run has an ordinary interval,
+    never a verdict: no coin of ours ordered it.
+    """
+    output = request.output.checked()
+    imported = assemble(
+        list(_read(request.files, request.names, request.form)),
+        judgement=Judgement(alpha=request.alpha),
+        folder=os.getcwd(),
+        now=time.time(),
+        baseline=request.baseline,
+    )
+    with open_for_writing(output.ledger, durable=False) as ledger:
+        result = read_result(ledger.record_import(imported), ledger, output)
+    show(result, output)
+    return 0
+
+
+def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Iterator[SourceReading]:
+    """Yield each file as read, with the name that the user gave what it measured."""
+    if names and len(names) != len(files):
+        raise UnusableInput(
+            f"there are {len(files)} files but {len(names)} names",
+            hint="give --name once for each file, or not at all",
+        )
+    for file, label in zip_longest(files, names):
+        source = read_within_bounds(file, Path(file))
+        yield SourceReading(file, label, *read_source(source, form, FORMATS))

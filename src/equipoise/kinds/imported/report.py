@@ -1,0 +1,94 @@
+"""The document of an imported run: its question, its answer, and where its trials come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from equipoise.kinds.imported.result import ImportedDocument
+from equipoise.model.result import SampleComparison
+from equipoise.report.builders.claims import sample_effect
+from equipoise.report.document import (
+    MOST_CLAIMS,
+    SCREEN,
+    UNKNOWN,
+    Bullets,
+    Claim,
+    Paragraph,
+    Part,
+    Table,
+    headed,
+)
+from equipoise.report.kind import ReportKind, Title
+
+if TYPE_CHECKING:
+    from equipoise.report.builders.result import CampaignReport
+
+_MAX_ROWS = 60
+
+
+class ImportedReport(ReportKind):
+    """How the document of an imported run is shown."""
+
+    verb = "imported"
+
+    def question(self, document: ImportedDocument) -> str:
+        """Return what an import asks."""
+        return "What do trials of another tool show?"
+
+    def title(self, document: ImportedDocument, claims: Sequence[Claim]) -> Title | None:
+        """Return how much was compared; ``None`` where the first claim is the answer."""
+        if document.against is not None:
+            return None
+        if len(claims) > MOST_CLAIMS:
+            return f"{len(claims)} comparisons of imported trials", (document.imported.summary,)
+        if claims:
+            return None
+        names = " and ".join(condition.name for condition in document.conditions)
+        hint = "equipoise import --baseline NAME compares with one of the conditions"
+        return f"{names}: nothing was compared", (hint,)
+
+    def measured(self, document: ImportedDocument) -> Iterator[Part]:
+        """Build the terminal's table of many comparisons, and what they are worth."""
+        imported = document.imported
+        if len(imported.comparisons) > MOST_CLAIMS:
+            rows = headed(map(_row, imported.comparisons))
+            yield Table(*rows, most_rows=_MAX_ROWS, forms=SCREEN)
+        if imported.comparisons:
+            yield Paragraph(imported.summary, "dim", forms=SCREEN)
+
+    def how_it_ran(self, report: CampaignReport) -> Iterator[Part]:
+        """Build the terminal's lines on the files."""
+        document = report.document
+        assert isinstance(document, ImportedDocument)
+        source = document.imported.source
+        tool = "a tool that the file does not name" if source.tool is None else source.tool
+        files = ", ".join(source.files)
+        ledger = f", ledger {report.ledger}" if report.ledger is not None else ""
+        yield Bullets(
+            (
+                f"imported from {files}, measured by {tool}; order: {source.order}",
+                f"run {document.run.id}{ledger}",
+            ),
+            "dim",
+            forms=SCREEN,
+        )
+
+    def facts(self, document: ImportedDocument) -> Iterator[tuple[str, str]]:
+        """Return where the trials come from."""
+        source = document.imported.source
+        yield "Imported", document.run.started
+        yield "From", ", ".join(source.files)
+        yield "Measured by", source.tool or "unknown"
+        yield "Order of the trials", source.order
+
+
+def _row(one: SampleComparison) -> Mapping[str, str]:
+    ratio, interval = sample_effect(one, UNKNOWN, f"none: {one.unknown or ''}")
+    return {
+        "imported:name": one.candidate,
+        "against": one.baseline,
+        "ratio:number": ratio,
+        "interval": interval,
+        "trials": f"{one.baseline_trials} : {one.candidate_trials}",
+    }

@@ -1,0 +1,80 @@
+"""How the document of each kind of campaign is shown: what a kind may show instead of the usual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from equipoise.model.kinds import kind_of
+from equipoise.report.document import Claim, Document, Part, Section
+
+if TYPE_CHECKING:
+    from equipoise.report.builders.result import CampaignReport
+
+Title = tuple[str, tuple[str, ...]]
+"""The sentence above the claims of an answer, and the lines below it."""
+
+
+class ReportKind:
+    """How an ordinary comparison is shown; a kind overrides what it shows instead.
+
+    ``document`` is the kind's own `equipoise.model.result.ResultDocument`.
+    """
+
+    verb = "measured"
+    """What was done when the trials came."""
+    scope: str | None = None
+    """What the claims hold for, where no comparison says it."""
+    has_brief_screen = True
+    """Whether a terminal shows only the essence of comparisons."""
+    first_figures: frozenset[str] = frozenset()
+    """Names of figures of the kind that stand right below the answer."""
+    figures_of_each: frozenset[str] = frozenset()
+    """Names of figures of the kind of which there is one for each comparison."""
+    repeats_because = "The same question with the same coin:"
+    """What the line that runs the campaign again asks."""
+
+    def question(self, document: Any) -> str | None:
+        """Return the question that the campaign answers; ``None`` for that of a comparison."""
+        return None
+
+    def machine(self, document: Any) -> str | None:
+        """Return where the trials ran; ``None`` for the host of the campaign."""
+        return None
+
+    def title(self, document: Any, claims: Sequence[Claim]) -> Title | None:
+        """Return the sentence above the claims; ``None`` for that of a comparison."""
+        return None
+
+    def document(self, report: CampaignReport) -> Document | None:
+        """Return the whole document; ``None`` for that of a comparison."""
+        return None
+
+    def measured(self, document: Any) -> Iterator[Part]:
+        """Build what stands before the conditions."""
+        yield from ()
+
+    def how_it_ran(self, report: CampaignReport) -> Iterator[Part] | None:
+        """Build the terminal's lines on the campaign; ``None`` for those of a comparison."""
+        return None
+
+    def explained(self, document: Any) -> Iterator[Part]:
+        """Build what is known of a gap that the kind found, beyond its causes."""
+        yield from ()
+
+    def environments(self, document: Any) -> Iterator[Section] | None:
+        """Build the environments; ``None`` for that of the campaign."""
+        return None
+
+    def impossible(self, document: Any) -> Iterator[str]:
+        """Yield what no campaign of the kind computes, of a document that was read."""
+        yield from ()
+
+    def facts(self, document: Any) -> Iterator[tuple[str, str]] | None:
+        """Return the facts of the campaign; ``None`` for those of a comparison."""
+        return None
+
+
+def report_kind(document: object) -> ReportKind:
+    """Return how the kind of a document is shown."""
+    return kind_of(document).part("report", ReportKind)

@@ -1,0 +1,74 @@
+"""Which places of a diff stand beside the functions that got slower."""
+
+from __future__ import annotations
+
+import pytest
+
+from equipoise.kinds.bisect.explained import LONGEST_LINE, MOST_LINES, _hunks_of, _identifier
+
+PATCH = """diff --git a/a.c b/a.c
+index 1..2 100644
+--- a/a.c
++++ b/a.c
+@@ -1,3 +1,3 @@ int other(void)
+ before
+-    sort(values);
++    sort_twice(values);
+@@ -20,2 +20,2 @@ static void sort(int *values)
+ {
+--- a/looks like a file
++    swap();
+diff --git a/b.c b/b.c
+--- a/b.c
++++ b/b.c
+@@ -7 +7 @@
+ sort_twice(nothing);
+-one
++two
+"""
+
+
+def test_changes_of_a_function_come_before_places_that_only_show_it() -> None:
+    found = list(_hunks_of(PATCH, ("sort_twice", "sort")))
+    assert [(one.file, one.function, one.lines[0][:6]) for one in found] == [
+        ("a.c", "sort_twice", "@@ -1,"),
+        ("a.c", "sort", "@@ -20"),
+        ("b.c", "sort_twice", "@@ -7 "),
+    ]
+    assert found[1].lines[1:] == (" {", "--- a/looks like a file", "+    swap();")
+
+
+def test_a_part_of_a_name_is_no_name() -> None:
+    assert list(_hunks_of(PATCH, ("twice", "sor"))) == []
+
+
+def test_a_word_of_a_file_of_data_or_prose_is_no_use_of_a_function() -> None:
+    patch = "".join(
+        f"diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n+width = 3\n"
+        for file in ("Cargo.toml", "README.md", "a.rs")
+    )
+    assert [one.file for one in _hunks_of(patch, ("width",))] == ["a.rs"]
+
+
+def test_long_places_are_cut() -> None:
+    lines = "\n".join(["+swap " + "x" * LONGEST_LINE] * (MOST_LINES + 5))
+    (found,) = _hunks_of(f"+++ b/a.c\n@@ -1 +1 @@\n{lines}\n", ("swap",))
+    assert found.lines[-1] == "… 6 more lines"
+    assert max(map(len, found.lines)) == LONGEST_LINE
+
+
+@pytest.mark.parametrize(
+    ("symbol", "word"),
+    [
+        ("sort", "sort"),
+        ("sort.constprop.0", "sort"),
+        ("ns::Table<std::pair<int, char>>::find(int) const", "find"),
+        ("bench::parse::h0123456789abcdef", "parse"),
+        ("main.(*Table).Find", "Find"),
+        ("Table.find", "find"),
+        ("[unknown]", "unknown"),
+        ("0x401136", ""),
+    ],
+)
+def test_a_symbol_is_looked_up_as_its_source_has_it(symbol: str, word: str) -> None:
+    assert _identifier(symbol) == word

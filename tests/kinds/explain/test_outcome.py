@@ -1,0 +1,63 @@
+"""The sentence that says what interventions did."""
+
+from __future__ import annotations
+
+import msgspec.structs
+
+from equipoise.kinds.explain.outcome import outcomes_sentence
+from tests import documents
+
+CLOSED = msgspec.structs.replace(documents.CLOSED, summary="keeping freed memory (mmap_max=0)")
+LEFT = msgspec.structs.replace(
+    CLOSED,
+    summary="pinning",
+    outcome="refuted",
+    share=-0.001,
+    share_ci=(-0.03, 0.02),
+    share_of_seconds=0.0,
+)
+
+
+def test_several_interventions_make_one_sentence() -> None:
+    assert outcomes_sentence([CLOSED, LEFT]) == (
+        "Keeping freed memory (mmap_max=0) closes 97 % [94, 99] of the gap; "
+        "pinning closes 0 % [-3, 2] of the gap."
+    )
+
+
+def test_nothing_that_was_tried_makes_no_sentence() -> None:
+    assert outcomes_sentence([]) == ""
+
+
+def test_where_the_ratio_and_the_seconds_disagree_both_are_given() -> None:
+    additive = msgspec.structs.replace(
+        CLOSED,
+        summary="answering fsync at once",
+        outcome="open",
+        share=0.26,
+        share_ci=(0.2, 0.3),
+        share_of_seconds=0.0,
+        share_of_seconds_ci=(-0.1, 0.1),
+    )
+    assert outcomes_sentence([additive]) == (
+        "Answering fsync at once closes 26 % [20, 30] of the gap as a ratio, but 0 % [-10, 10] "
+        "of it in seconds."
+    )
+
+
+def test_a_gap_closed_by_slowing_the_faster_one_is_marked() -> None:
+    other_end = msgspec.structs.replace(
+        CLOSED, outcome="open", from_candidate=0.0, from_baseline=0.97
+    )
+    assert outcomes_sentence([other_end]).endswith(
+        "closes 97 % [94, 99] of the gap by slowing the faster one."
+    )
+
+
+def test_a_share_that_is_not_known_has_its_reason() -> None:
+    unknown = msgspec.structs.replace(
+        CLOSED, share=None, unknown_because="it cannot be run with it"
+    )
+    assert outcomes_sentence([unknown]) == (
+        "Keeping freed memory (mmap_max=0): it cannot be run with it."
+    )
