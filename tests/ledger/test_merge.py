@@ -23,7 +23,7 @@ from equipoise.ledger.schema import VERSION, bring_up_to_date, version_of
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
 from equipoise.model.plan import Plan
-from equipoise.model.record import Draw, Notice, Observation, RunRecord, Sample
+from equipoise.model.record import Draw, Observation, RecordedWarning, RunRecord, Sample
 from equipoise.model.why import ExperimentPlan
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import latest_experiment, result_of
@@ -50,7 +50,7 @@ def campaign(
         run = ledger.begin_run(plan, {"kernel": "6.1", "at": started_at}, START + started_at)
         yield run
         yield from blocks(ledger, run, plan, range(1, 4))
-        ledger.record_notice(run, Notice("odd", "it is odd", "look"))
+        ledger.record_notice(run, RecordedWarning("odd", "it is odd", "look"))
         yield run
         if resumed:
             ledger.end_segment(run, FIRST_SEGMENT, START + 50.0, "interrupted")

@@ -15,8 +15,8 @@ from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import (
     Accounting,
     Draw,
-    Notice,
     Observation,
+    RecordedWarning,
     Sample,
     Segment,
     Trial,
@@ -50,7 +50,7 @@ def test_a_file_of_version_1_is_read_as_it_was_written(old_file: Path) -> None:
         Segment(1795174205.25, {"host": "old", "cpus": 2}, 1795174210.5, "blocks"),
     )
     assert record.draws == (Draw("measured", 1, (1, 0), 128),)
-    assert record.notices == (Notice("few_blocks", "one block", "run more"),)
+    assert record.notices == (RecordedWarning("few_blocks", "one block", "run more"),)
     assert record.trials == (
         Trial(
             phase="measured",

@@ -139,7 +139,7 @@ class CampaignWarning(Struct, frozen=True):
     hint: str
 
 
-class Notice(CampaignWarning, frozen=True):
+class RecordedWarning(CampaignWarning, frozen=True):
     """A warning as the ledger keeps it, with what it is about."""
 
     condition: int | None = None
@@ -198,7 +198,7 @@ class RunRecord(Struct, frozen=True):
     segments: tuple[Segment, ...]
     draws: tuple[Draw, ...]
     trials: tuple[Trial, ...]
-    notices: tuple[Notice, ...]
+    notices: tuple[RecordedWarning, ...]
     observations: tuple[Observation, ...] = ()
     """Observations of the instrumented runs that explain it."""
     earlier: tuple[RunRecord, ...] = ()
@@ -243,7 +243,7 @@ class RunRecord(Struct, frozen=True):
         judgement = self.plan.judgement
         if judgement.engine == engine:
             return self
-        warning = Notice(
+        warning = RecordedWarning(
             JUDGED_ANEW,
             f"engine {engine} judges anew a campaign that engine {judgement.engine} judged",
             "choose one of the two verdicts before you look: looking at both spends alpha twice",
