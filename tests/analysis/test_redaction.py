@@ -28,7 +28,7 @@ from equipoise.model.plan import (
     Revision,
     Server,
 )
-from equipoise.model.record import Draw, Notice, RunRecord, Segment, Trial
+from equipoise.model.record import Draw, RecordedWarning, RunRecord, Segment, Trial
 from equipoise.model.why import (
     ExpectedChange,
     ExperimentPlan,
@@ -152,7 +152,7 @@ def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
     record = replace(
         record,
         trials=(failed, *record.trials[1:]),
-        notices=(Notice("spread", f"{name} spreads widely", f"look at {name}"),),
+        notices=(RecordedWarning("spread", f"{name} spreads widely", f"look at {name}"),),
     )
     assert CANARY not in repr(shown(record))
     assert list(shown(record).segments[0].environment["mapped"]) == ['env TOKEN="$TOKEN" a']

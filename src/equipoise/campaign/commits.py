@@ -37,7 +37,7 @@ from equipoise.model.plan import (
     short_name,
 )
 from equipoise.model.quantities import counted, joined
-from equipoise.model.record import Notice, Phase, RunRecord, Trial
+from equipoise.model.record import Phase, RecordedWarning, RunRecord, Trial
 from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
 from equipoise.stats.bisection_layout import LAYOUT_SPREAD
 from equipoise.stats.bisection_segment import OwnPairs
@@ -339,7 +339,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         name = commits_of(self.plan).every_commit[commit].hash
         summary = f"commit {name} is left out from block {block} on: {reason}"
         hint = f"to see why, run it by hand after: git checkout {name}"
-        notice = Notice(code, summary, hint, condition=commit, without_from=block)
+        notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)
         self.store.record_notice(self.run_id, notice)
         for benchmark in benchmarks:
             self.judge.leave_out(commit, benchmark)
