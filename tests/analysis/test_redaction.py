@@ -21,7 +21,7 @@ from equipoise.kinds.explain.terms import ExperimentPlan, PlannedIntervention, e
 from equipoise.kinds.gate.terms import GatePlan
 from equipoise.kinds.history.terms import HistoryPlan
 from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
-from equipoise.model.record import Draw, Notice, RunRecord, Segment, Trial
+from equipoise.model.record import Draw, RecordedWarning, RunRecord, Segment, Trial
 from equipoise.model.revisions import Revision
 from equipoise.model.why import ExpectedChange, Explanation
 from equipoise.revisions.terms import CommitsPlan, commits_of
@@ -142,7 +142,7 @@ def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
     record = replace(
         record,
         trials=(failed, *record.trials[1:]),
-        notices=(Notice("spread", f"{name} spreads widely", f"look at {name}"),),
+        notices=(RecordedWarning("spread", f"{name} spreads widely", f"look at {name}"),),
     )
     assert CANARY not in repr(shown(record))
     assert list(shown(record).segments[0].environment["mapped"]) == ['env TOKEN="$TOKEN" a']

@@ -10,7 +10,7 @@ import pytest
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
-from equipoise.model.record import CampaignWarning, Draw, Notice, RunRecord, Segment, Trial
+from equipoise.model.record import CampaignWarning, Draw, RecordedWarning, RunRecord, Segment, Trial
 from equipoise.model.result import CarryOver, Comparison, RatioSegment, StatisticAnswer
 from tests.plans import plan_of, trial_of
 
@@ -41,7 +41,7 @@ CALM = Comparison(
 
 def record(
     blocks: int = 20,
-    notices: tuple[Notice, ...] = (),
+    notices: tuple[RecordedWarning, ...] = (),
     stopped: str = "verdict",
     **stopping: float,
 ) -> RunRecord:
@@ -139,7 +139,7 @@ def test_precision_that_was_asked_for_takes_the_inflation_away() -> None:
 
 
 def test_what_was_noticed_while_it_ran_is_told_once() -> None:
-    notice = Notice("left_processes", "b left processes behind", "let it wait", 1)
+    notice = RecordedWarning("left_processes", "b left processes behind", "let it wait", 1)
     assert codes(CALM, given=record(notices=(notice, notice))) == ["left_processes"]
 
 
@@ -205,7 +205,7 @@ def test_carry_over_and_changing_ratios_of_several_are_told_together() -> None:
 
 def test_what_was_noticed_of_several_conditions_is_told_once() -> None:
     notices = tuple(
-        Notice("left_processes", f"{name} left processes behind", "let it wait", place)
+        RecordedWarning("left_processes", f"{name} left processes behind", "let it wait", place)
         for place, name in enumerate(("a", "b"))
     )
     (warning,) = warnings_of(record(blocks=0, notices=notices), [CALM], None, {})

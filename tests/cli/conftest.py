@@ -58,7 +58,7 @@ def compared(equipoise: Equipoise, *arguments: str) -> Any:
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    return compare_plan(compare_request(*line).in_our_words().comparison)[0]
+    return compare_plan(compare_request(*line).normalized().comparison)[0]
 
 
 def compare_request(*line: str) -> CompareRequest:

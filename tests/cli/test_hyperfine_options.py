@@ -28,7 +28,7 @@ def document_of(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
 def ours(*line: str) -> tuple[CompareRequest, tuple[str, ...]]:
     """The request of a command line in our words, and the notes."""
     request = compare_request(*line)
-    return request.in_our_words(), tuple(request.hyperfine.notes(request.comparison))
+    return request.normalized(), tuple(request.hyperfine.notes(request.comparison))
 
 
 def test_runs_are_exactly_that_many_whatever_is_known_before(equipoise: Equipoise) -> None:

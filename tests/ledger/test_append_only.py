@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from equipoise.ledger import FIRST_SEGMENT, Ledger
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan
-from equipoise.model.record import Accounting, Draw, Notice, Observation, Sample, Trial
+from equipoise.model.record import Accounting, Draw, Observation, RecordedWarning, Sample, Trial
 from tests.ledger.conftest import row_count
 
 TABLES = (
@@ -90,7 +90,7 @@ def _fill_every_table(ledger: Ledger, plan: Plan) -> None:
         run,
         Trial("measured", 1, 0, 0, 1.0, Accounting(), samples=(Sample("latency_s", 0.5),)),
     )
-    ledger.record_notice(run, Notice("code", "words", "hint"))
+    ledger.record_notice(run, RecordedWarning("code", "words", "hint"))
     ledger.record_observation(run, Observation("profile", 0, 1, 0, 1.0, b"{}", None))
     ledger.record_certificate(CERTIFICATE)
     ledger.end_segment(run, FIRST_SEGMENT, 2.0, "verdict")

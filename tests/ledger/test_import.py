@@ -11,7 +11,7 @@ from equipoise.kinds.imported.terms import ImportSource
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.record import Draw, Notice, RunRecord, Segment, Trial
+from equipoise.model.record import Draw, RecordedWarning, RunRecord, Segment, Trial
 from tests.plans import plan_of, trial_of
 
 SOURCE = ImportSource("hyperfine", "hyperfine 2.0.0", ("a.json",), "one after the other")
@@ -22,7 +22,7 @@ def imported_run(
     plan: Plan,
     draws: tuple[Draw, ...] = (),
     trials: tuple[Trial, ...] = (),
-    notices: tuple[Notice, ...] = (),
+    notices: tuple[RecordedWarning, ...] = (),
 ) -> RunRecord:
     """Return a run as an import makes it, before the ledger names it."""
     return RunRecord("", plan, 1.7e9, (Segment(1.7e9, {"hosts": ["h"]}),), draws, trials, notices)
@@ -31,7 +31,7 @@ def imported_run(
 def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
     plan = replace(plan_of("a", "b"), study="import", terms=SOURCE)
     trials = tuple(trial_of(DRAW, place, 0.5 + place) for place in range(4))
-    notice = Notice("import", "words", "hint")
+    notice = RecordedWarning("import", "words", "hint")
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
         run = ledger.record_import(imported_run(plan, (DRAW,), trials, (notice,)))
     with open_for_reading(tmp_path / "ledger.db") as ledger:

@@ -13,7 +13,7 @@ import pytest
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.record import Accounting, Draw, Notice, Sample, Trial
+from equipoise.model.record import Accounting, Draw, RecordedWarning, Sample, Trial
 from tests.plans import plan_of
 
 WRONG = {
@@ -56,7 +56,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 Trial("measured", 1, place, place, 1.0, took, 0, None, None, False, "",
                       {"load": 0.5}, samples),
             )  # fmt: skip
-        ledger.record_notice(run, Notice("code", "words", "hint"))
+        ledger.record_notice(run, RecordedWarning("code", "words", "hint"))
         ledger.end_segment(run, 1, 2.0, "verdict")
     return path
 

@@ -24,7 +24,7 @@ from equipoise.ledger.merging import merge, needed_by
 from equipoise.ledger.parts import Cursor, RunPart, add_part, cursor_of, read_part, run_of
 from equipoise.ledger.schema import migrate
 from equipoise.model.plan import Membership, Plan, member_identity
-from equipoise.model.record import Draw, Notice, Observation, RunRecord, Sample
+from equipoise.model.record import Draw, Observation, RecordedWarning, RunRecord, Sample
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import latest_experiment, result_of
 from tests.ledger.conftest import RunScript
@@ -50,7 +50,7 @@ def campaign(
         run = ledger.begin_run(plan, environment, START + started_at, identity=identity)
         yield run
         yield from blocks(ledger, run, plan, range(1, 4))
-        ledger.record_notice(run, Notice("odd", "it is odd", "look"))
+        ledger.record_notice(run, RecordedWarning("odd", "it is odd", "look"))
         yield run
         if resumed:
             ledger.end_segment(run, FIRST_SEGMENT, START + 50.0, "interrupted")

@@ -19,8 +19,8 @@ from equipoise.model.plan import Membership, Plan, member_identity
 from equipoise.model.record import (
     Accounting,
     Draw,
-    Notice,
     Observation,
+    RecordedWarning,
     RunRecord,
     Sample,
     Trial,
@@ -30,7 +30,7 @@ from tests.ledger.conftest import row_count
 FEW = 3
 """Trials in a slice, so that a run of a test takes several."""
 HERE = {"kernel": "6.1", "odd": "\udcff"}
-WARNING = Notice("code", "words", "hint")
+WARNING = RecordedWarning("code", "words", "hint")
 
 
 @pytest.fixture

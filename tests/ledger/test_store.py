@@ -24,7 +24,7 @@ from equipoise.model.record import (
     Accounting,
     Draw,
     FailureKind,
-    Notice,
+    RecordedWarning,
     RunSummary,
     Sample,
     Segment,
@@ -144,8 +144,8 @@ def test_draws_sittings_and_notices_come_back_in_the_order_of_writing(
     for draw in draws:
         ledger.record_draw(run, draw)
     notices = [
-        Notice("b", "words", "hint"),
-        Notice("a", "other words", "other hint"),
+        RecordedWarning("b", "words", "hint"),
+        RecordedWarning("a", "other words", "other hint"),
     ]
     for notice in notices:
         ledger.record_notice(run, notice)
@@ -253,7 +253,7 @@ def test_an_unknown_run_is_answered_with_those_that_there_are(
         assert f"{identifiers[-1]} and 2 older" in refusal.value.what
         assert refusal.value.hint is not None
     with pytest.raises(UnusableInput, match="no run 'last'"):
-        ledger.record_notice("last", Notice("a", "b", "c"))
+        ledger.record_notice("last", RecordedWarning("a", "b", "c"))
 
 
 def test_a_beginning_that_fits_several_runs_is_answered_with_them(

@@ -289,7 +289,6 @@ pub fn common_interval(
 /// The smallest effect that each of so many simulated campaigns tells from none, increasing.
 #[pyfunction]
 #[pyo3(signature = (differences, largest, *, blocks, level, campaigns, seed))]
-#[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub fn smallest_effects(
     py: Python<'_>,
     differences: &Bound<'_, PyAny>,

@@ -20,7 +20,7 @@ from equipoise.measure.trials import TrialReport
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import CampaignWarning, Draw, Notice, Phase, RunRecord, Trial
+from equipoise.model.record import CampaignWarning, Draw, Phase, RecordedWarning, RunRecord, Trial
 from equipoise.model.spelling import option
 
 StopReason = Literal["verdict", "block limit", "budget", "precision", "tail"]
@@ -223,13 +223,13 @@ class SegmentInProgress(Struct):
         """Record the first warning of its kind about a condition; later ones differ in details."""
         condition = report.trial.condition
         name = self.plan.conditions[condition].name
-        left_processes = Notice(
+        left_processes = RecordedWarning(
             "left_processes",
             f"{name} left processes behind; they were ended before the next trial",
             "let it wait for its children, or start servers before the campaign",
             condition,
         )
-        own_metrics = Notice(
+        own_metrics = RecordedWarning(
             "own_metrics",
             f"{name}: {report.metrics_problem}",
             'append lines such as {"metric": "latency_s", "value": 0.0012} '

@@ -29,11 +29,11 @@ def typed_arguments() -> tuple[str, ...]:
 
 
 def command_line(seed: int | None) -> str:
-    """Return `command_words` as a line for a shell."""
-    return shell_line(command_words(seed))
+    """Return `typed_command` as a line for a shell."""
+    return shell_line(typed_command(seed))
 
 
-def command_words(seed: int | None) -> tuple[str, ...]:
+def typed_command(seed: int | None) -> tuple[str, ...]:
     """Return the words of the running command, without where its outputs go.
 
     Parameters

@@ -27,7 +27,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
     output: OutputOptions
     hosts: HostOptions
 
-    def in_our_words(self) -> CompareRequest:
+    def normalized(self) -> CompareRequest:
         """Return the same request with the options and parameters of hyperfine as ours.
 
         Raises
@@ -145,7 +145,7 @@ def command(request: CompareRequest) -> int:
     from equipoise.campaign.plans import compare_plan
     from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 
-    ours = request.in_our_words()
+    ours = request.normalized()
     output = ours.output.checked()
     if not output.quiet:
         for note in request.hyperfine.notes(request.comparison):

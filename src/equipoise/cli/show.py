@@ -30,7 +30,6 @@ class ShowRequest(Struct, frozen=True, kw_only=True):
     run: str
     other: str | None
     pooled: bool
-    engine: int | None
     output: OutputOptions
 
 

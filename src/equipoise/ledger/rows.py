@@ -27,8 +27,8 @@ from equipoise.model.record import (
     Accounting,
     CampaignWarning,
     Draw,
-    Notice,
     Observation,
+    RecordedWarning,
     RunRecord,
     Sample,
     Segment,
@@ -221,7 +221,7 @@ def draw_row(draw: Draw) -> Row:
 def notice_row(notice: CampaignWarning) -> Row:
     """Return a warning as a row."""
     texts = map(as_unicode, (notice.code, notice.summary, notice.hint))
-    if isinstance(notice, Notice):
+    if isinstance(notice, RecordedWarning):
         return (*texts, notice.condition, notice.without_from)
     return (*texts, None, None)
 
@@ -282,7 +282,7 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
             for phase, block, conditions, padding, layout in rows(SELECT_DRAWS)
         ),
         trials=_trials(rows(SELECT_TRIALS), _samples(rows(_SELECT_SAMPLES))),
-        notices=tuple(Notice(*row) for row in rows(SELECT_NOTICES)),
+        notices=tuple(RecordedWarning(*row) for row in rows(SELECT_NOTICES)),
         observations=_observations(rows(SELECT_OBSERVATIONS)),
     )
     _refuse_inconsistent(record)

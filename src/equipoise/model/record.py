@@ -133,7 +133,7 @@ class CampaignWarning(Struct, frozen=True):
     hint: str
 
 
-class Notice(CampaignWarning, frozen=True):
+class RecordedWarning(CampaignWarning, frozen=True):
     """A warning as the ledger keeps it, with what it is about."""
 
     condition: int | None = None
@@ -192,7 +192,7 @@ class RunRecord(Struct, frozen=True):
     segments: tuple[Segment, ...]
     draws: tuple[Draw, ...]
     trials: tuple[Trial, ...]
-    notices: tuple[Notice, ...]
+    notices: tuple[RecordedWarning, ...]
     observations: tuple[Observation, ...] = ()
     """Observations of the instrumented runs that explain it."""
     earlier: tuple[RunRecord, ...] = ()

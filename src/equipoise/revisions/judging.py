@@ -24,7 +24,7 @@ from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
-from equipoise.model.record import Notice, Phase, RunRecord, Trial
+from equipoise.model.record import Phase, RecordedWarning, RunRecord, Trial
 from equipoise.model.revisions import REVISION
 from equipoise.revisions.terms import CommitBenchmark, benchmarks_of, commits_of
 from equipoise.stats.verdict import earliest_block
@@ -306,7 +306,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         name = commits_of(self.plan).every_commit[commit].hash
         summary = f"commit {name} is left out from block {block} on: {reason}"
         hint = f"to see why, run it by hand after: git checkout {name}"
-        notice = Notice(code, summary, hint, condition=commit, without_from=block)
+        notice = RecordedWarning(code, summary, hint, condition=commit, without_from=block)
         self.store.record_notice(self.run_id, notice)
         for benchmark in benchmarks:
             self.judge.leave_out(commit, benchmark)

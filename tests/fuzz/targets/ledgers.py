@@ -17,8 +17,8 @@ from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import (
     Accounting,
     Draw,
-    Notice,
     Observation,
+    RecordedWarning,
     RunRecord,
     Sample,
     Trial,
@@ -114,7 +114,7 @@ def _recorded(ledger: Any, kernel: str) -> str:
                     covariates={"load": 0.25}, samples=samples,
                 ),
             )  # fmt: skip
-    ledger.record_notice(run, Notice("drift", "it drifted", "close what else runs"))
+    ledger.record_notice(run, RecordedWarning("drift", "it drifted", "close what else runs"))
     ledger.record_observation(run, Observation("profile", 0, 1, 0, 1.7e9, b"{}", None))
     ledger.end_segment(run, 1, 1.7e9 + 9, "verdict")
     return run

@@ -29,7 +29,7 @@ from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import (
     Accounting,
     Draw,
-    Notice,
+    RecordedWarning,
     RunRecord,
     Sample,
     Segment,
@@ -296,9 +296,9 @@ def _notices(
     placed: Sequence[_Placed],
     conditions: Sequence[Condition],
     hosts: Sequence[str],
-) -> tuple[Notice, ...]:
+) -> tuple[RecordedWarning, ...]:
     notices = [
-        Notice("import", f"{file.file}: {note}", "nothing to do if that is what you want")
+        RecordedWarning("import", f"{file.file}: {note}", "nothing to do if that is what you want")
         for file in readings
         for note in file.reading.notes
     ]
@@ -307,7 +307,7 @@ def _notices(
     if single:
         some = single[0].name if len(single) == 1 else f"{len(single)} conditions"
         notices.append(
-            Notice(
+            RecordedWarning(
                 "one_process",
                 f"{some} ran in one process only: its iterations are no independent trials, so "
                 "nothing tells what another process would do",
@@ -319,7 +319,7 @@ def _notices(
         hosts_of[one.condition].add(one.process.host)
     if len(hosts) > 1 and any(len(each) == 1 for each in hosts_of.values()):
         notices.append(
-            Notice(
+            RecordedWarning(
                 "hosts",
                 "some conditions ran on one host and others on another: the hosts are in the ratio",
                 "measure every condition on every host",
