@@ -24,6 +24,16 @@ TESTS_THAT_COMPUTE = tuple(
     for room in (
         "benchmarks", "design", "figures", "fuzz", "genoud", "interop", "ledger", "matching",
         "model", "observation", "packaging", "report", "stats", "studies",
+        "kinds/bisect/test_branches.py", "kinds/bisect/test_figures.py",
+        "kinds/bisect/test_layout.py", "kinds/bisect/test_report.py",
+        "kinds/bisect/test_search.py", "kinds/bisect/test_shared_blocks.py",
+        "kinds/bisect/test_suite_report.py", "kinds/fleet/test_figures.py",
+        "kinds/fleet/test_report.py", "kinds/fleet/test_statistics.py",
+        "kinds/gate/test_forecast.py", "kinds/gate/test_power.py", "kinds/gate/test_report.py",
+        "kinds/gate/test_verdict.py", "kinds/history/test_course.py",
+        "kinds/history/test_figures.py", "kinds/history/test_report.py",
+        "kinds/history/test_series_figures.py", "kinds/history/test_series_report.py",
+        "kinds/history/test_statistics.py", "kinds/imported/test_assembly.py",
     )
 )  # fmt: skip
 """They run side by side. The others run campaigns, of which a host has one at a time: they run in

@@ -130,7 +130,7 @@ def test_a_package_beside_equipoise_registers_a_kind(
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: seance\nVersion: 1\n")
     (folder / "entry_points.txt").write_text(f"[{kinds.ENTRY_POINTS}]\nseance = seance:KIND\n")
     monkeypatch.syspath_prepend(tmp_path)
-    cached = (kinds.registered, kinds.kind_named, kinds.load)
+    cached = (kinds.of_other_packages, kinds.kind_named, kinds.load)
     for one in cached:
         one.cache_clear()
     try:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.kinds import TAG
 from equipoise.model.observation_result import ObservationResult
 from equipoise.model.pooled import PooledCampaigns
 from equipoise.model.record import CampaignWarning
@@ -149,7 +150,7 @@ def _validate(encoded: bytes) -> None:
 
 def test_fields_stand_in_the_order_of_the_data_classes() -> None:
     decoded = json.loads(encode(_document()))
-    assert list(decoded) == list(ResultDocument.__struct_fields__)
+    assert list(decoded) == [TAG, *ResultDocument.__struct_fields__]
     assert list(decoded["comparisons"][0]) == list(Comparison.__struct_fields__)
     assert list(decoded["trials"][0]) == list(TrialRow.__struct_fields__)
 
@@ -274,7 +275,7 @@ def test_bytes_of_a_command_line_that_are_no_text_are_shown_as_escapes() -> None
     decoded = json.loads(encoded)
     assert decoded["conditions"][0]["command"] == ["ls", r"\udcff"]
     assert decoded["trials"][0]["condition"] == r"ls \udcff"
-    assert list(decoded) == list(ResultDocument.__struct_fields__)
+    assert list(decoded) == [TAG, *ResultDocument.__struct_fields__]
     _validate(encoded)
 
 

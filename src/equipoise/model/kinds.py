@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
@@ -197,10 +196,19 @@ class Kind(Struct, frozen=True):
 
 
 @functools.cache
-def registered() -> Mapping[str, str]:
-    """Return the place of every kind, by its name."""
-    others = {one.name: one.value for one in entry_points(group=ENTRY_POINTS)}
-    return {**others, **{name: f"{module}:KIND" for name, module in REGISTER.items()}}
+def of_other_packages() -> Mapping[str, str]:
+    """Return the place of each kind that another package registers, by its name."""
+    # It takes longer to import than most commands need to start.
+    from importlib.metadata import entry_points
+
+    return {one.name: one.value for one in entry_points(group=ENTRY_POINTS)}
+
+
+def place_of(name: str) -> str | None:
+    """Return where the `Kind` of a name is; ``None`` if no installed package has it."""
+    if name in REGISTER:
+        return f"{REGISTER[name]}:KIND"
+    return of_other_packages().get(name)
 
 
 @functools.cache
@@ -214,19 +222,20 @@ def kind_named(name: str) -> Kind:
     """
     if name == ORDINARY:
         return Kind(ORDINARY, "", "equipoise.model.result:ResultDocument")
-    if name not in registered():
+    place = place_of(name)
+    if place is None:
         raise UnusableInput(
             f"this installation has no campaigns of the kind {name!r}",
             hint="install the package that measured it, or a later Equipoise",
         )
-    kind = load(registered()[name])
+    kind = load(place)
     assert isinstance(kind, Kind)
     return kind
 
 
 def every_kind() -> tuple[Kind, ...]:
     """Return all kinds, the ordinary one first."""
-    return (kind_named(ORDINARY), *map(kind_named, registered()))
+    return tuple(map(kind_named, (ORDINARY, *REGISTER, *of_other_packages())))
 
 
 def kind_of(part: object) -> Kind:
@@ -251,7 +260,7 @@ def terms_from(kind: type, stored: Any) -> Any:
     if kind is not Terms:
         raise NotImplementedError(f"{kind.__name__} has no place in a plan")
     name = stored.get(TAG) if isinstance(stored, dict) else None
-    if not isinstance(name, str) or name not in registered():
+    if not isinstance(name, str) or place_of(name) is None:
         raise ValueError(f"no campaigns of the kind {name!r} are known here")
     return msgspec.convert(stored, load(kind_named(name).terms), dec_hook=terms_from)
 

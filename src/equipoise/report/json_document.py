@@ -16,7 +16,7 @@ import msgspec
 
 from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
-from equipoise.model.kinds import ORDINARY, TAG, every_kind, kind_named, load, registered
+from equipoise.model.kinds import ORDINARY, TAG, every_kind, kind_named, load, place_of
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED, Interval
@@ -92,7 +92,7 @@ def decode(text: bytes, name: str) -> ResultDocument:
         what = f"its schema is {'not named' if version is None else repr(version)}, not {SCHEMA}"
         raise UnusableInput(f"{name}: {what}", hint=_HINT)
     kind = read.get(TAG)
-    if kind != ORDINARY and kind not in registered():
+    if kind != ORDINARY and (not isinstance(kind, str) or place_of(kind) is None):
         what = f"campaigns of the kind {kind!r} are not known to this installation"
         raise UnusableInput(f"{name}: {what}", hint=_HINT)
     of_kind: type[ResultDocument] = load(kind_named(kind).document)

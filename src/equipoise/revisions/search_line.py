@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from equipoise.design.command_line import shell_line
-from equipoise.model.kinds import registered
+from equipoise.model.kinds import place_of
 from equipoise.model.plan import PRIMARY_METRIC
 
 SEARCH = "bisect"
@@ -28,7 +28,7 @@ def bisect_line(
     ``bad`` is by default the working tree; ``kind`` is the tool that reads the results of
     benchmarks, of which ``metric`` is one then.
     """
-    if SEARCH not in registered():
+    if place_of(SEARCH) is None:
         return None
     options = {"--bad": bad, "--build": build, "--kind": kind}
     if metric != PRIMARY_METRIC:
