@@ -177,7 +177,7 @@ def test_evidence_that_is_cut_short_is_damage(filled: Path) -> None:
     [
         ("run", "id", b"\xff"),
         ("run", "identity", b"short"),
-        ("run", "fleet", "another"),
+        ("run", "whole", "another"),
         ("run", "host", "here"),
         ("host", "name", b"here"),
         ("run", "started_at", "yesterday"),
