@@ -16,6 +16,7 @@ from benchmarks.cluster.faults import Injected
 from benchmarks.cluster.fleet import Fleet
 from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import read_result
+from equipoise.kinds.fleet.result import FleetDocument
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.report.json_document import encode
 
@@ -67,6 +68,7 @@ def examine(fleet: Fleet, injected: Sequence[Injected], folder: Path) -> Finding
             lost = [key for key, value in committed.items() if kept.get(key) != value]
             if lost:
                 problems.append(f"{host.folder.name} lost {len(lost)} trials: {one.fault.name}")
+    assert isinstance(result, FleetDocument), "a fleet has a result of its kind"
     answers = [one for one in result.comparisons if one.metric == "wall_s"]
     if len(answers) != 1 or answers[0].fleet is None:
         return Findings(trials, (*problems, f"{len(answers)} verdicts"), (None, None), 1.0)

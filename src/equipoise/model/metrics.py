@@ -16,6 +16,7 @@ from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
 from equipoise.model.quantities import Interval
 from equipoise.model.result import Comparison, Verdict
 
+ComparisonT = TypeVar("ComparisonT", bound=Comparison)
 RatioT = TypeVar("RatioT", bound=Struct)
 """A part of a result with a ``ratio`` and its interval ``ratio_ci``."""
 
@@ -80,7 +81,7 @@ def inverse_interval(interval: Interval) -> Interval:
     return (1.0 / high if high else None, 1.0 / low if low else None)
 
 
-def as_values(comparison: Comparison) -> Comparison:
+def as_values(comparison: ComparisonT) -> ComparisonT:
     """Return a comparison of a metric of which more is better, with ratios of its values.
 
     A comparison itself has ratios of a cost, the inverse of such a metric.

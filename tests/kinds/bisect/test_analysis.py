@@ -17,6 +17,7 @@ from equipoise.design.coin import draw_layouts
 from equipoise.kinds.bisect.judge import BisectionJudge
 from equipoise.kinds.bisect.result import BisectDocument, BisectResult
 from equipoise.kinds.bisect.terms import STUDY, BisectPlan, LayoutSpread, bisection_of
+from equipoise.model.kinds import ORDINARY
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord
 from equipoise.model.result import ResultDocument
@@ -293,10 +294,10 @@ def test_a_segment_that_was_killed_counts_until_its_last_trial(tmp_path: Path) -
     assert 0.0 < seconds["killed"] < seconds["in its eighth second after"]
 
 
-def test_a_campaign_that_is_no_bisection_has_no_result_of_one(tmp_path: Path) -> None:
+def test_a_campaign_that_is_no_bisection_has_a_document_of_another_kind(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.start(plan_of(stopping=Stopping(blocks=5)))
-    assert analyse_campaign(stage.ledger.read_run("last")).bisect is None
+    assert analyse_campaign(stage.ledger.read_run("last")).kind.name == ORDINARY
 
 
 @pytest.mark.parametrize("order", [(0, COUNT), (COUNT, 0)])

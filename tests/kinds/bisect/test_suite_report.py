@@ -11,7 +11,7 @@ import pytest
 from equipoise.analysis.result import analyse_campaign
 from equipoise.api import Result
 from equipoise.kinds.bisect.report import suite_sentence
-from equipoise.model.result import ResultDocument
+from equipoise.kinds.bisect.result import BisectDocument
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.json_document import encode, read_document
 from equipoise.why.gap import gaps_of
@@ -24,13 +24,15 @@ NAMES = ("parse", "render", "sort")
 
 
 @pytest.fixture(scope="module")
-def document(tmp_path_factory: pytest.TempPathFactory) -> ResultDocument:
+def document(tmp_path_factory: pytest.TempPathFactory) -> BisectDocument:
     """Three benchmarks, of which two got slower by the same commit."""
     stage = stage_of(tmp_path_factory.mktemp("suite"), COUNT, ((3,), (3,), ()))
-    return validated(analyse_campaign(stage.start(plan_of_suite(COUNT, *NAMES))))
+    document = validated(analyse_campaign(stage.start(plan_of_suite(COUNT, *NAMES))))
+    assert isinstance(document, BisectDocument)
+    return document
 
 
-def test_each_benchmark_has_a_search_of_the_same_form(document: ResultDocument) -> None:
+def test_each_benchmark_has_a_search_of_the_same_form(document: BisectDocument) -> None:
     assert document.bisect is None
     assert [one.benchmark for one in document.bisects] == [*NAMES]
     assert [one.verdict for one in document.bisects] == ["culprit", "culprit", "no difference"]
@@ -44,7 +46,7 @@ def test_each_benchmark_has_a_search_of_the_same_form(document: ResultDocument) 
 
 
 def test_the_first_sentence_names_the_commits_with_their_benchmarks(
-    document: ResultDocument, capsys: pytest.CaptureFixture[str]
+    document: BisectDocument, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sentence = "A culprit is named for 2 of 3 benchmarks: 0000000000 changed parse and render."
     assert suite_sentence(document.bisects) == sentence
@@ -57,11 +59,11 @@ def test_the_first_sentence_names_the_commits_with_their_benchmarks(
     assert str(Result(document)).splitlines()[2].startswith("sort: There is no difference")
 
 
-def test_without_a_culprit_the_answer_says_so(document: ResultDocument) -> None:
+def test_without_a_culprit_the_answer_says_so(document: BisectDocument) -> None:
     assert suite_sentence(document.bisects[2:]) == "No commit is named for any of 1 benchmarks."
 
 
-def test_the_page_has_a_section_and_a_picture_of_each_search(document: ResultDocument) -> None:
+def test_the_page_has_a_section_and_a_picture_of_each_search(document: BisectDocument) -> None:
     text = page([CampaignReport(document)])
     assert "Which commits from old to new changed which benchmarks?" in text
     assert "The search: parse" in text
@@ -72,14 +74,14 @@ def test_the_page_has_a_section_and_a_picture_of_each_search(document: ResultDoc
     assert "| sort | time |" in to_markdown(document)
 
 
-def test_csv_has_a_row_for_each_benchmark_and_commit(document: ResultDocument) -> None:
+def test_csv_has_a_row_for_each_benchmark_and_commit(document: BisectDocument) -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv([document]))))
     assert len(rows) == len(NAMES) * COUNT
     culprits = [(row["benchmark"], row["commit"]) for row in rows if row["status"] == "culprit"]
     assert culprits == [("parse", f"{3:040x}"), ("render", f"{3:040x}")]
 
 
-def test_the_document_comes_back(document: ResultDocument, tmp_path: Path) -> None:
+def test_the_document_comes_back(document: BisectDocument, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_bytes(encode(document))
     assert read_document(path).bisects == document.bisects

@@ -9,21 +9,28 @@ from msgspec.structs import replace
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
+from equipoise.kinds.fleet.result import FleetComparison, FleetDocument
 from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.model.plan import Condition, Judgement, Plan
-from equipoise.model.result import Comparison, ResultDocument
+from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import decode, encode
 from tests.fleets import THREE, ScriptedHost, fleet_record, identity_of
 from tests.plans import plan_of
 from tests.schema import validated
 
 
-def result_of(*hosts: ScriptedHost, plan: Plan | None = None) -> ResultDocument:
+def result_of(*hosts: ScriptedHost, plan: Plan | None = None) -> FleetDocument:
     """The result of a fleet, held against the schema."""
-    return validated(analyse_campaign(fleet_record(hosts or THREE, plan=plan)))
+    return of_fleet(validated(analyse_campaign(fleet_record(hosts or THREE, plan=plan))))
 
 
-def only(document: ResultDocument) -> Comparison:
+def of_fleet(document: ResultDocument) -> FleetDocument:
+    """The same document, which is that of a fleet."""
+    assert isinstance(document, FleetDocument)
+    return document
+
+
+def only(document: FleetDocument) -> FleetComparison:
     """The one comparison."""
     (comparison,) = document.comparisons
     return comparison
@@ -209,7 +216,7 @@ def test_weights_are_those_that_were_declared() -> None:
     record = fleet_record()
     assert isinstance(record.plan.terms, FleetPlan)
     fleet = replace(record.plan.terms, weights=(0.8, 0.1, 0.1))
-    weighted = analyse_campaign(replace(record, plan=replace(record.plan, terms=fleet)))
+    weighted = of_fleet(analyse_campaign(replace(record, plan=replace(record.plan, terms=fleet))))
     comparison = only(weighted)
     logs = [math.log(one.ratio) for one in comparison.hosts if one.ratio is not None]
     assert comparison.ratio == pytest.approx(

@@ -7,15 +7,17 @@ from msgspec.structs import replace
 from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.gallery import gallery
 from equipoise.kinds.fleet.figures import MOST_HOSTS, hosts
-from equipoise.model.result import ResultDocument
+from equipoise.kinds.fleet.result import FleetDocument
 from tests.figures.charts import notes, tables
 from tests.fleets import THREE, ScriptedHost, fleet_record
 from tests.plans import plan_of
 
 
-def document_of(*asked: ScriptedHost) -> ResultDocument:
+def document_of(*asked: ScriptedHost) -> FleetDocument:
     """The result of a fleet."""
-    return analyse_campaign(fleet_record(asked or THREE))
+    document = analyse_campaign(fleet_record(asked or THREE))
+    assert isinstance(document, FleetDocument)
+    return document
 
 
 def test_each_host_has_a_bar_then_come_the_mean_and_one_more_host() -> None:

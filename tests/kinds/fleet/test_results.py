@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise import api
+from equipoise.kinds.fleet.result import FleetDocument
 from tests.cli.conftest import Equipoise
 from tests.fleets import ScriptedHost, fleet_record, record_fleet
 from tests.schema import valid_result
@@ -40,6 +41,7 @@ def test_the_fleet_is_shown_whole_and_each_host_alone(equipoise: Equipoise, flee
 def test_the_python_interface_shows_a_fleet(fleet: str, ledger: Path) -> None:
     result = api.show(fleet, ledger=ledger)
     assert "What would one more host show?" in result._repr_html_()
+    assert isinstance(result.document, FleetDocument)
     assert len(result.document.comparisons[0].hosts) == 3
 
 
@@ -136,7 +138,7 @@ def test_the_example_of_the_page_is_what_the_command_prints(
     equipoise: Equipoise, fleet: str
 ) -> None:
     lines = {line.rstrip() for line in equipoise("show", fleet).out.splitlines()}
-    page = (Path(__file__).parents[2] / "docs/fleet.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/fleet.md").read_text()
     example = page.partition("```text\nslower: Over")[2].partition("```")[0]
     expected = f"slower: Over{example}".splitlines()
     assert len(expected) > 8

@@ -15,7 +15,6 @@ from equipoise.kinds.gate.command import MARK
 from equipoise.kinds.gate.report import gate_document
 from equipoise.kinds.gate.result import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.record import CampaignWarning
-from equipoise.model.result import ResultDocument
 from equipoise.model.revisions import Revision
 from equipoise.model.safe_text import visible
 from equipoise.report.builders.result import CampaignReport
@@ -32,7 +31,7 @@ NOTHING = "<!-- -->"
 """Stands where a forge would make a link of text."""
 
 
-def to_markdown(document: ResultDocument) -> str:
+def to_markdown(document: GateDocument) -> str:
     return breakable(renderer.to_markdown(gate_document(document)))
 
 

@@ -13,7 +13,7 @@ from equipoise.api import Result
 from equipoise.cli.writing import write_documents
 from equipoise.kinds.history.analysis import change_sentence, history_sentence
 from equipoise.kinds.history.report import answer
-from equipoise.kinds.history.result import HistoryResult
+from equipoise.kinds.history.result import HistoryDocument, HistoryResult
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import ResultDocument
@@ -169,7 +169,7 @@ def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it(
     text = screen(document, capsys)
     assert "Suspicions, not measured side by side" in text
     assert f": {suspicion.confirm}\n" in text
-    assert suspicion.confirm in page([CampaignReport(document)])
+    assert (suspicion.confirm or "no line") in page([CampaignReport(document)])
 
 
 def test_of_a_metric_of_which_more_is_better_a_reader_sees_values(
@@ -228,7 +228,9 @@ def test_the_document_keeps_to_its_schema_and_comes_back(tmp_path: Path) -> None
     document = validated(history_document(result=told(series=(series_of(),))))
     path = tmp_path / "result.json"
     path.write_bytes(encode(document))
-    assert read_document(path).history == document.history
+    read = read_document(path)
+    assert isinstance(read, HistoryDocument)
+    assert read == document
 
 
 def test_in_python_it_prints_the_answer_and_draws_the_curve() -> None:

@@ -41,18 +41,19 @@ def test_a_suspicion_names_both_commits_and_the_line_that_measures_them() -> Non
 
 def test_without_a_command_its_place_is_left_open() -> None:
     (one,) = result_of(series_named("parse", STEP)).series[0].suspicions
-    assert one.confirm.endswith(" -- COMMAND")
+    assert one.confirm is not None and one.confirm.endswith(" -- COMMAND")
 
 
 def test_a_peak_of_memory_is_confirmed_by_memory() -> None:
     (one,) = result_of(series_named("parse", STEP, "peakmemory")).series[0].suspicions
-    assert "--metrics max_rss_bytes" in one.confirm
+    assert one.confirm is not None and "--metrics max_rss_bytes" in one.confirm
 
 
 def test_a_hash_is_shown_short_and_given_whole_and_a_large_change_is_a_factor() -> None:
     series = series_named("parse", (*[1.0] * 12, *[3.0] * 12), prefix="0123456789abcdef")
     (one,) = result_of(series).series[0].suspicions
     assert one.summary == "parse: ×3.00 at about 0123456789, between 0123456789 and 0123456789."
+    assert one.confirm is not None
     assert "--good 0123456789abcdef12 --bad 0123456789abcdef13" in one.confirm
 
 

@@ -47,9 +47,9 @@ def the_comparison(found: ImportedResult) -> SampleComparison:
     return one
 
 
-def test_a_campaign_of_our_own_is_no_import() -> None:
-    assert imported_result(plan_of("a", "b"), {}) is None
-    assert threats(None) == ()
+def test_an_import_that_compares_nothing_has_no_threat() -> None:
+    alone = replace(a_plan("a", "b"), chosen_contrasts=())
+    assert threats(imported_result(alone, {})) == ()
 
 
 def test_a_difference_is_told_with_what_is_not_kept_out() -> None:

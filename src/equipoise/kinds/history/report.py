@@ -521,8 +521,8 @@ def _lines(suspected: Sequence[ImportedSeries]) -> Iterator[Part]:
 
 
 def _figures(series: Sequence[ImportedSeries]) -> Iterator[Figure]:
-    from equipoise.figures import history as chart
     from equipoise.figures.gallery import Figure
+    from equipoise.kinds.history import figures as chart
 
     for one in series:
         yield Figure("series", chart.HOW_TO_READ_SERIES, chart.series(one))

@@ -17,7 +17,7 @@ from equipoise.figures.values import (
     probe_metric,
     scaling_laws,
 )
-from equipoise.model.metrics import as_values, is_time, verdict_word
+from equipoise.model.metrics import ComparisonT, as_values, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.primitives import CLASS, PRIMITIVE_METRICS
 from equipoise.model.result import (
@@ -229,7 +229,7 @@ def compared_factor(document: ResultDocument, comparison: Comparison) -> str | N
     return next((name for name in candidate if baseline.get(name) != candidate[name]), None)
 
 
-def shown_comparison(document: ResultDocument, comparison: Comparison) -> Comparison:
+def shown_comparison(document: ResultDocument, comparison: ComparisonT) -> ComparisonT:
     """Return a comparison with the ratios that a reader is shown: of values, not of a cost."""
     return as_values(comparison) if comparison.metric in document.more_is_better else comparison
 
