@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from equipoise import genoud
     from equipoise.api import Result, compare, compare_code, run, show
     from equipoise.model.errors import EquipoiseError
-    from equipoise.tables.interface import gen_match, match, match_balance, observe
+    from equipoise_matching.tables.interface import gen_match, match, match_balance, observe
 
 __all__ = [
     "EquipoiseError",
@@ -38,7 +38,7 @@ _HOMES = {
 }
 
 # The rooms of numerics draw nothing: what a notebook shows of their results is made above them.
-register_provider("equipoise.report.matching_display")
+register_provider("equipoise_matching.matching.drawing")
 
 
 def __getattr__(name: str) -> Any:
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "genoud":
-        return importlib.import_module("equipoise.genoud")
+        return importlib.import_module("equipoise_matching.genetic")
     if name not in _HOMES:
         raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
     return getattr(importlib.import_module(f"equipoise.{_HOMES[name]}"), name)

@@ -6,10 +6,10 @@ from typing import Final, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.genoud.options import SearchOptions
-from equipoise.matching.fitness import FitnessProblem
-from equipoise.matching.options import MatchOptions
-from equipoise.matching.units import Units
+from equipoise_matching.genetic.options import SearchOptions
+from equipoise_matching.matching.fitness import FitnessProblem
+from equipoise_matching.matching.options import MatchOptions
+from equipoise_matching.matching.units import Units
 
 VERSION: Final[str]
 

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from tests.cli.conftest import ENTRY, Answer, Equipoise, document
-from tests.matching.golden import GOLDEN
+from packages.matching.tests.matching.golden import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
 
@@ -69,7 +69,7 @@ def test_match_works_without_an_outcome(equipoise: Equipoise, table: str) -> Non
 
 
 def test_the_options_reach_the_engine(equipoise: Equipoise, table: str) -> None:
-    from equipoise.matching.match import match
+    from equipoise_matching.matching.match import match
 
     frame = pandas.read_csv(GOLDEN / "data_disc.csv")
     expected = match(
@@ -101,8 +101,8 @@ def test_the_options_reach_the_engine(equipoise: Equipoise, table: str) -> None:
 
 
 def test_a_propensity_score_can_be_matched_on(equipoise: Equipoise, table: str) -> None:
-    from equipoise.matching.match import match
-    from equipoise.matching.propensity import propensity_score
+    from equipoise_matching.matching.match import match
+    from equipoise_matching.matching.propensity import propensity_score
 
     frame = pandas.read_csv(GOLDEN / "data_disc.csv")
     score = propensity_score("treat ~ a + b + c + d", frame).score
@@ -112,7 +112,7 @@ def test_a_propensity_score_can_be_matched_on(equipoise: Equipoise, table: str) 
 
 
 def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table: str) -> None:
-    from equipoise.matching import match_by
+    from equipoise_matching import match_by
 
     frame = pandas.read_csv(GOLDEN / "data_disc.csv")
     expected = match_by(
@@ -288,7 +288,7 @@ def test_bad_input_is_one_line_and_a_mend(
 def test_the_command_has_the_defaults_of_match_for_the_variance(
     equipoise: Equipoise, table: str, given: tuple[str, ...], named: dict[str, Any], by: bool
 ) -> None:
-    from equipoise.matching import match, match_by
+    from equipoise_matching import match, match_by
 
     if "3" in given:
         named = {"r_compatible": True, "variance_neighbors": 3}

@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.cli.output_options import flame_graph_of, save_flame_graph
 from equipoise.cli.why import Pictures, pictures_of, say_that_none_is_drawn, write_pictures
-from equipoise.figures.save import PIXELS_PER_POINT
+from equipoise.shared.pictures import PIXELS_PER_POINT
 from equipoise.model.errors import UnusableInput
 from equipoise.why.campaigns import result_of
 from equipoise.why.explanation import latest_evidence

@@ -22,12 +22,12 @@ from equipoise.cluster.strata import (
     read_reply,
 )
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observation_result import ObservationResult
-from equipoise.observation.strata import StratifiedLog, observe_strata
-from equipoise.tables.strata import StratumRows, find_strata
+from equipoise_matching.observation.result import ObservationResult
+from equipoise_matching.observation.strata import StratifiedLog, observe_strata
+from equipoise_matching.tables.strata import StratumRows, find_strata
 from tests.cluster.strata_tasks import dies_once
 from tests.clusters import local_cluster
-from tests.observation.logs import loaded_log, question
+from packages.matching.tests.observation.logs import loaded_log, question
 
 RACKS = ("a", "b", "c", "d")
 QUESTION = question(cluster=("day",), covariates=("load", "unmoved"))

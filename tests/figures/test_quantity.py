@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.figures.density import density
+from equipoise.shared.density import density
 from equipoise.figures.quantity import log_ticks, quantity_of
 
 

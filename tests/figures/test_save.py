@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from equipoise.figures.distributions import distributions
-from equipoise.figures.save import require_figures, save, script_json, vega_library
-from equipoise.figures.theme import BACKGROUND
+from equipoise.figures.save import save, script_json, vega_library
+from equipoise.shared.pictures import require_figures
+from equipoise.shared.theme import BACKGROUND
 from equipoise.model.errors import UnusableInput
 from tests.documents import HOSTILE, document_of
 

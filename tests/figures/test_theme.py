@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.figures.theme import (
+from equipoise.shared.theme import (
     BACKGROUND,
     PALETTE,
     SHAPES,

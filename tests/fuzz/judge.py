@@ -17,7 +17,7 @@ import click
 
 from equipoise.cli.main import cli
 from equipoise.model.errors import EXIT_UNUSABLE_INPUT, EquipoiseError, UnusableInput
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 from tests.fuzz.case import Case, Outcome, Target, WrongResult
 from tests.fuzz.guard import Forbidden, Guard, OutOfTime
 

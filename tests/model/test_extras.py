@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.model.extras import install_line
+from equipoise.shared.extras import install_line
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
-from equipoise.model.python_spelling import in_python, python_errors
+from equipoise.shared.python_spelling import in_python, python_errors
 
 
 @pytest.mark.parametrize(

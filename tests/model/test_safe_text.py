@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 
 
 def test_escapes_and_bells_are_shown() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.figures.theme import BACKGROUND, Theme
+from equipoise.shared.theme import BACKGROUND, Theme
 from equipoise.report.builders.result import CampaignReport
 from tests.documents import document_of, points_of
 from tests.figures.test_theme import contrast

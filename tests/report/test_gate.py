@@ -16,7 +16,7 @@ from equipoise.model.gate import GateOutcome, GateResult, GateRow
 from equipoise.model.plan import Revision
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 from equipoise.report.builders.gate import gate_document
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.renderers import markdown as renderer

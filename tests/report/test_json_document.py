@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.history import SeriesResult
-from equipoise.model.observation_result import ObservationResult
+from equipoise_matching.observation.result import ObservationResult
 from equipoise.model.pooled import PooledCampaigns
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.model.record import CampaignWarning
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 from equipoise.report.renderers.latex import text
 from tests.documents import document_of, explanation_of
 from tests.payloads import PAYLOADS

@@ -11,9 +11,9 @@ import pytest
 from msgspec import structs
 from scipy import stats
 
-from equipoise.matching import gen_match, match, match_balance, match_by
-from equipoise.matching.balance import Balance
-from equipoise.matching.match import MatchResult
+from equipoise_matching import gen_match, match, match_balance, match_by
+from equipoise_matching.matching.balance import Balance
+from equipoise_matching.matching.match import MatchResult
 from equipoise.report.builders.matching import (
     MOST_STRATA,
     Difference,

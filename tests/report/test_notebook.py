@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from equipoise.api import Result
 from equipoise.figures import save
-from equipoise.genoud import genoud
-from equipoise.matching import gen_match, match, match_balance, match_by
+from equipoise_matching import genoud
+from equipoise_matching import gen_match, match, match_balance, match_by
 from equipoise.model.record import CampaignWarning
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 from tests.documents import document_of, explanation_of
 from tests.payloads import PAYLOADS
 from tests.report.kinds import Kind, kinds

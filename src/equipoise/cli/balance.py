@@ -27,7 +27,7 @@ def command(**arguments: Any) -> int:
     """
     from equipoise.cli.progress_bars import work_bar
     from equipoise.report.builders.matching import balance_document
-    from equipoise.tables.matching import balance_of, question_of, run_match
+    from equipoise_matching.tables.matching import balance_of, question_of, run_match
 
     output = matching.output_of(arguments)
     table, pairing = matching.table_and_pairing(arguments)

@@ -41,7 +41,7 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 from equipoise.report.units import waiting_time
 
 LINES_BESIDE_THE_TABLE = 4

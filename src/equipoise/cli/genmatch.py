@@ -11,8 +11,8 @@ from equipoise.cli import matching, options
 from equipoise.cli.command_line import Remembering, command_line
 
 if TYPE_CHECKING:
-    from equipoise.matching.gen_match import GenMatchResult
-    from equipoise.tables.matching import TableMatch
+    from equipoise_matching.matching.gen_match import GenMatchResult
+    from equipoise_matching.tables.matching import TableMatch
 
 
 _FITNESS = (
@@ -91,7 +91,7 @@ def command(**arguments: Any) -> int:
     effect by the best weights too.
     """
     from equipoise.cli.progress_bars import search_bar
-    from equipoise.tables.matching import search_table
+    from equipoise_matching.tables.matching import search_table
 
     output = matching.output_of(arguments)
     table, pairing = matching.table_and_pairing(arguments)

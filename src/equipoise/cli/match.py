@@ -11,7 +11,7 @@ from equipoise.cli import matching, options
 from equipoise.cli.command_line import Remembering, command_line
 
 if TYPE_CHECKING:
-    from equipoise.matching.match import MatchResult
+    from equipoise_matching.matching.match import MatchResult
 
 _OPTIONS = ("metric", "propensity", "bias_adjust", "variance_neighbors", "variance")
 _NUMBERS = (
@@ -58,7 +58,7 @@ def command(**arguments: Any) -> int:
     `equipoise balance` tests it.
     """
     from equipoise.cli.progress_bars import work_bar
-    from equipoise.tables.matching import match_table
+    from equipoise_matching.tables.matching import match_table
 
     output = matching.output_of(arguments)
     table, pairing = matching.table_and_pairing(arguments)
@@ -80,7 +80,7 @@ def command(**arguments: Any) -> int:
 
 def _strata_document(result: MatchResult) -> dict[str, Any]:
     """Return the strata and their factors as JSON has them; empty without strata."""
-    from equipoise.matching.stratified import MatchByResult
+    from equipoise_matching.matching.stratified import MatchByResult
 
     if not isinstance(result, MatchByResult):
         return {}

@@ -15,17 +15,17 @@ from msgspec.structs import asdict
 
 from equipoise.cli import options
 from equipoise.cli.output_options import OutputOptions, check_folder, write_output
-from equipoise.figures.save import require_figures
+from equipoise.shared.pictures import require_figures
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from altair import LayerChart
 
-    from equipoise.matching.balance import Balance, SmallestP
-    from equipoise.matching.match import MatchResult
+    from equipoise_matching.matching.balance import Balance, SmallestP
+    from equipoise_matching.matching.match import MatchResult
     from equipoise.report.document import Document
-    from equipoise.tables.matching import TableMatch
-    from equipoise.tables.problem import MatchTable, Pairing
+    from equipoise_matching.tables.matching import TableMatch
+    from equipoise_matching.tables.problem import MatchTable, Pairing
 
 
 class _FiniteRange(click.FloatRange):
@@ -166,7 +166,7 @@ def output_of(arguments: dict[str, Any]) -> OutputOptions:
     output = OutputOptions.from_options(arguments, source=arguments["file"])
     matched = arguments.get("matched")
     if matched is not None:
-        from equipoise.tables.reading import check_writable
+        from equipoise_matching.tables.reading import check_writable
 
         check_folder(matched)
         check_writable(matched)
@@ -182,7 +182,7 @@ def output_of(arguments: dict[str, Any]) -> OutputOptions:
 
 def table_and_pairing(arguments: Mapping[str, Any]) -> tuple[MatchTable, Pairing]:
     """Read the columns that the options name; return them, and who may be matched with whom."""
-    from equipoise.tables.problem import MatchColumns, Pairing, read_table
+    from equipoise_matching.tables.problem import MatchColumns, Pairing, read_table
 
     replaces, ties = not arguments["no_replace"], not arguments["no_ties"]
     pairing = Pairing.among({**arguments, "replace": replaces, "ties": ties})
@@ -192,7 +192,7 @@ def table_and_pairing(arguments: Mapping[str, Any]) -> tuple[MatchTable, Pairing
 def write_rows(result: TableMatch, file: Path | None) -> None:
     """Write the matched data set, if a file for it is named."""
     if file is not None:
-        from equipoise.tables.reading import write_columns
+        from equipoise_matching.tables.reading import write_columns
 
         write_columns(file, result.matched_columns())
 

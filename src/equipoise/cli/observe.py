@@ -17,9 +17,9 @@ from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from equipoise.cluster.connection import ClusterAccess
-    from equipoise.model.observation_result import ObservationResult
-    from equipoise.observation.matching import Progress
-    from equipoise.observation.question import Question
+    from equipoise_matching.observation.result import ObservationResult
+    from equipoise_matching.observation.matching import Progress
+    from equipoise_matching.observation.question import Question
 
 _ADDRESSES = ("tcp://", "tls://", "ssh:", "local:")
 """How the address of a cluster of hosts begins, and no column that ``--cluster`` takes."""
@@ -185,7 +185,7 @@ def command(**arguments: Any) -> int:
 
 
 def _question(arguments: dict[str, Any]) -> Question:
-    from equipoise.observation.question import Question
+    from equipoise_matching.observation.question import Question
 
     column, versions = arguments["treatment"]
     return Question.among(
@@ -205,8 +205,8 @@ def _observe_log(
     question: Question, arguments: dict[str, Any], progress: Progress
 ) -> ObservationResult:
     from equipoise.cli.observed_log import read_log
-    from equipoise.observation.analysis import observe
-    from equipoise.tables.missing import complete_log
+    from equipoise_matching.observation.analysis import observe
+    from equipoise_matching.tables.missing import complete_log
 
     show_env = arguments["show_env"]
     log = read_log(arguments["file"], arguments["ledger"], question.treatment, show_env=show_env)
@@ -232,8 +232,8 @@ def _observe_strata(
     access: ClusterAccess | None,
     progress: Progress,
 ) -> ObservationResult:
-    from equipoise.observation.strata import check_strata, observe_strata
-    from equipoise.tables.strata import find_strata
+    from equipoise_matching.observation.strata import check_strata, observe_strata
+    from equipoise_matching.tables.strata import find_strata
 
     source, column = arguments["file"], arguments["strata"]
     check_strata(column, question)

@@ -22,7 +22,7 @@ from equipoise.analysis.sequences import sequences_of, sequences_of_document
 from equipoise.cli.options import EXPORT_FORMS, fields_of
 from equipoise.cli.streams import say
 from equipoise.design.command_line import command_of_plan
-from equipoise.figures.save import require_figures
+from equipoise.shared.pictures import require_figures
 from equipoise.files.writing import write_or_refuse
 from equipoise.ledger.opening import DEFAULT_LEDGER
 from equipoise.model.errors import UnusableInput

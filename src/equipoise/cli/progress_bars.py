@@ -25,12 +25,12 @@ from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, Prog
 from equipoise.cli.study_forecast import StudyForecast
 from equipoise.model.metrics import inverse_interval, inverse_ratio, verdict_word
 from equipoise.model.plan import Plan
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 from equipoise.report.renderers.terminal import STYLES
 from equipoise.report.units import estimate_and_interval, seconds_left
 
 if TYPE_CHECKING:
-    from equipoise.genoud.search import Generation
+    from equipoise_matching.genetic.search import Generation
 
 SHORTEST_REDRAW_S = 0.1
 PAIR = 2

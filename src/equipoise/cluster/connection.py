@@ -27,7 +27,7 @@ from equipoise.cluster.address import (
     refuse_unprotected,
 )
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import require
+from equipoise.shared.extras import require
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -22,13 +22,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
-from equipoise.genoud.executors import DaskClient
+from equipoise_matching.genetic.executors import DaskClient
 from equipoise.model.errors import UnusableInput
-from equipoise.observation.matching import Progress
-from equipoise.observation.question import Question
-from equipoise.observation.sample import Versions
-from equipoise.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
-from equipoise.tables.strata import AnotherFile, StratumRows, check_files, read_rows
+from equipoise_matching.observation.matching import Progress
+from equipoise_matching.observation.question import Question
+from equipoise_matching.observation.sample import Versions
+from equipoise_matching.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
+from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 MOST_LOSSES = 3
 """Workers that may be lost over one stratum before it is given up."""

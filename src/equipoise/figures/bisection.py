@@ -8,8 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import (
-    count_axis,
+from equipoise.figures.building import count_axis
+from equipoise.shared.chart_parts import (
     frame,
     labels,
     layer,
@@ -19,7 +19,7 @@ from equipoise.figures.building import (
     tooltips,
     top_legend,
 )
-from equipoise.figures.theme import color_of
+from equipoise.shared.theme import color_of
 from equipoise.model.bisection import BisectBlock, BisectBranch, BisectCommit, BisectResult
 from equipoise.model.plan import short_name
 

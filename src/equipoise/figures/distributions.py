@@ -12,7 +12,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.figures.building import (
+from equipoise.figures.building import quantity_axis, quantity_scale
+from equipoise.shared.chart_parts import (
     Rows,
     frame,
     label_strips,
@@ -20,14 +21,12 @@ from equipoise.figures.building import (
     layer,
     plain_scale,
     point,
-    quantity_axis,
-    quantity_scale,
     rule,
     tooltips,
 )
-from equipoise.figures.density import density
+from equipoise.shared.density import density
 from equipoise.figures.quantity import Quantity, quantity_of, rounded
-from equipoise.figures.theme import LABEL_STRIP, color_of
+from equipoise.shared.theme import LABEL_STRIP, color_of
 from equipoise.figures.values import (
     EVERY_TRIAL,
     analysed_values,

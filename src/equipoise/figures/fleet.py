@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 from msgspec import Struct
 
-from equipoise.figures.building import (
-    RATIO_TOOLTIPS,
+from equipoise.figures.building import RATIO_TOOLTIPS, ratio_axis
+from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
     frame,
     layer,
     name_rows,
     point,
-    ratio_axis,
     rule,
     tooltips,
     top_legend,

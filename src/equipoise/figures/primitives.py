@@ -7,13 +7,13 @@ import statistics
 import altair as alt
 from msgspec.structs import replace
 
-from equipoise.figures.building import (
+from equipoise.figures.building import quantity_scale
+from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
     frame,
     layer,
     point,
-    quantity_scale,
     tooltips,
     top_legend,
 )

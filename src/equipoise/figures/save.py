@@ -14,17 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.figures.theme import Theme, configuration
+from equipoise.shared.theme import Theme, configuration
 from equipoise.files.writing import write_or_refuse
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import install_line
+from equipoise.shared.extras import install_line
 
 if TYPE_CHECKING:
     import altair as alt
 
-PIXELS_PER_POINT = 2.0
-MAX_VECTOR_ROWS = 1500
-"""A picture of more vector marks becomes slow to scroll; pixels do not."""
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -74,28 +71,8 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
     write_or_refuse(path, content, "name a folder that can be written to")
 
 
-MimeBundle = tuple[dict[str, Any], dict[str, Any]]
-"""What a notebook shows of an object, by the kind of content, and what it must know of each."""
 
 
-def notebook_pictures(specification: dict[str, Any]) -> MimeBundle:
-    """Return a chart for a notebook as SVG and PNG, which are shown without a network.
-
-    A chart of many marks is PNG alone: its vectors would take megabytes of the notebook.
-
-    Raises
-    ------
-    UnusableInput
-        vl-convert is missing.
-    """
-    require_figures()
-    png = _png(specification)
-    width, height = (int.from_bytes(png[place : place + 4], "big") for place in (16, 20))
-    size = {"width": width / PIXELS_PER_POINT, "height": height / PIXELS_PER_POINT}
-    pictures: dict[str, Any] = {"image/png": png}
-    if sum(map(len, specification.get("datasets", {}).values())) <= MAX_VECTOR_ROWS:
-        pictures["image/svg+xml"] = _svg(specification).decode()
-    return pictures, {"image/png": size}
 
 
 def pixels_of(picture: bytes) -> bytes:
@@ -112,29 +89,10 @@ def pixels_of(picture: bytes) -> bytes:
     return vl_convert.svg_to_png(picture.decode(), scale=PIXELS_PER_POINT)
 
 
-def has_figures() -> bool:
-    """Return whether figures can be drawn here."""
-    return not _missing_libraries()
 
 
-def _missing_libraries() -> list[str]:
-    return [name for name in ("altair", "vl_convert") if importlib.util.find_spec(name) is None]
 
 
-def require_figures() -> None:
-    """Check that figures can be drawn.
-
-    Raises
-    ------
-    UnusableInput
-        altair or vl-convert is not installed.
-    """
-    missing = _missing_libraries()
-    if missing:
-        raise UnusableInput(
-            f"figures need {' and '.join(missing).replace('_', '-')}, which is not installed",
-            hint=install_line("equipoise[report]"),
-        )
 
 
 @functools.cache
@@ -150,11 +108,6 @@ def vega_library() -> str:
     )
 
 
-def vega_lite_version() -> str:
-    """Return the version of Vega-Lite that altair writes, as vl-convert takes it: ``6.4``."""
-    import altair
-
-    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def script_json(value: Any) -> str:
@@ -197,20 +150,5 @@ def _html(specification: dict[str, Any]) -> bytes:
     ).encode()
 
 
-def _svg(specification: dict[str, Any]) -> bytes:
-    import vl_convert
-
-    return vl_convert.vegalite_to_svg(
-        specification, vl_version=vega_lite_version(), allowed_base_urls=[]
-    ).encode()
 
 
-def _png(specification: dict[str, Any]) -> bytes:
-    import vl_convert
-
-    return vl_convert.vegalite_to_png(
-        specification,
-        vl_version=vega_lite_version(),
-        allowed_base_urls=[],
-        scale=PIXELS_PER_POINT,
-    )

@@ -9,14 +9,16 @@ from typing import Any
 import altair as alt
 
 from equipoise.figures.building import (
-    Rows,
     bars,
     ends_of,
-    frame,
-    layer,
     lines,
     log_x,
     log_y,
+)
+from equipoise.shared.chart_parts import (
+    Rows,
+    frame,
+    layer,
     rule,
     tooltips,
 )

@@ -11,14 +11,16 @@ import altair as alt
 import numpy as np
 
 from equipoise.figures.building import (
-    Rows,
     condition_color,
     condition_shape,
     count_axis,
-    frame,
-    layer,
     quantity_axis,
     quantity_scale,
+)
+from equipoise.shared.chart_parts import (
+    Rows,
+    frame,
+    layer,
     rule,
     tooltips,
 )

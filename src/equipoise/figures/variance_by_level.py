@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import (
+from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
     frame,

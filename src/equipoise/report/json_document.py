@@ -26,7 +26,7 @@ from equipoise.model.history import (
     HistoryRevision,
     SeriesResult,
 )
-from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
+from equipoise_matching.observation.result import OBSERVED_SCHEMA, ObservationResult
 from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED, Interval

@@ -98,7 +98,7 @@ def data_file(name: str, rows: str, home: Path) -> Path:
 
 
 def _lalonde() -> str:
-    from equipoise.matching.datasets import lalonde
+    from equipoise_matching.matching.datasets import lalonde
 
     return str(lalonde().to_csv(index=False))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from equipoise.figures.quantity import metric_name
-from equipoise.figures.theme import color_of
+from equipoise.shared.theme import color_of
 from equipoise.figures.values import (
     MIN_SIZES,
     analysed_values,

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.quantity import metric_name
-from equipoise.figures.theme import color_of
+from equipoise.shared.theme import color_of
 from equipoise.figures.values import is_of_primitives, probe_metric
 from equipoise.model.metrics import verdict_word
 from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from equipoise.model.safe_text import csv_text
+from equipoise.shared.safe_text import csv_text
 from equipoise.report.document import Document
 
 

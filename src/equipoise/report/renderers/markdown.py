@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from urllib.parse import quote
 
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -27,7 +27,7 @@ from equipoise.report.document import (
     parts_in,
     text_of,
 )
-from equipoise.report.units import unbroken
+from equipoise.shared.numbers import unbroken
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
 """What CommonMark, tables, strikethrough or formulae give a meaning within a line."""

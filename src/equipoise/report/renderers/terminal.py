@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 from equipoise.report.document import (
     Answer,
     Bullets,
