@@ -27,8 +27,6 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct
-
 from benchmarks.bisect.repositories import (
     LANGUAGES,
     SCENARIOS,
@@ -39,6 +37,7 @@ from benchmarks.bisect.repositories import (
     history,
     pace,
 )
+from msgspec import Struct
 
 BUDGET_S = 30.0
 """Of one search: twenty searches, with git bisect beside, then take at most 25 minutes."""

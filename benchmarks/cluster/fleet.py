@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
-from msgspec import Struct
-
 from benchmarks.cluster.network import Network, within
+from msgspec import Struct
 
 HERE = Path(__file__).parent
 PROGRAM = "nap"

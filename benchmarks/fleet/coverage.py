@@ -9,8 +9,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
-
 from benchmarks.fleet.fleets import (
     ALPHA,
     Scenario,
@@ -20,6 +18,8 @@ from benchmarks.fleet.fleets import (
     first_blocks,
     hosts_of,
 )
+from msgspec import Struct
+
 from equipoise._native import BettingSequence, student_quantile
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.fleet import Bounds, Prediction

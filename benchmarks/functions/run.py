@@ -26,8 +26,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import equipoise as eq
 from benchmarks.functions.workload import MORE, ROUNDS, function, module
+
+import equipoise as eq
 
 CALLED = ("faster", "slower", "mixed")
 PROCESSES = 30

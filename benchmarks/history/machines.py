@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from msgspec import Struct
-
 from tests.stats.simulated import FloatArray
 
 COMMITS = 30

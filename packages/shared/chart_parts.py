@@ -1,4 +1,4 @@
-"""Parts of every chart: inline data, marks, colours and shapes, axes, and the frame around the layers."""
+"""Parts of every chart: inline data, marks, colours, shapes, axes, and the frame around all."""
 
 from __future__ import annotations
 

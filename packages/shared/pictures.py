@@ -68,6 +68,7 @@ def vega_lite_version() -> str:
 
 
 def svg(specification: dict[str, Any]) -> bytes:
+    """Return a chart as a vector picture."""
     import vl_convert
 
     return vl_convert.vegalite_tosvg(
@@ -76,6 +77,7 @@ def svg(specification: dict[str, Any]) -> bytes:
 
 
 def png(specification: dict[str, Any]) -> bytes:
+    """Return a chart as pixels."""
     import vl_convert
 
     return vl_convert.vegalite_topng(

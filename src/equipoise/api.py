@@ -18,16 +18,16 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import fields_of, limits_of
-from equipoise.shared.pictures import MimeBundle, require_figures
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
-from equipoise.shared.extras import Library, frame_of
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.shared.python_spelling import in_python, python_errors
 from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
+from equipoise.shared.extras import Library, frame_of
+from equipoise.shared.pictures import MimeBundle, require_figures
+from equipoise.shared.python_spelling import in_python, python_errors
 from equipoise.studies.catalogue import with_findings
 from equipoise.studies.preparation import StudyOptions, prepare_study
 from equipoise.why.campaigns import result_of, with_experiment

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.plans import plan_of, trial_of
+from tests.schema import validated
 
 from equipoise.analysis.redaction import (
     document_without_hidden_values,
@@ -39,8 +41,6 @@ from equipoise.model.why import (
     PlannedIntervention,
 )
 from equipoise.why.gap import explains_gap
-from tests.plans import plan_of, trial_of
-from tests.schema import validated
 
 CANARY = "s3cr3t-canary"
 OTHER = "0ther-canary"

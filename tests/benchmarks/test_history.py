@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-
 from benchmarks.environments import NoEnvironment
 from benchmarks.history import engine, tables
 from benchmarks.history.engine import truth_of

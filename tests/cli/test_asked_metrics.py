@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pexpect
 import pytest
-
 from tests.cli.conftest import ENTRY, Answer, Equipoise
 
 LOAD = r"""

@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
 from tests.cli.conftest import ENTRY, Answer, Equipoise
 
 Script = Callable[[str, Sequence[str]], str]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-
 from tests.cli.conftest import Equipoise, compared
 
 Script = Callable[[str, Sequence[str]], str]

@@ -14,10 +14,9 @@ import numpy as np
 import pandas
 import pexpect
 import pytest
-
+from packages.matching.tests.matching.golden import GOLDEN
 from tests.cli.conftest import ENTRY, Equipoise, document
 from tests.clusters import local_cluster
-from packages.matching.tests.matching.golden import GOLDEN
 
 ARGUMENTS = ("--treatment", "treat", "--covariates", "a,b,c,d", "--seed", "3")
 QUICK = ("--population", "20", "--generations", "3", "--hard-limit")

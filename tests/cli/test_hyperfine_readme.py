@@ -16,7 +16,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.crates import HYPERFINE, NotFetchedError, file_of_crate
 from tests.repositories import repository
 

@@ -16,9 +16,8 @@ import pandas
 import pexpect
 import psutil
 import pytest
-
-from tests.cli.conftest import ENTRY, Answer, Equipoise, document
 from packages.matching.tests.matching.golden import GOLDEN
+from tests.cli.conftest import ENTRY, Answer, Equipoise, document
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
 

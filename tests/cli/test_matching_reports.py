@@ -10,9 +10,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from tests.cli.conftest import Equipoise
 from packages.matching.tests.matching.golden import GOLDEN
+from tests.cli.conftest import Equipoise
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
 QUICK = ("--population", "10", "--generations", "1", "--hard-limit")

@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from tests.cli.conftest import Equipoise
 from tests.schema import valid_result
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pexpect
 import pytest
-
 from tests.cli.conftest import ENTRY
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.clusters import encrypted_scheduler, litter_collected
 
 from equipoise.cluster.address import LocalWorkers, read_scheduler
 from equipoise.cluster.connection import (
@@ -23,7 +24,6 @@ from equipoise.cluster.connection import (
     running_scheduler,
 )
 from equipoise.model.errors import UnusableInput
-from tests.clusters import encrypted_scheduler, litter_collected
 
 PATIENCE_S = 300.0
 """Many times what a connection takes on a busy host, where five seconds have been too few."""

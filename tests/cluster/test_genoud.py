@@ -10,13 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from packages.matching.tests.genetic.evaluators import (
+    DiesOnce,
+    Engine,
+    candidates,
+    dies_always,
+    refuses_negative,
+)
+from tests.clusters import litter_collected, local_cluster
 
 from equipoise.cluster.connection import connect
+from equipoise.model.errors import UnusableInput
 from equipoise_matching.genetic.executors import BatchEvaluator
 from equipoise_matching.genetic.worker import EvaluationFailed
-from equipoise.model.errors import UnusableInput
-from tests.clusters import litter_collected, local_cluster
-from packages.matching.tests.genetic.evaluators import DiesOnce, Engine, candidates, dies_always, refuses_negative
 
 COUNT = 41
 

@@ -22,6 +22,16 @@ from typing import Any
 import psutil
 import pytest
 from msgspec.structs import replace
+from tests.cluster.hosts import (
+    begun,
+    followed,
+    halted,
+    host,
+    order_for,
+    plan_for,
+    status_at_end,
+    until,
+)
 
 from equipoise.cluster import folders, laboratory, tasks
 from equipoise.cluster.folders import CampaignFolder, Progress
@@ -42,16 +52,6 @@ from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Hooks
 from equipoise.model.record import RunRecord
-from tests.cluster.hosts import (
-    begun,
-    followed,
-    halted,
-    host,
-    order_for,
-    plan_for,
-    status_at_end,
-    until,
-)
 
 __all__ = ["host"]
 

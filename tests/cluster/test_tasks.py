@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.cluster.hosts import followed, host, order_for, plan_for
 
 from equipoise.cluster import tasks
 from equipoise.cluster.folders import CampaignFolder, Progress
@@ -17,7 +18,6 @@ from equipoise.cluster.messages import (
     to_bytes,
 )
 from equipoise.model.errors import UnusableInput
-from tests.cluster.hosts import followed, host, order_for, plan_for
 
 __all__ = ["host"]
 

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from scripts import screenshots
 
 DOCS = screenshots.ROOT / "docs"

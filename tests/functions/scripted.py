@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from tests.scripted import FINISHED
 
 from equipoise.design.limits import CampaignLimits
 from equipoise.functions.conducting import FunctionsRequest, functions_plan
@@ -16,7 +17,6 @@ from equipoise.functions.processes import Answer, Key
 from equipoise.functions.trial_runs import Examined
 from equipoise.measure.launcher import OnWait
 from equipoise.model.plan import Plan
-from tests.scripted import FINISHED
 
 BATCH_NS = 400_000.0
 

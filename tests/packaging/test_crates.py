@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests import crates
 
 ROOT = Path(crates.__file__).resolve().parent.parent

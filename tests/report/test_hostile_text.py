@@ -12,23 +12,23 @@ from xml.etree import ElementTree
 
 import pytest
 from msgspec.structs import replace
+from packages.matching.tests.observation.logs import loaded_log, question
+from tests.documents import document_of, explanation_of
+from tests.payloads import LONG, PAYLOADS
+from tests.report.forms import page, print_result
 
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
 from equipoise.model.host import Disturbance, Examination
-from equipoise_matching.observation.result import ObservationResult
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
-from equipoise.shared.safe_text import visible_lines
-from equipoise_matching.observation.analysis import observe
 from equipoise.report.builders.host import examination_document, extent_parts
 from equipoise.report.builders.observation import observation_document
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.renderers import html, terminal
-from tests.documents import document_of, explanation_of
-from packages.matching.tests.observation.logs import loaded_log, question
-from tests.payloads import LONG, PAYLOADS
-from tests.report.forms import page, print_result
+from equipoise.shared.safe_text import visible_lines
+from equipoise_matching.observation.analysis import observe
+from equipoise_matching.observation.result import ObservationResult
 
 HOSTILE = (*PAYLOADS, LONG)
 PLAIN = tuple(f"name {place}" for place in range(len(HOSTILE)))

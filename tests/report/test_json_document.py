@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.documents import document_of
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.history import SeriesResult
-from equipoise_matching.observation.result import ObservationResult
 from equipoise.model.pooled import PooledCampaigns
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
@@ -38,7 +38,7 @@ from equipoise.report.json_document import (
     encode,
     schema,
 )
-from tests.documents import document_of
+from equipoise_matching.observation.result import ObservationResult
 
 
 def _summary(median: float = 0.125) -> MetricSummary:

@@ -8,6 +8,8 @@ import io
 import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
+from tests.payloads import PAYLOADS
+from tests.report.forms import breakable
 
 from equipoise.model.record import CampaignWarning
 from equipoise.report.document import (
@@ -27,8 +29,6 @@ from equipoise.report.document import (
 from equipoise.report.renderers import csv as csv_form
 from equipoise.report.renderers.latex import to_latex
 from equipoise.report.renderers.markdown import to_markdown
-from tests.payloads import PAYLOADS
-from tests.report.forms import breakable
 
 CLAIM = Claim(
     "matched",

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from numpy.random import Generator
-
 from benchmarks.validity.machine import FloatArray, IntArray
+from numpy.random import Generator
 
 RUN_SECONDS = 0.3
 """How long a usual run takes, for rules that look at the clock. At 0.3 s hyperfine's two

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr
-
 from benchmarks.validity.machine import FloatArray
+from scipy.special import stdtr
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,8 @@ def command(**arguments: Any) -> int:
             progress=progress,
         )
     options["unmatched"] = arguments["unmatched"]
-    question = question_of(table, pairing, options, command_line(None))
-    report = balance_document(balance, result, question)
+    question = question_of(table, pairing, options)
+    report = balance_document(balance, result, question, command_line(None))
     document = {"schema": "equipoise.balance/1", **matching.table_document(table, result, balance)}
     matching.write(arguments, output, report, balance.love_plot, document, balance)
     return 0

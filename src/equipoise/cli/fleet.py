@@ -41,8 +41,8 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.shared.safe_text import visible
 from equipoise.report.units import waiting_time
+from equipoise.shared.safe_text import visible
 
 LINES_BESIDE_THE_TABLE = 4
 TROUBLE: frozenset[HostState] = frozenset({"no answer", "failed", "missing"})

@@ -15,15 +15,16 @@ from msgspec.structs import asdict
 
 from equipoise.cli import options
 from equipoise.cli.output_options import OutputOptions, check_folder, write_output
-from equipoise.shared.pictures import require_figures
+from equipoise.matching import require_matching
 from equipoise.model.errors import UnusableInput
+from equipoise.shared.pictures import require_figures
 
 if TYPE_CHECKING:
     from altair import LayerChart
 
+    from equipoise.report.document import Document
     from equipoise_matching.matching.balance import Balance, SmallestP
     from equipoise_matching.matching.match import MatchResult
-    from equipoise.report.document import Document
     from equipoise_matching.tables.matching import TableMatch
     from equipoise_matching.tables.problem import MatchTable, Pairing
 
@@ -162,7 +163,11 @@ match_options = options.options_of(
 
 
 def output_of(arguments: dict[str, Any]) -> OutputOptions:
-    """Return where the outputs go; check first that the files can be written."""
+    """Return where the outputs go; check first that the files can be written.
+
+    Raise `UnusableInput` also if the package that matches is not installed.
+    """
+    require_matching()
     output = OutputOptions.from_options(arguments, source=arguments["file"])
     matched = arguments.get("matched")
     if matched is not None:
@@ -192,9 +197,10 @@ def table_and_pairing(arguments: Mapping[str, Any]) -> tuple[MatchTable, Pairing
 def write_rows(result: TableMatch, file: Path | None) -> None:
     """Write the matched data set, if a file for it is named."""
     if file is not None:
-        from equipoise_matching.tables.reading import write_columns
+        from equipoise.files.writing import write_or_refuse
+        from equipoise_matching.tables.reading import file_content
 
-        write_columns(file, result.matched_columns())
+        write_or_refuse(file, file_content(file, result.matched_columns()), "name another file")
 
 
 def write(
@@ -260,7 +266,7 @@ def table_document(
     table: MatchTable, among: MatchResult | None, balance: Balance
 ) -> dict[str, Any]:
     """Return what was missing, and what speaks against the answer, as JSON has them."""
-    from equipoise.report.builders.matching import match_warnings
+    from equipoise_matching.matching.wording import match_warnings
 
     return {
         "missing": asdict(table.missing),

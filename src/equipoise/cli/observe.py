@@ -13,13 +13,14 @@ from equipoise.cli.command_line import Remembering, command_line
 from equipoise.cli.completing import complete_runs_and_files
 from equipoise.cli.output_options import OutputOptions, write_output
 from equipoise.cluster.address import FORMS
+from equipoise.matching import require_matching
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from equipoise.cluster.connection import ClusterAccess
-    from equipoise_matching.observation.result import ObservationResult
     from equipoise_matching.observation.matching import Progress
     from equipoise_matching.observation.question import Question
+    from equipoise_matching.observation.result import ObservationResult
 
 _ADDRESSES = ("tcp://", "tls://", "ssh:", "local:")
 """How the address of a cluster of hosts begins, and no column that ``--cluster`` takes."""
@@ -155,6 +156,7 @@ def command(**arguments: Any) -> int:
     ledger: its trials are then the rows. Where no comparison holds, Equipoise refuses to answer
     (exit status 2), and says which rows would be needed.
     """
+    require_matching()
     from equipoise.cli.progress_bars import work_in_sentences
     from equipoise.report.builders.observation import observation_document
     from equipoise.report.json_document import encode
@@ -207,6 +209,7 @@ def _observe_log(
     from equipoise.cli.observed_log import read_log
     from equipoise_matching.observation.analysis import observe
     from equipoise_matching.tables.missing import complete_log
+    from equipoise_matching.warning import AnalysisWarning
 
     show_env = arguments["show_env"]
     log = read_log(arguments["file"], arguments["ledger"], question.treatment, show_env=show_env)
@@ -221,7 +224,10 @@ def _observe_log(
         complete.question,
         source=log.source,
         left_out={**log.left_out, **complete.left_out},
-        warnings=(*warnings, *complete.warnings),
+        warnings=(
+            *(AnalysisWarning(one.code, one.summary, one.hint) for one in warnings),
+            *complete.warnings,
+        ),
         progress=progress,
     )
 

@@ -22,13 +22,13 @@ from equipoise.analysis.sequences import sequences_of, sequences_of_document
 from equipoise.cli.options import EXPORT_FORMS, fields_of
 from equipoise.cli.streams import say
 from equipoise.design.command_line import command_of_plan
-from equipoise.shared.pictures import require_figures
 from equipoise.files.writing import write_or_refuse
 from equipoise.ledger.opening import DEFAULT_LEDGER
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import read_document
+from equipoise.shared.pictures import require_figures
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure

@@ -25,9 +25,9 @@ from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, Prog
 from equipoise.cli.study_forecast import StudyForecast
 from equipoise.model.metrics import inverse_interval, inverse_ratio, verdict_word
 from equipoise.model.plan import Plan
-from equipoise.shared.safe_text import visible
 from equipoise.report.renderers.terminal import STYLES
 from equipoise.report.units import estimate_and_interval, seconds_left
+from equipoise.shared.safe_text import visible
 
 if TYPE_CHECKING:
     from equipoise_matching.genetic.search import Generation

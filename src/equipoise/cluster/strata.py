@@ -22,12 +22,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
-from equipoise_matching.genetic.executors import DaskClient
+from equipoise.matching import own_errors
 from equipoise.model.errors import UnusableInput
+from equipoise_matching.genetic.executors import DaskClient
 from equipoise_matching.observation.matching import Progress
 from equipoise_matching.observation.question import Question
 from equipoise_matching.observation.sample import Versions
-from equipoise_matching.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
+from equipoise_matching.observation.strata import (
+    JudgeStrata,
+    StratifiedLog,
+    StratumOutcome,
+    judge_rows,
+)
 from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 MOST_LOSSES = 3
@@ -63,7 +69,8 @@ class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
 def judge_request(request: bytes) -> bytes:
     """Judge the stratum of a `StratumRequest` on a worker; return a `StratumReply`."""
     try:
-        reply = _reply(from_bytes(request, StratumRequest))
+        with own_errors():
+            reply = _reply(from_bytes(request, StratumRequest))
         answer = msgspec.msgpack.encode(reply, enc_hook=_plain)
     except UnusableInput as error:
         return to_bytes(Refusal.of(error))

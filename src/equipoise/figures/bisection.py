@@ -9,6 +9,8 @@ from typing import Any
 import altair as alt
 
 from equipoise.figures.building import count_axis
+from equipoise.model.bisection import BisectBlock, BisectBranch, BisectCommit, BisectResult
+from equipoise.model.plan import short_name
 from equipoise.shared.chart_parts import (
     frame,
     labels,
@@ -20,8 +22,6 @@ from equipoise.shared.chart_parts import (
     top_legend,
 )
 from equipoise.shared.theme import color_of
-from equipoise.model.bisection import BisectBlock, BisectBranch, BisectCommit, BisectResult
-from equipoise.model.plan import short_name
 
 HOW_TO_READ = (
     "Each vertical line is a block: the two commits at its ends ran in random order. A commit "

@@ -6,19 +6,28 @@ An axis of ratios has no difference in its middle: in percent near 1, in times b
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 import altair as alt
 from msgspec import Struct
 
 from equipoise.figures.quantity import Quantity, log_ticks, rounded
-from equipoise.shared.pictures import notebook_pictures
-from equipoise.shared.theme import PALETTE, WIDTH, color_of, configuration, shape_of
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument
-
+from equipoise.shared.chart_parts import (
+    Position,
+    Rows,
+    color_and_shape,
+    labels,
+    layer,
+    linear,
+    plain_scale,
+    point,
+    rule,
+    top_legend,
+)
+from equipoise.shared.theme import PALETTE
 
 _PERCENT_BELOW = 2.0
 """Ratio below which the axis shows percent."""
@@ -26,28 +35,6 @@ _ROOM_AT_ONE = 0.11
 """Part of an axis of ratios around 1 that has no other label."""
 _MARGIN = 0.08
 _SMALLEST_SPAN = 0.002
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
 
 
 def condition_color(names: Sequence[str]) -> alt.Color:
@@ -71,16 +58,10 @@ def _condition(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
     return color_and_shape("condition", names, places, legend, shapes)
 
 
-
-
 def place_of(document: ResultDocument, name: str) -> int:
     """Return the position of a condition in the plan, which fixes its colour and shape."""
     names = [condition.name for condition in document.conditions]
     return names.index(name) if name in names else len(names)
-
-
-
-
 
 
 def count_axis(field: str, low: float, high: float, title: str) -> alt.X:
@@ -136,8 +117,6 @@ def point_labels(rows: Rows, x: alt.X, y: alt.Y, field: str) -> list[alt.Chart]:
     """Return the text of a field beside each point, with no line behind its letters."""
     mark = {"align": "left", "dx": 8, "dy": -6, "fontSize": 11, "fontWeight": "normal"}
     return labels(rows, field, x=x, y=y, mark=mark)
-
-
 
 
 def quantity_axis(quantity: Quantity, count: int) -> alt.Axis:

@@ -13,6 +13,14 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.figures.building import quantity_axis, quantity_scale
+from equipoise.figures.quantity import Quantity, quantity_of, rounded
+from equipoise.figures.values import (
+    EVERY_TRIAL,
+    analysed_values,
+    known_values,
+    primary_metric,
+)
+from equipoise.model.result import MetricSummary, ResultDocument, TrialRow
 from equipoise.shared.chart_parts import (
     Rows,
     frame,
@@ -25,15 +33,7 @@ from equipoise.shared.chart_parts import (
     tooltips,
 )
 from equipoise.shared.density import density
-from equipoise.figures.quantity import Quantity, quantity_of, rounded
 from equipoise.shared.theme import LABEL_STRIP, color_of
-from equipoise.figures.values import (
-    EVERY_TRIAL,
-    analysed_values,
-    known_values,
-    primary_metric,
-)
-from equipoise.model.result import MetricSummary, ResultDocument, TrialRow
 
 HOW_TO_READ = (
     "Each dot is one trial, and the hill above shows where trials are dense (all hills have the "

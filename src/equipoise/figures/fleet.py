@@ -9,6 +9,10 @@ import altair as alt
 from msgspec import Struct
 
 from equipoise.figures.building import RATIO_TOOLTIPS, ratio_axis
+from equipoise.figures.quantity import extent, metric_name
+from equipoise.model.fleet import HostEffect
+from equipoise.model.quantities import Interval, counted
+from equipoise.model.result import Comparison
 from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
@@ -20,10 +24,6 @@ from equipoise.shared.chart_parts import (
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import extent, metric_name
-from equipoise.model.fleet import HostEffect
-from equipoise.model.quantities import Interval, counted
-from equipoise.model.result import Comparison
 
 HOW_TO_READ = (
     "Each row is a host: the mark is the ratio, the bar its interval, and all of these bars hold "

@@ -9,6 +9,8 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.figures.building import count_axis, place_of
+from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
+from equipoise.model.result import ConditionResult, ResultDocument, TrialIterations
 from equipoise.shared.chart_parts import (
     Rows,
     frame,
@@ -19,9 +21,7 @@ from equipoise.shared.chart_parts import (
     rule,
     tooltips,
 )
-from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
 from equipoise.shared.theme import color_of
-from equipoise.model.result import ConditionResult, ResultDocument, TrialIterations
 
 HOW_TO_READ = (
     "Each thin line is one trial over its iterations; the thick lines are its levels, and a dot "

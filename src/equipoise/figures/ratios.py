@@ -15,6 +15,9 @@ from equipoise.figures.building import (
     place_of,
     ratio_axis,
 )
+from equipoise.figures.quantity import extent, metric_name
+from equipoise.figures.values import primary_metric
+from equipoise.model.result import Comparison, ResultDocument, SampleComparison
 from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
@@ -27,10 +30,7 @@ from equipoise.shared.chart_parts import (
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import extent, metric_name
 from equipoise.shared.theme import color_of
-from equipoise.figures.values import primary_metric
-from equipoise.model.result import Comparison, ResultDocument, SampleComparison
 from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import ShiftFunction
 

@@ -8,16 +8,21 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.shared.theme import Theme, configuration
 from equipoise.files.writing import write_or_refuse
 from equipoise.model.errors import UnusableInput
-from equipoise.shared.extras import install_line
+from equipoise.shared.pictures import (
+    PIXELS_PER_POINT,
+    png,
+    require_figures,
+    svg,
+    vega_lite_version,
+)
+from equipoise.shared.theme import Theme, configuration
 
 if TYPE_CHECKING:
     import altair as alt
@@ -58,8 +63,8 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
     require_figures()
     writers: dict[str, Callable[[dict[str, Any]], bytes]] = {
         ".html": _html,
-        ".svg": _svg,
-        ".png": _png,
+        ".svg": svg,
+        ".png": png,
     }
     write = writers.get(path.suffix.lower())
     if write is None:
@@ -69,10 +74,6 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
         )
     content = write({**chart.to_dict(validate=False), "config": configuration(theme)})
     write_or_refuse(path, content, "name a folder that can be written to")
-
-
-
-
 
 
 def pixels_of(picture: bytes) -> bytes:
@@ -89,12 +90,6 @@ def pixels_of(picture: bytes) -> bytes:
     return vl_convert.svg_to_png(picture.decode(), scale=PIXELS_PER_POINT)
 
 
-
-
-
-
-
-
 @functools.cache
 def vega_library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, which makes no request; about 0.9 MB.
@@ -106,8 +101,6 @@ def vega_library() -> str:
     return vl_convert.javascript_bundle(
         "window.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version()
     )
-
-
 
 
 def script_json(value: Any) -> str:
@@ -148,7 +141,3 @@ def _html(specification: dict[str, Any]) -> bytes:
         library=library,
         script=_SCRIPT,
     ).encode()
-
-
-
-

@@ -17,13 +17,6 @@ from equipoise.figures.building import (
     quantity_axis,
     quantity_scale,
 )
-from equipoise.shared.chart_parts import (
-    Rows,
-    frame,
-    layer,
-    rule,
-    tooltips,
-)
 from equipoise.figures.quantity import Quantity, quantity_of
 from equipoise.figures.values import (
     EVERY_TRIAL,
@@ -32,6 +25,13 @@ from equipoise.figures.values import (
     primary_metric,
 )
 from equipoise.model.result import ResultDocument
+from equipoise.shared.chart_parts import (
+    Rows,
+    frame,
+    layer,
+    rule,
+    tooltips,
+)
 
 HOW_TO_READ = (
     "Trials from first to last, with a running median for each condition. Lines that rise "

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import altair as alt
 
+from equipoise.figures.quantity import rounded
+from equipoise.model.result import ResultDocument, VarianceByLevel
 from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
@@ -17,8 +19,6 @@ from equipoise.shared.chart_parts import (
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import rounded
-from equipoise.model.result import ResultDocument, VarianceByLevel
 
 HOW_TO_READ = (
     "Each mark is the standard deviation that one level adds, with its interval. More units of the "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from equipoise.shared.errors import EXIT_UNUSABLE_INPUT as EXIT_UNUSABLE_INPUT
 from equipoise.shared.errors import EquipoiseError as EquipoiseError
 from equipoise.shared.errors import UnusableInput as UnusableInput
@@ -16,11 +18,16 @@ EXIT_OUTPUT_FAILED = 74
 EXIT_INTERRUPTED = 130
 
 
+@runtime_checkable
+class UserError(Protocol):
+    """An error that the user can end, of this package or of one beside it.
 
+    `equipoise_matching` has a class of its own with these fields: neither wheel needs the other.
+    """
 
-
-
-
+    what: str
+    hint: str | None
+    exit_status: int
 
 
 class TookNoEffect(UnusableInput):

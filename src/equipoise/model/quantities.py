@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from equipoise.shared.numbers import MOST_LISTED as MOST_LISTED
@@ -34,16 +34,10 @@ def excludes_one(interval: Interval) -> bool:
     return (low is not None and low > 1.0) or (high is not None and high < 1.0)
 
 
-
-
-
-
 def is_known_to_a_tenth(interval: Interval) -> bool:
     """Return whether an interval of a ratio reaches at most a tenth to each side."""
     low, high = interval
     return bool(low) and high is not None and low is not None and high / low <= 1.1**2
-
-
 
 
 def duration(seconds: float) -> str:
@@ -54,8 +48,6 @@ def duration(seconds: float) -> str:
 def byte_count(count: float) -> str:
     """Return bytes with a decimal unit: ``2.1 MB``."""
     return _with_unit(count, BYTE_UNITS)
-
-
 
 
 def byte_rate(per_second: float) -> str:
@@ -100,8 +92,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-
-
 def exact_bytes(number: float) -> str:
     """Return the size of a block: ``35,600 bytes``, ``2.1 MB``."""
     if abs(number) >= _EXACT_BYTES:
@@ -115,10 +105,6 @@ def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
         return "timed out"
     scale, name = next((unit for unit in units if abs(value) >= unit[0]), units[-1])
     return f"{significant(value / scale)} {name}"
-
-
-
-
 
 
 def names_of(conditions: Sequence[str], last: str = "and") -> str:

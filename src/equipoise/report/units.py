@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from equipoise.model.quantities import Interval
 from equipoise.model.quantities import byte_count as byte_count
@@ -22,7 +21,6 @@ from equipoise.shared.ratios import interval_text as interval_text
 from equipoise.shared.ratios import percent_change as percent_change
 
 
-
 def waiting_time(seconds: float) -> str:
     """Return a time to wait in a unit that people wait in: ``45 s``, ``12 min``, ``2.6 h``."""
     if seconds < 99.5:
@@ -32,14 +30,6 @@ def waiting_time(seconds: float) -> str:
         return f"{minutes:.0f} min"
     hours = minutes / 60.0
     return f"{hours:.1f} h" if hours < 99.95 else f"{hours / 24.0:.0f} days"
-
-
-
-
-
-
-
-
 
 
 def with_coverage(interval: str, level: float, alpha: float, kind: str = "interval") -> str:
@@ -61,14 +51,6 @@ def is_shared(level: float, alpha: float) -> bool:
 def percentage(share: float) -> str:
     """Return a share in percent: ``95 %``."""
     return f"{100.0 * share:.4g} %"
-
-
-
-
-
-
-
-
 
 
 def range_text(interval: Interval, show: Callable[[float], str], unknown: str = UNKNOWN) -> str:
@@ -93,8 +75,6 @@ def spread_text(summary: MetricSummary) -> str:
         return "–"
     half = 50.0 * (summary.p95 - summary.p05) / summary.median
     return f"±{significant(half, 2)} %"
-
-
 
 
 def capitalized(sentence: str) -> str:

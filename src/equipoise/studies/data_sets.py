@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from equipoise.files.writing import write_whole
+from equipoise.matching import own_errors, require_matching
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
@@ -98,9 +99,9 @@ def data_file(name: str, rows: str, home: Path) -> Path:
 
 
 def _lalonde() -> str:
-    from equipoise_matching.matching.datasets import lalonde
-
-    return str(lalonde().to_csv(index=False))
+    datasets = require_matching("equipoise_matching.matching.datasets")
+    with own_errors():
+        return str(datasets.lalonde().to_csv(index=False))
 
 
 DATA_SETS: Mapping[str, DataSet] = {"lalonde": DataSet(_lalonde, "made-up")}

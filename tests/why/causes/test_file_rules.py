@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-
 from tests.why.causes.made import calls, change, file, first, found_by, made, named, wait
 
 LINES = made(

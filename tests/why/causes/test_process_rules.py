@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-
 from tests.why.causes.made import calls, change, first, found_by, function, made, named, wait
 
 FORKS = made(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from equipoise.model.record import Trial
-from equipoise.why.differences.wording import where_the_time_goes
-from equipoise.why.evidence.observer import Sampled
-from equipoise.why.evidence.sources import Runs
 from tests.why.differences.made import (
     allocations,
     calls,
@@ -16,6 +12,11 @@ from tests.why.differences.made import (
     trial,
     trials,
 )
+
+from equipoise.model.record import Trial
+from equipoise.why.differences.wording import where_the_time_goes
+from equipoise.why.evidence.observer import Sampled
+from equipoise.why.evidence.sources import Runs
 
 
 def in_the_kernel() -> Runs[Trial]:

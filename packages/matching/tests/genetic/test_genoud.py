@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-
-import equipoise
 from benchmarks.genoud.functions import biclaw, claw
-from equipoise_matching import GenoudResult, genoud
-from equipoise_matching.shared.errors import EXIT_UNUSABLE_INPUT, EquipoiseError, UnusableInput
+from numpy.typing import NDArray
 from packages.matching.tests.genetic.evaluators import bowl
+
+import equipoise_matching
+from equipoise_matching.genetic import GenoudResult, genoud
+from equipoise_matching.shared.errors import EXIT_UNUSABLE_INPUT, EquipoiseError, UnusableInput
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def raises(point: Floats) -> float:
 
 
 def test_both_ways_to_it_lead_to_the_same_function() -> None:
-    assert equipoise_matching.genetic.genoud is genoud
+    assert equipoise_matching.genoud is genoud
 
 
 @pytest.mark.parametrize("generator", ["philox", "tlp"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise_matching import datasets
+from equipoise_matching.matching import datasets
 
 NAMES = ("age", "educ", "black", "hisp", "married", "nodegr", "u74", "u75", "re75", "re74")
 

@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from equipoise_matching.matching.units import Floats
-from equipoise_matching.observation.hidden_factor import Regression, _robustness, regression, robustness_of
+from equipoise_matching.observation.hidden_factor import (
+    Regression,
+    _robustness,
+    regression,
+    robustness_of,
+)
 
 models: Any = importlib.import_module("statsmodels.api")
 

@@ -11,7 +11,11 @@ from scipy import stats
 from equipoise_matching.matching.units import Floats
 from equipoise_matching.observation import hidden_factor
 from equipoise_matching.observation.effects import PairSubset
-from equipoise_matching.observation.hidden_factor import cluster_differences, gamma_to_change, interval_at
+from equipoise_matching.observation.hidden_factor import (
+    cluster_differences,
+    gamma_to_change,
+    interval_at,
+)
 
 DRAW = np.random.default_rng(3)
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise_matching.observation.result import Contribution, Effect, HiddenBias, ObservationQuestion
-from equipoise_matching.observation.wording import answer_sentences, effect_clause, hidden_factor_sentence
+from equipoise_matching.observation.result import (
+    Contribution,
+    Effect,
+    HiddenBias,
+    ObservationQuestion,
+)
+from equipoise_matching.observation.wording import (
+    answer_sentences,
+    effect_clause,
+    hidden_factor_sentence,
+)
 
 
 def ratio(value: float, low: float, high: float) -> Effect:

@@ -1,29 +1,16 @@
-"""A match, the balance of its covariates, and a search for weights as documents."""
+"""Pages of a match, of the balance of its covariates, and of a search for weights."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
-from equipoise_matching.matching.match import MANY_WITHOUT_NEIGHBORS, MatchResult
-from equipoise_matching.matching.stratified import MatchByResult
-from equipoise_matching.matching.units import power_of_two
-from equipoise_matching.matching.univariate import Moments, welch_interval
-from equipoise.model.quantities import amount, listed
-from equipoise.model.record import CampaignWarning
+from equipoise.report.builders.analysis import answer_of, method_parts, table_of
 from equipoise.report.document import (
     SCREEN,
-    UNKNOWN,
     WRITTEN,
-    Answer,
-    Claim,
-    Column,
     Document,
     Facts,
     Figures,
@@ -31,18 +18,24 @@ from equipoise.report.document import (
     Origin,
     Part,
     Section,
-    Table,
     Warnings,
-    computation_parts,
-    headed,
 )
-from equipoise.shared.numbers import signed_amount
+from equipoise_matching.matching.report import balance_report
+from equipoise_matching.matching.wording import (
+    MATTERS_PERCENT,
+    Difference,
+    MatchQuestion,
+    matched_difference,
+    most_different,
+)
+from equipoise_matching.report import Report
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
-    from equipoise_matching.matching.balance import Balance, SmallestP
+    from equipoise_matching.matching.balance import Balance
     from equipoise_matching.matching.gen_match import GenMatchResult
-    from equipoise_matching.matching.univariate import UnivariateBalance
+    from equipoise_matching.matching.match import MatchResult
+    from equipoise_matching.tables.matching import TableMatch
 
 MOST_FIGURES = 3
 """Number of covariates with figures of their own: those least alike in distribution."""
@@ -50,132 +43,54 @@ _COMPARABLE = "comparable units"
 _ALL_ROWS = "all rows as they are"
 
 
+def match_document(match: TableMatch, command: str) -> Document:
+    """Build the document of a match of a table, or of a search for weights and the match by them.
 
-
-
-
-def match_document(
-    result: MatchResult, balance: Balance, naive: Difference | None, question: MatchQuestion
-) -> Document:
-    """Build the document of a match: its effect, or without an outcome how alike its pairs are."""
-    smallest = smallest_p_sentence(balance)
+    ``command`` matches again.
+    """
+    effect = None if match.estimate is None else matched_difference(match.among)
     return _document(
-        "matched",
-        question,
-        balance,
-        result,
-        naive,
-        sentences=(balance_sentence(balance), smallest),
-        facts=result.facts(),
-        tables=(*_strata_table(result), replace(balance_table(balance), notes=(smallest,))),
+        match.report(), match.question(), match.balance, effect, match.naive, match.search, command
     )
 
 
 def balance_document(
-    balance: Balance, result: MatchResult | None, question: MatchQuestion
+    balance: Balance, result: MatchResult | None, question: MatchQuestion, command: str
 ) -> Document:
     """Build the document of the balance of covariates."""
-    return _document(
-        "balance",
-        question,
-        balance,
-        result,
-        sentences=(balance_sentence(balance), smallest_p_sentence(balance)),
-        facts=() if result is None else result.facts(),
-        tables=(balance_table(balance),),
-    )
-
-
-def search_document(
-    search: GenMatchResult,
-    result: MatchResult | None,
-    balance: Balance,
-    naive: Difference | None,
-    question: MatchQuestion,
-) -> Document:
-    """Build the document of a search for weights, with the effect by them if there is an outcome.
-
-    ``result`` is the match by the weights; ``None`` without an outcome.
-    """
-    facts = [] if result is None else result.facts()
-    weights = zip(search.names, search.weights.tolist(), strict=True)
-    rows = ({"covariate:name": name, "weight:number": f"{weight:.6g}"} for name, weight in weights)
-    weights_table = Table(*headed(rows), title="Weights of the standardised covariates")
-    return _document(
-        "genetic search",
-        question,
-        balance,
-        search.matches if result is None else result,
-        naive,
-        sentences=(smallest_p_sentence(balance), balance_sentence(balance)),
-        facts=(*facts, *(fact for fact in search.facts() if fact not in facts)),
-        tables=(weights_table, balance_table(balance)),
-        search=search,
-    )
+    effect = None if result is None else matched_difference(result)
+    report = balance_report(balance, result, question)
+    return _document(report, question, balance, effect, None, None, command)
 
 
 def _document(
-    badge: str,
+    report: Report,
     question: MatchQuestion,
     balance: Balance,
-    matches: MatchResult | None,
-    naive: Difference | None = None,
-    *,
-    sentences: tuple[str, str],
-    facts: Sequence[tuple[str, str]],
-    tables: Sequence[Table],
-    search: GenMatchResult | None = None,
+    effect: Difference | None,
+    naive: Difference | None,
+    search: GenMatchResult | None,
+    command: str,
 ) -> Document:
-    """Put the parts of every document on matching in their order.
-
-    ``sentences`` are on the balance; without an effect the first of them is the answer.
-    """
-    effect = None if matches is None else matched_difference(matches)
-    text, *remarks = sentences
-    estimate, interval = "", ""
-    if effect is not None and matches is not None:
-        estimate = signed_amount(effect.value)
-        interval = f"95 % interval {_signed_interval(effect.interval)}"
-        text = effect_sentence(effect, question.outcome, question.treatment, matches.estimand)
-        remarks = list(sentences)
-    if naive is not None:
-        remarks.insert(0, naive_sentence(naive))
-    if matches is not None:
-        remarks += [dropped_sentence(matches), effective_sentence(matches)]
-    remarks += question.notes
-    claim = Claim(
-        badge=badge,
-        tone=_tone(balance, effect),
-        text=text,
-        estimate=estimate,
-        interval=interval,
-        remarks=tuple(remarks),
-    )
+    """Put the parts of every document on matching in their order."""
 
     def figures() -> Iterator[Figure]:
         yield from _effect_figures(effect, naive, question)
         yield from _balance_figures(balance, search)
 
-    method = (
-        *question.method,
-        *_error_sentences(matches),
-        _tests_sentence(balance),
-        *([] if search is None else [_SEARCH_WEIGHTS]),
-        _LIMITS,
-    )
-    warnings = tuple(match_warnings(matches, balance))
-    rests_on = Facts((("Table", question.source), *facts))
+    rests_on = Facts(report.facts)
+    tables = map(table_of, report.tables)
     parts: tuple[Part, ...] = (
-        Answer("", claims=(claim,), warnings=len(warnings)),
+        answer_of(report, _tone(balance, effect)),
         Figures(figures),
         replace(rests_on, forms=SCREEN),
-        *tables,
-        *([Warnings(warnings)] if warnings else []),
+        *(replace(table, forms=WRITTEN) if table.title == "Strata" else table for table in tables),
+        *([Warnings(report.warnings)] if report.warnings else []),
         Section("What it rests on", (rests_on,), forms=WRITTEN),
-        *computation_parts(method, question.command),
+        *method_parts(report, command),
     )
     return Document(
-        name=badge,
+        name=report.badge,
         title=f"{question.treatment} in {question.source}",
         parts=parts,
         numbers=(
@@ -183,7 +98,7 @@ def _document(
             *_balance_numbers(balance),
             *_weight_numbers(search),
         ),
-        origin=Origin(f"{_asked(question, search)} From {question.source}", question.command),
+        origin=Origin(f"{_asked(question, search)} From {question.source}", command),
     )
 
 
@@ -195,72 +110,22 @@ def _asked(question: MatchQuestion, search: GenMatchResult | None) -> str:
     return f"How alike are the groups of {question.treatment}?"
 
 
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
 def _tone(balance: Balance, effect: Difference | None) -> str:
     """Return whether the effect is shown, or without one whether the covariates are balanced."""
     if effect is not None:
         return "equivalent" if effect.excludes_zero else "undecided"
-    worst = _worst(balance.variables, balance.before if balance.after is None else balance.after)
+    worst = most_different(
+        balance.variables, balance.before if balance.after is None else balance.after
+    )
     return "equivalent" if worst is not None and worst[1] <= MATTERS_PERCENT else "undecided"
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
 
 
 def _effect_figures(
     effect: Difference | None, naive: Difference | None, question: MatchQuestion
 ) -> Iterator[Figure]:
     """Draw the difference of all rows and that among comparable units."""
-    from equipoise_matching.charts.estimates import Estimate, estimates
     from equipoise.figures.gallery import Figure
+    from equipoise_matching.charts.estimates import Estimate, estimates
 
     rows = [
         Estimate(kind, kind, difference.value, difference.interval)
@@ -286,8 +151,8 @@ def _effect_figures(
 
 def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterator[Figure]:
     """Draw the course of a search, all covariates, the shares, and what differs most."""
-    from equipoise.figures import balance as charts
     from equipoise.figures.gallery import Figure
+    from equipoise_matching.charts import balance as charts
 
     if search is not None:
         yield Figure("course", charts.HOW_TO_READ_COURSE, search.plot())
@@ -323,5 +188,3 @@ def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
     if search is not None:
         for name, weight in zip(search.names, search.weights.tolist(), strict=True):
             yield {"kind": "weight", "name": name, "weight": weight}
-
-

@@ -1,26 +1,12 @@
-"""An effect from a log as a document: the answer, what it rests on, and what speaks against it."""
+"""The page of an effect from a log: the answer, what it rests on, and what speaks against it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from equipoise_matching.matching.match import VARIANCE_NEIGHBORS
-from equipoise_matching.observation.result import (
-    Effect,
-    ObservationResult,
-    Period,
-    Placebo,
-    StratumResult,
-)
-from equipoise.model.quantities import Interval
+from equipoise.report.builders.analysis import answer_of, method_parts, table_of
 from equipoise.report.document import (
-    UNKNOWN,
-    Answer,
-    Claim,
-    Column,
     Document,
     Facts,
     Figures,
@@ -28,54 +14,26 @@ from equipoise.report.document import (
     Origin,
     Part,
     Section,
-    Table,
     Warnings,
-    computation_parts,
     with_interval,
 )
-from equipoise.report.units import (
-    change_text,
-    estimate_and_interval,
-    interval_text,
-    percent_change,
-    significant,
-)
-from equipoise.shared.numbers import signed_amount
+from equipoise_matching.observation.report import observation_report
+from equipoise_matching.observation.result import ObservationResult
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 
-
 def observation_document(result: ObservationResult, command: str) -> Document:
     """Build the document of an observation; ``command``, if there is one, observes it again."""
-
-    def figures() -> Iterator[Figure]:
-        from equipoise_matching.charts.estimates import observed_figures
-
-        return observed_figures(result)
-
-    question, refusal = result.question, result.refusal
-    estimate, interval = "", ""
-    if result.matched is not None:
-        estimate, ends = _effect_cells(result.matched.effect)
-        interval = f"95 % interval {ends}"
-    claim = Claim(
-        badge="refused" if refusal else "observed",
-        tone=_tone(result),
-        text=result.summary,
-        estimate=estimate,
-        interval=interval,
-        remarks=(refusal.hint,) if refusal else (),
-    )
-    method = (*_METHOD, _ROWS if result.clustering is None else _CLUSTERS)
+    report, question = observation_report(result), result.question
     parts: tuple[Part, ...] = (
-        Answer("", claims=(claim,), warnings=len(result.warnings)),
-        Figures(figures),
-        *_tables(result),
-        Section("What it rests on", (Facts(tuple(_facts(result))),)),
-        *([Warnings(result.warnings)] if result.warnings else []),
-        *computation_parts(method, command),
+        answer_of(report, _tone(result)),
+        Figures(lambda: _figures(result)),
+        *map(table_of, report.tables),
+        Section("What it rests on", (Facts(report.facts),)),
+        *([Warnings(report.warnings)] if report.warnings else []),
+        *method_parts(report, command),
     )
     return Document(
         name="observed",
@@ -90,10 +48,16 @@ def observation_document(result: ObservationResult, command: str) -> Document:
     )
 
 
+def _figures(result: ObservationResult) -> Iterator[Figure]:
+    """Draw the effects, then the balance."""
+    from equipoise.figures.gallery import Figure
+    from equipoise_matching.charts.balance import HOW_TO_READ_LOVE_PLOT
+    from equipoise_matching.charts.estimates import HOW_TO_READ_EFFECTS
+    from equipoise_matching.observation.drawing import balance_chart, effects_chart
 
-
-
-
+    how_to_read = HOW_TO_READ_EFFECTS.replace("{unit}", result.question.unit)
+    yield Figure("effects", how_to_read, effects_chart(result))
+    yield Figure("balance", HOW_TO_READ_LOVE_PLOT, balance_chart(result))
 
 
 def _tone(result: ObservationResult) -> str:
@@ -107,10 +71,6 @@ def _tone(result: ObservationResult) -> str:
         # The outcome may be an income: neither direction is bad.
         return "equivalent"
     return "slower" if effect.interval[0] > (0.0 if effect.ratio is None else 1.0) else "faster"
-
-
-
-
 
 
 def _effect_numbers(result: ObservationResult) -> Iterator[NumberRow]:
@@ -139,11 +99,3 @@ def _balance_numbers(result: ObservationResult) -> Iterator[NumberRow]:
             "term": one.term,
             "term_apart_after_sd": one.term_after,
         }
-
-
-
-
-
-
-
-

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from equipoise.figures.gallery import Figure
 from equipoise.figures.save import content_policy, script_json, vega_library
-from equipoise.shared.pictures import MAX_VECTOR_ROWS, require_figures
-from equipoise.shared.theme import configuration
-from equipoise.shared.safe_text import visible_lines
 from equipoise.report.document import Document, Figures, FlameGraph, Part, Section, parts_in
 from equipoise.shared.numbers import unbroken
+from equipoise.shared.pictures import MAX_VECTOR_ROWS, require_figures
+from equipoise.shared.safe_text import visible_lines
+from equipoise.shared.theme import configuration
 
 LARGEST_FLAME_GRAPH = 750_000
 """Bytes; a larger flame graph is left to a file of its own: a page should be small enough to

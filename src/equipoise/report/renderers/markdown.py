@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from urllib.parse import quote
 
-from equipoise.shared.safe_text import visible
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -28,6 +27,7 @@ from equipoise.report.document import (
     text_of,
 )
 from equipoise.shared.numbers import unbroken
+from equipoise.shared.safe_text import visible
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
 """What CommonMark, tables, strikethrough or formulae give a meaning within a line."""

@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from equipoise.shared.pictures import MimeBundle as MimeBundle
-from equipoise.shared import html
-from equipoise.shared.html import text
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -27,10 +24,12 @@ from equipoise.report.document import (
     text_of,
 )
 from equipoise.report.renderers.markdown import claim_note
+from equipoise.shared import html
+from equipoise.shared.html import text
+from equipoise.shared.pictures import MimeBundle as MimeBundle
 
 if TYPE_CHECKING:
     import altair
-
 
 
 def to_html(document: Document) -> str:
@@ -46,14 +45,6 @@ def with_picture(document: Document, draw: Callable[[], altair.LayerChart | None
 def parts_to_html(parts: Iterable[Part]) -> str:
     """Write some parts of a document as a piece of HTML."""
     return f"<div>{''.join(_pieces(parts_in(parts, 'notebook')))}</div>"
-
-
-
-
-
-
-
-
 
 
 def _pieces(parts: Iterable[Part]) -> Iterator[str]:
@@ -78,7 +69,9 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
             case Table():
                 if part.title:
                     yield f"<p><strong>{text(part.title)}</strong></p>"
-                yield html.table(part.headings, ([text_of(cell) for cell in row] for row in part.rows))
+                yield html.table(
+                    part.headings, ([text_of(cell) for cell in row] for row in part.rows)
+                )
                 yield from (f"<p>{text(note)}</p>" for note in part.notes)
             case Paragraph():
                 yield f"<p>{text(part.text)}</p>"
@@ -95,17 +88,9 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
                 yield from _warnings(part)
 
 
-
-
-
-
 def _warnings(part: Warnings) -> Iterator[str]:
     for warning in part.first_of_each_code:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"<p><strong>Warning</strong>: {text(warning.summary)}{hint}</p>"
     if part.more:
         yield f"<p>And {part.more} warnings more like these.</p>"
-
-
-
-

@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from equipoise.shared.safe_text import visible
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -35,6 +34,7 @@ from equipoise.report.document import (
     parts_in,
     text_of,
 )
+from equipoise.shared.safe_text import visible
 
 STYLES = {
     "strong": "bold",

@@ -27,7 +27,6 @@ from equipoise_matching.shared.chart_parts import (
 )
 from equipoise_matching.shared.density import density
 from equipoise_matching.shared.theme import color_of, shape_of
-from equipoise.figures.values import EVERY_TRIAL
 
 HOW_TO_READ_LOVE_PLOT = (
     "Each row is one covariate: the difference between treated and controls, in percent of the "
@@ -58,6 +57,8 @@ HOW_TO_READ_VALUES = (
 )
 LARGE_DIFFERENCE = 10.0
 """Percent: a common threshold for a difference that matters (Austin 2009)."""
+MAX_POINTS = 5000
+"""Number of points of a chart; a picture of more says no more."""
 BEFORE = -1
 """Position of the data before matching on the axis of generations."""
 
@@ -322,7 +323,7 @@ def search_balance(
     rows = [row for row in rows if math.isfinite(row["sdiff"])]
     by_generation = itertools.groupby(rows, key=itemgetter("generation"))
     worst = [max(stage, key=itemgetter("sdiff")) for _, stage in by_generation]
-    thin = _largest_differences(rows, EVERY_TRIAL // len(stages))
+    thin = _largest_differences(rows, MAX_POINTS // len(stages))
     if len(thin) < len(rows):
         count = len({row["variable"] for row in thin})
         notes = [

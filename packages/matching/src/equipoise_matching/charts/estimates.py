@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 from msgspec import Struct
 
-from equipoise_matching.charts.balance import HOW_TO_READ_LOVE_PLOT, love_plot
 from equipoise_matching.shared.chart_parts import (
     Rows,
     color_and_shape,
@@ -21,14 +20,11 @@ from equipoise_matching.shared.chart_parts import (
     tooltips,
     top_legend,
 )
-from equipoise.figures.gallery import Figure
-from equipoise_matching.observation.result import ObservationResult
 
 HOW_TO_READ_EFFECTS = (
     "Each row is one estimate with its 95 % interval; the line marks no difference. The answer is "
     "the one among comparable {unit}. The interval of a placebo must reach the line."
 )
-_KINDS = ("naive", "comparable", "by time", "placebo")
 
 
 class Estimate(Struct, frozen=True):
@@ -38,50 +34,6 @@ class Estimate(Struct, frozen=True):
     kind: str
     at: float
     interval: tuple[float, float] | None
-
-
-def observed_figures(result: ObservationResult) -> Iterator[Figure]:
-    """Draw the figures of ``equipoise observe``: the effects, then the balance."""
-    how_to_read = HOW_TO_READ_EFFECTS.replace("{unit}", result.question.unit)
-    yield Figure("effects", how_to_read, effects(result))
-    balance = result.balance
-    yield Figure(
-        "balance",
-        HOW_TO_READ_LOVE_PLOT,
-        love_plot(
-            [column.column for column in balance],
-            [_percent(column.difference_before) for column in balance],
-            [_percent(column.difference_after) for column in balance],
-        ),
-    )
-
-
-def effects(result: ObservationResult) -> alt.LayerChart:
-    """Draw the naive effect, the one among comparable rows, those by time, and the placebos.
-
-    Beside ratios, placebo outcomes without a logarithm are left out: they have no percent.
-    """
-    in_percent = result.naive.ratio is not None
-    rows = []
-    for label, kind, part in result.effects:
-        value, ends = part.difference, part.difference_ci
-        if in_percent:
-            value, ends = part.ratio, part.ratio_ci
-        if value is None:
-            continue
-        numbers = [value, *(ends or (value, value))]
-        if in_percent:
-            numbers = [100.0 * (number - 1.0) for number in numbers]
-        rows.append(Estimate(label, kind, numbers[0], (numbers[1], numbers[2])))
-    question = result.question
-    return estimates(
-        rows,
-        _KINDS,
-        unit="change, %" if in_percent else f"difference in {question.outcome}",
-        title=f"{question.candidate} against {question.baseline}: {question.outcome}",
-        notes=[f"About {result.about}."],
-        description=result.summary,
-    )
 
 
 def estimates(
@@ -127,7 +79,3 @@ def estimates(
         description=description,
         height=26 * max(len(labels), 3),
     )
-
-
-def _percent(difference: float | None) -> float:
-    return math.inf if difference is None else 100.0 * difference

@@ -7,7 +7,7 @@
 - ``executors``: evaluation of batches here, in threads, in other processes or on a Dask cluster.
 - ``worker``: what runs in those processes: a Python function as an evaluator of batches.
 
-SciPy (the extra ``equipoise[matching]``) is imported when a search polishes.
+SciPy is imported when a search polishes.
 """
 
 from __future__ import annotations

@@ -15,12 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise_matching.genetic.executors import BatchEvaluator
-from equipoise_matching.genetic.options import MOST_PARAMETERS, SearchOptions, checked_operators, whole
+from equipoise_matching.genetic.options import (
+    MOST_PARAMETERS,
+    SearchOptions,
+    checked_operators,
+    whole,
+)
 from equipoise_matching.genetic.polish import Polisher
-from equipoise_matching.genetic.search import Generation, search
+from equipoise_matching.genetic.search import Generation, history_rows, search
 from equipoise_matching.genetic.worker import Floats, Rows
-from equipoise.model.display import display
+from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.pictures import require_figures
 
 LOCAL_MINIMUM = 8
 """The place of operator 9 among the operators."""
@@ -111,7 +117,8 @@ def genoud(
         Evaluates points elsewhere: an executor of ``concurrent.futures`` or a
         ``dask.distributed`` Client, to which ``fn`` is sent once. The answer is the same.
     callback
-        Called with each :class:`~equipoise_matching.genetic.search.Generation`; ends the search by ``True``.
+        Called with each :class:`~equipoise_matching.genetic.search.Generation`; ends the search
+        by ``True``.
     progress
         Called with the number of the generation that ended, and of generations at most.
 
@@ -218,7 +225,7 @@ class GenoudResult:
 
     def _repr_html_(self) -> str:
         """Return the facts as a notebook shows them."""
-        return str(display("facts_html", self))
+        return html.facts(self.facts())
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the value, the point and the course of the search: names with their values."""
@@ -235,5 +242,11 @@ class GenoudResult:
             ]
 
     def plot(self) -> Any:
-        """Draw the best value and the median over the generations; needs ``equipoise[report]``."""
-        return display("genoud_history_chart", self)
+        """Draw the best value and the median over the generations.
+
+        Needs ``equipoise-matching[charts]``.
+        """
+        require_figures()
+        from equipoise_matching.charts.balance import search_values
+
+        return search_values(history_rows(self.history), peak=self.peak_generation)

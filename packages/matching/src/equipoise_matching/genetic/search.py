@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -173,3 +173,16 @@ def checked_values(values: Floats, points: Floats, history: list[Generation]) ->
     if len(rows):
         raise EvaluationFailed(f"the function returned NaN at {point_text(points[rows[0]])}")
     return values
+
+
+def history_rows(history: Sequence[Generation]) -> list[dict[str, Any]]:
+    """Return a row for each generation, as the chart of a search takes it."""
+    return [
+        {
+            "generation": generation.number,
+            "best": float(generation.value[0]),
+            "median": generation.median,
+            "evaluations": generation.evaluations,
+        }
+        for generation in history
+    ]

@@ -98,7 +98,7 @@ def pack(evaluate: Evaluate) -> Payload:
             "generator; or use threads",
         ) from fault
     token = hashlib.blake2b(data, digest_size=16).hexdigest()
-    return Payload(token, version("equipoise"), data)
+    return Payload(token, version("equipoise-matching"), data)
 
 
 def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
@@ -227,7 +227,7 @@ def _unpack(payload: Payload) -> Evaluate:
     # evaluator built since; an exception is not cached.
     if payload.data is None:
         raise UnknownPayload
-    installed = version("equipoise")
+    installed = version("equipoise-matching")
     if installed != payload.version:
         raise UnusableInput(
             f"a worker has Equipoise {installed} and the search runs on {payload.version}",

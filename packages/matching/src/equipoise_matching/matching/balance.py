@@ -15,7 +15,7 @@ from equipoise_matching.matching.frames import Covariates, covariates_of
 from equipoise_matching.matching.options import Estimand
 from equipoise_matching.matching.units import Floats, row_numbers
 from equipoise_matching.matching.univariate import UnivariateBalance, balance_of, ks_of
-from equipoise.model.display import display
+from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import Library, frame_of
 
@@ -192,7 +192,8 @@ class Balance:
     """The balance of every covariate, in the order of ``variables``.
 
     ``after`` is ``None`` where nothing was matched. Methods raise ``UnusableInput`` for an unknown
-    variable, and without the package that they need: altair (``equipoise[report]``) for plots, the
+    variable, and without the package that they need: altair
+    (``equipoise-matching[charts]``) for plots, the
     library for frames.
     """
 
@@ -249,27 +250,42 @@ class Balance:
 
     def __str__(self) -> str:
         """Return the table as text, and the smallest p-values below it."""
-        return str(display("balance_text", self))
+        from equipoise_matching.matching.report import balance_table
+        from equipoise_matching.matching.wording import smallest_p_sentence
+
+        return f"{balance_table(self).to_text()}\n{smallest_p_sentence(self)}"
 
     def _repr_html_(self) -> str:
         """Return the table as a notebook shows it."""
-        return str(display("balance_html", self))
+        from equipoise_matching.matching.report import balance_table
+        from equipoise_matching.matching.wording import smallest_p_sentence
+
+        sentence = html.text(smallest_p_sentence(self))
+        return f"<div>{balance_table(self).to_html()}<p>{sentence}</p></div>"
 
     def love_plot(self) -> Any:
         """Draw the standardized differences of every variable, before and after."""
-        return display("love_chart", self)
+        from equipoise_matching.matching.drawing import love_chart
+
+        return love_chart(self)
 
     def qq_plot(self, variable: str) -> Any:
         """Draw the quantiles of the treated against those of the controls, before and after."""
-        return display("qq_chart", self, variable)
+        from equipoise_matching.matching.drawing import qq_chart
+
+        return qq_chart(self, variable)
 
     def density_plot(self, variable: str) -> Any:
         """Draw how a variable is distributed in both groups; ``None`` if one has too few rows."""
-        return display("density_chart", self, variable)
+        from equipoise_matching.matching.drawing import density_chart
+
+        return density_chart(self, variable)
 
     def shares_plot(self) -> Any:
         """Draw the variables with two values, as shares of both groups; ``None`` without any."""
-        return display("shares_chart", self)
+        from equipoise_matching.matching.drawing import shares_chart
+
+        return shares_chart(self)
 
     def column(self, variable: str) -> Floats:
         """Return the values of a variable in all rows."""

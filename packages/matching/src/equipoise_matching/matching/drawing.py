@@ -1,72 +1,26 @@
-"""Charts and notebook HTML of the results of matching and of genoud.
-
-``equipoise_matching.shared.extras`` calls these functions by name for the methods of the results.
-"""
+"""Charts of balances and of searches, by the functions of ``charts``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise_matching.shared.pictures import require_figures
-from equipoise_matching.matching.balance import Balance, Groups
+from equipoise_matching.genetic.search import history_rows
 from equipoise_matching.matching.distributions import quantiles
-from equipoise_matching.matching.gen_match import GenMatchResult
-from equipoise_matching.matching.match import MatchResult
-from equipoise.report.builders.matching import balance_table, smallest_p_sentence
-from equipoise.report.document import Paragraph, text_of
-from equipoise.report.renderers import notebook
+from equipoise_matching.shared.pictures import require_figures
 
 if TYPE_CHECKING:
     from altair import LayerChart
 
-    from equipoise_matching.genetic.genoud import GenoudResult
-    from equipoise_matching.genetic.search import Generation
+    from equipoise_matching.matching.balance import Balance, Groups
+    from equipoise_matching.matching.gen_match import GenMatchResult
 
 MOST_QUANTILES = 400
 """Points of a QQ plot at most: they show its shape."""
 
 Floats = NDArray[np.float64]
-
-
-def facts_html(result: MatchResult | GenoudResult) -> str:
-    """Write the facts of a match or of a search."""
-    return notebook.facts(result.facts())
-
-
-def gen_match_html(result: GenMatchResult) -> str:
-    """Write the weights that a search found, and its facts."""
-    weights = [
-        (name, f"{weight:.6g}") for name, weight in zip(result.names, result.weights, strict=True)
-    ]
-    headings = ("Weights of the standardised covariates", "")
-    facts = notebook.facts(result.facts())
-    return f"<div>{notebook.table(headings, weights)}{facts}</div>"
-
-
-def balance_html(balance: Balance) -> str:
-    """Write the table of a balance, and its smallest p-values."""
-    sentence = Paragraph(smallest_p_sentence(balance))
-    return notebook.parts_to_html((balance_table(balance), sentence))
-
-
-def balance_text(balance: Balance) -> str:
-    """Write the table of a balance as lines of text, and its smallest p-values."""
-    table = balance_table(balance)
-    lines = [tuple(column.heading for column in table.columns)]
-    lines += [tuple(map(text_of, row)) for row in table.rows]
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    is_number = [column.kind == "number" for column in table.columns]
-    text = [
-        "  ".join(
-            f"{cell:>{width}}" if to_the_right else f"{cell:<{width}}"
-            for cell, width, to_the_right in zip(line, widths, is_number, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
-    return "\n".join((*text, smallest_p_sentence(balance)))
 
 
 def love_chart(balance: Balance) -> LayerChart:
@@ -167,28 +121,8 @@ def search_history_chart(result: GenMatchResult) -> LayerChart:
     from equipoise_matching.charts.balance import search_values
 
     return search_values(
-        _history_rows(result.history), peak=result.peak_generation, value=result.criterion.lower()
+        history_rows(result.history), peak=result.peak_generation, value=result.criterion.lower()
     )
-
-
-def genoud_history_chart(result: GenoudResult) -> LayerChart:
-    """Draw the best value and the median over the generations."""
-    require_figures()
-    from equipoise_matching.charts.balance import search_values
-
-    return search_values(_history_rows(result.history), peak=result.peak_generation)
-
-
-def _history_rows(history: tuple[Generation, ...]) -> list[dict[str, Any]]:
-    return [
-        {
-            "generation": generation.number,
-            "best": float(generation.value[0]),
-            "median": generation.median,
-            "evaluations": generation.evaluations,
-        }
-        for generation in history
-    ]
 
 
 def _shares(column: Floats, groups: Groups) -> tuple[float, float]:

@@ -28,7 +28,7 @@ from equipoise_matching.matching.fitness import (
 from equipoise_matching.matching.match import MatchResult, aligned, match
 from equipoise_matching.matching.options import Estimand, pairing_of
 from equipoise_matching.matching.units import Floats, names_of, numbers
-from equipoise.model.display import display
+from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 
 LOWEST_WEIGHT, HIGHEST_WEIGHT = 0.0, 1000.0
@@ -226,7 +226,7 @@ class GenMatchResult:
     def balance(self, weights: Floats | None = None, *, boot: int = 0, ks: bool = True) -> Balance:
         """Return the balance before matching and by these weights, by default the best ones.
 
-        The rows are those that took part in the search; needs ``equipoise[matching]``.
+        The rows are those that took part in the search; needs ``equipoise-matching``.
         """
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(
@@ -273,16 +273,27 @@ class GenMatchResult:
         return f"First criterion ({self.measure})"
 
     def plot(self) -> Any:
-        """Draw each covariate's difference before, along and after; needs ``equipoise[report]``."""
-        return display("search_course_chart", self)
+        """Draw each covariate's difference before, along and after.
+
+        Needs ``equipoise-matching[charts]``.
+        """
+        from equipoise_matching.matching.drawing import search_course_chart
+
+        return search_course_chart(self)
 
     def search_plot(self) -> Any:
-        """Draw the first criterion's best and median; needs ``equipoise[report]``."""
-        return display("search_history_chart", self)
+        """Draw the first criterion's best and median; needs ``equipoise-matching[charts]``."""
+        from equipoise_matching.matching.drawing import search_history_chart
+
+        return search_history_chart(self)
 
     def _repr_html_(self) -> str:
         """Return the weights and the facts as a notebook shows them."""
-        return str(display("gen_match_html", self))
+        weights = [
+            (name, f"{weight:.6g}") for name, weight in zip(self.names, self.weights, strict=True)
+        ]
+        headings = ("Weights of the standardised covariates", "")
+        return f"<div>{html.table(headings, weights)}{html.facts(self.facts())}</div>"
 
 
 def weight_bounds(problem: FitnessProblem, domains: ArrayLike | None) -> Floats:

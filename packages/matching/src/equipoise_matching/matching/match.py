@@ -27,7 +27,7 @@ from equipoise_matching.matching.options import (
     pairing_of,
 )
 from equipoise_matching.matching.units import Floats, Indices, Truths, Units, power_of_two, units_of
-from equipoise.model.display import display
+from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
 
@@ -319,7 +319,7 @@ class MatchResult:
 
     def _repr_html_(self) -> str:
         """Return the facts as a notebook shows them."""
-        return str(display("facts_html", self))
+        return html.facts(self.facts())
 
     def to_frame(self) -> DataFrame:
         """Return a row for each pair: ``treated_index``, ``control_index``, ``weight`` (pandas).

@@ -1,46 +1,51 @@
-"""The sentences of a match: its effect, its balance, how it was done, and what speaks against it."""
+"""The sentences of a match: its effect, balance and method, and what speaks against it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from equipoise_matching.matching.match import MANY_WITHOUT_NEIGHBORS, MatchResult
+from equipoise_matching.matching.stratified import MatchByResult
+from equipoise_matching.matching.units import power_of_two
+from equipoise_matching.matching.univariate import Moments, welch_interval
+from equipoise_matching.shared.numbers import amount, listed, signed_amount
+from equipoise_matching.warning import AnalysisWarning
+
+if TYPE_CHECKING:
+    from equipoise_matching.matching.balance import Balance, SmallestP
+    from equipoise_matching.matching.univariate import UnivariateBalance
+
 MATTERS_PERCENT = 10.0
 """Percent of a standard deviation: a common threshold for what matters (Austin 2009)."""
-
-
 _WORDING = {
     "ATT": ("treated", "the treated units", "treated unit"),
     "ATC": ("untreated", "the untreated units", "control"),
     "ATE": ("units", "all units", "unit"),
 }
 """For each estimand: the units that seek a match, what the effect averages over, and one unit."""
-
-
 _METRICS = {
     "inverse_variance": "each scaled by its standard deviation",
     "mahalanobis": "by their Mahalanobis distance",
 }
-
-
 MOST_WORSENED = 4
 """Covariates with a worse balance that a warning names at most."""
-
-
 MOST_NAMED = 12
 """Covariates that the sentence on the method names at most."""
-
-
-_LIMITS = (
+LIMITS = (
     "Matching makes units comparable in what was measured. It cannot balance what nobody measured. "
     "docs/matching.md and docs/genmatch.md have each formula and its source."
 )
-
-
-_SEARCH_WEIGHTS = (
+SEARCH_WEIGHTS = (
     "The search itself counts each row in its Kolmogorov-Smirnov tests as often as it is in a "
     "pair, whatever the pair's weight (docs/genmatch.md). The balance weighs the pairs, so its "
     "smallest p-value may be another than that of the search."
 )
-
-
 _ORDERS = {
     "data": "in the order of the rows",
     "largest": "from the largest score on",
@@ -56,8 +61,6 @@ class MatchQuestion(Struct, frozen=True):
     outcome: str | None
     method: tuple[str, ...]
     """How units were matched, a sentence each."""
-    command: str
-    """Command that asks it again; empty without one."""
     notes: tuple[str, ...] = ()
     """What became of rows before matching, a sentence each."""
 
@@ -109,7 +112,7 @@ def effect_sentence(
     if not effect.excludes_zero:
         return (
             f"No effect of {treatment} on {outcome} can be shown (95 % interval "
-            f"{_signed_interval(effect.interval)}), {average}."
+            f"{signed_interval(effect.interval)}), {average}."
         )
     near, far = sorted(abs(end) for end in effect.interval)
     return f"{changes} (95 % interval {amount(near)} to {amount(far)}), {average}."
@@ -118,16 +121,16 @@ def effect_sentence(
 def naive_sentence(naive: Difference) -> str:
     """Say what all rows, unmatched, would have said."""
     size = f"{amount(abs(naive.value))} {'higher' if naive.value >= 0 else 'lower'}"
-    interval = "" if naive.interval is None else f" [{_signed_interval(naive.interval)}]"
+    interval = "" if naive.interval is None else f" [{signed_interval(naive.interval)}]"
     return f"Without matching, the treated rows are {size}{interval}."
 
 
 def balance_sentence(balance: Balance) -> str:
     """Say which covariate differs most between the groups, before and after matching."""
-    before = _worst(balance.variables, balance.before)
+    before = most_different(balance.variables, balance.before)
     if balance.after is None:
         return f"Without matching, {_worst_phrase(before)}."
-    after = _worst(balance.variables, balance.after)
+    after = most_different(balance.variables, balance.after)
     earlier = "this is unknown" if before is None else f"{before[0]} did, {_by(before[1])}"
     return f"After matching {_worst_phrase(after)}; before, {earlier}."
 
@@ -164,11 +167,12 @@ def smallest_p_sentence(balance: Balance) -> str:
     return f"The smallest p-value of balance was {before} before matching and is {after} after it."
 
 
-def _signed_interval(interval: tuple[float, float] | None) -> str:
+def signed_interval(interval: tuple[float, float] | None) -> str:
+    """Return both ends of an interval with their signs."""
     return "unknown" if interval is None else " to ".join(map(signed_amount, interval))
 
 
-def _worst(
+def most_different(
     variables: tuple[str, ...], side: tuple[UnivariateBalance, ...]
 ) -> tuple[str, float] | None:
     """Return the covariate that differs most, and by how much in percent; ``None`` if unknown."""
@@ -268,7 +272,7 @@ def _limits(options: Mapping[str, Any]) -> Iterator[str]:
         yield "rows outside the overlap of both groups are left out"
 
 
-def _error_sentences(result: MatchResult | None) -> Iterator[str]:
+def error_sentences(result: MatchResult | None) -> Iterator[str]:
     """Say where the effect, its error and its interval come from."""
     if result is None or result.estimate is None:
         return
@@ -302,7 +306,7 @@ def _units_in_pairs(result: MatchResult) -> int:
     return len(np.unique(result.treated_index)) + len(np.unique(result.control_index))
 
 
-def _tests_sentence(balance: Balance) -> str:
+def tests_sentence(balance: Balance) -> str:
     """Say what the numbers of the balance are."""
     side = balance.before if balance.after is None else balance.after
     tests = [variable.ks for variable in side if variable.ks is not None]
@@ -319,7 +323,7 @@ def _tests_sentence(balance: Balance) -> str:
     )
 
 
-def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[CampaignWarning]:
+def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[AnalysisWarning]:
     """Yield what speaks against the answer of a match."""
     if balance.after is not None:
         worsened = balance.worsened()
@@ -329,28 +333,28 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Cam
                 for one in worsened
             ]
             named = listed(changes, MOST_WORSENED, "; ")
-            yield CampaignWarning(
+            yield AnalysisWarning(
                 "worse-balance",
                 f"Matching made the groups less alike in {len(worsened)} of "
                 f"{len(balance.variables)} covariates, in standard deviations: {named}.",
                 "search for better weights with equipoise genmatch, or match on fewer covariates",
             )
-        worst = _worst(balance.variables, balance.after)
+        worst = most_different(balance.variables, balance.after)
         if worst is None or worst[1] > MATTERS_PERCENT:
-            yield CampaignWarning(
+            yield AnalysisWarning(
                 "unbalanced",
                 f"After matching {_worst_phrase(worst)}: that difference, not the treatment, may "
                 "be what is seen.",
                 "search for better weights with equipoise genmatch, or give --caliper or --exact",
             )
     if result is not None and result.n_dropped:
-        yield CampaignWarning(
+        yield AnalysisWarning(
             "dropped",
             f"{dropped_sentence(result)} The answer is about the others.",
             "widen --caliper or give fewer --exact, or say whom the answer is about",
         )
     if isinstance(result, MatchByResult) and result.skipped:
-        yield CampaignWarning(
+        yield AnalysisWarning(
             "skipped",
             f"{len(result.skipped):,} of {len(result.strata):,} strata lack treated units or "
             "controls and take no part.",
@@ -359,7 +363,7 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Cam
     if result is not None and result.n_without_neighbors:
         units = _units_in_pairs(result)
         if result.n_without_neighbors > MANY_WITHOUT_NEIGHBORS * units:
-            yield CampaignWarning(
+            yield AnalysisWarning(
                 "few-neighbours",
                 f"{result.n_without_neighbors:,} of {units:,} matched units have no comparable "
                 "unit in their own arm. They share one variance, and the interval is too narrow "

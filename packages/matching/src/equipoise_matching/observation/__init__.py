@@ -3,6 +3,7 @@
 In reading order; docs/observe.md has the formulas and their sources.
 
 - ``analysis``: the story of ``observe``, from a log and a question to the document
+- ``result``: the result of an observation, which is its JSON document
 - ``question``: the question, and access to the columns of a log
 - ``sample``: the rows that take part, with their version and their outcome
 - ``covariates``: the columns in which rows must be comparable
@@ -16,5 +17,6 @@ In reading order; docs/observe.md has the formulas and their sources.
   observed covariates
 - ``checks``: effects that cannot exist, and the effect by periods of time
 - ``wording``: the sentences of the answer, why no effect is reported, and warnings
+- ``report``, ``drawing``: what an observation has to say, as text, and its charts
 - ``strata``: the story of ``observe --strata``: each stratum alone, and the effect over all
 """

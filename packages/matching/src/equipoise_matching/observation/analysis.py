@@ -8,16 +8,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from equipoise_matching.matching.univariate import Moments
-from equipoise_matching.observation.result import (
-    Clustering,
-    MatchingSummary,
-    ObservationQuestion,
-    ObservationResult,
-    Refusal,
-    RowCounts,
-)
-from equipoise_matching.shared.numbers import listed
-from equipoise_matching.warning import AnalysisWarning
 from equipoise_matching.observation.checks import periods_of, placebos_of
 from equipoise_matching.observation.effects import (
     MatchedSample,
@@ -35,6 +25,14 @@ from equipoise_matching.observation.hidden_factor import (
 from equipoise_matching.observation.matching import Progress
 from equipoise_matching.observation.pattern import remaining_pattern
 from equipoise_matching.observation.question import Log, Question
+from equipoise_matching.observation.result import (
+    Clustering,
+    MatchingSummary,
+    ObservationQuestion,
+    ObservationResult,
+    Refusal,
+    RowCounts,
+)
 from equipoise_matching.observation.sample import Versions, read_sample
 from equipoise_matching.observation.wording import (
     answer_sentences,
@@ -46,6 +44,8 @@ from equipoise_matching.observation.wording import (
     scope_sentence,
     unbalanced_refusal,
 )
+from equipoise_matching.shared.numbers import listed
+from equipoise_matching.warning import AnalysisWarning
 
 NAMED_TERMS = 8
 """Number of terms that the sentence about the model lists."""

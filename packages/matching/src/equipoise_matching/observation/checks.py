@@ -10,9 +10,6 @@ from msgspec.structs import astuple
 
 from equipoise_matching.matching.frames import numbers_of, plain, text_of
 from equipoise_matching.matching.units import Floats, Indices, Truths
-from equipoise_matching.shared.errors import UnusableInput
-from equipoise_matching.shared.extras import require
-from equipoise_matching.observation.result import Period, Placebo
 from equipoise_matching.observation.clusters import choose_clusters, time_of
 from equipoise_matching.observation.covariates import read_covariates
 from equipoise_matching.observation.effects import (
@@ -27,8 +24,11 @@ from equipoise_matching.observation.effects import (
 )
 from equipoise_matching.observation.matching import BalancedMatch, Progress, match_until_balanced
 from equipoise_matching.observation.question import Log, Question
+from equipoise_matching.observation.result import Period, Placebo
 from equipoise_matching.observation.sample import Scales
 from equipoise_matching.observation.wording import range_clause
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.extras import require
 
 MAX_PERIODS = 4
 MIN_ROWS = 20

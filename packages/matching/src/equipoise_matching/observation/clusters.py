@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from equipoise_matching.matching.frames import levels_of, missing_in
 from equipoise_matching.matching.units import Floats, Indices, Truths
-from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.observation.question import Log, Question
+from equipoise_matching.shared.errors import UnusableInput
 
 MIN_CLUSTERS = 10
 """Clusters that each version needs: with fewer the error itself is a guess."""

@@ -9,11 +9,16 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise_matching.matching.frames import MAX_CATEGORIES, levels_of, missing_in, numbers_or_indicators
+from equipoise_matching.matching.frames import (
+    MAX_CATEGORIES,
+    levels_of,
+    missing_in,
+    numbers_or_indicators,
+)
 from equipoise_matching.matching.units import Floats, Indices
-from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.observation.clusters import is_known_cluster
 from equipoise_matching.observation.question import Log, Question, column_of, row_count
+from equipoise_matching.shared.errors import UnusableInput
 
 MEDIATORS = frozenset(
     {

@@ -31,12 +31,12 @@ from msgspec import Struct
 from equipoise_matching.matching.match import MatchResult, match
 from equipoise_matching.matching.units import Floats, Indices
 from equipoise_matching.matching.univariate import Moments, welch_interval
-from equipoise_matching.shared.extras import require
-from equipoise_matching.observation.result import Bounds, Effect, ErrorEstimate, MatchedEffect
 from equipoise_matching.observation.clusters import MIN_CLUSTERS, Clusters
 from equipoise_matching.observation.matching import BalancedMatch, Progress, match_until_balanced
+from equipoise_matching.observation.result import Bounds, Effect, ErrorEstimate, MatchedEffect
 from equipoise_matching.observation.sample import Sample, Scales
 from equipoise_matching.observation.terms import Term, select_terms, term_budget
+from equipoise_matching.shared.extras import require
 
 LEVEL = 0.95
 MANY_CLUSTERS = 2000

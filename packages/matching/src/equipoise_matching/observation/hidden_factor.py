@@ -28,11 +28,11 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise_matching.matching.units import Floats, Indices, Truths
-from equipoise_matching.shared.extras import require
-from equipoise_matching.observation.result import Contribution, GammaBound, HiddenBias, Robustness
-from equipoise_matching.shared.numbers import significant
 from equipoise_matching.observation.effects import LEVEL, MatchedSample, Pairs
+from equipoise_matching.observation.result import Contribution, GammaBound, HiddenBias, Robustness
 from equipoise_matching.observation.sample import Scales
+from equipoise_matching.shared.extras import require
+from equipoise_matching.shared.numbers import significant
 
 GAMMAS = (1.0, 1.5, 2.0, 3.0)
 EXACT_PAIRS = 60

@@ -20,12 +20,12 @@ from equipoise_matching.matching.gen_match import gen_match
 from equipoise_matching.matching.match import MatchResult, match
 from equipoise_matching.matching.units import Floats, Indices, Truths
 from equipoise_matching.matching.univariate import UnivariateBalance
-from equipoise_matching.shared.errors import UnusableInput
-from equipoise_matching.observation.result import ColumnBalance, DroppedMean, MissingRows
 from equipoise_matching.observation.covariates import Covariates
 from equipoise_matching.observation.overlap import TreatmentModel, fit_treatment
 from equipoise_matching.observation.question import Question
+from equipoise_matching.observation.result import ColumnBalance, DroppedMean, MissingRows
 from equipoise_matching.observation.terms import Term
+from equipoise_matching.shared.errors import UnusableInput
 
 MAX_DIFFERENCE = 0.1
 """Largest difference of a balanced covariate, in standard deviations (Austin 2009)."""

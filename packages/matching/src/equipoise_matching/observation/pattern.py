@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from equipoise_matching.matching.units import Floats, Indices
-from equipoise_matching.shared.extras import require
 from equipoise_matching.observation.clusters import MIN_CLUSTERS
 from equipoise_matching.observation.effects import MatchedSample
 from equipoise_matching.observation.terms import (
@@ -27,6 +26,7 @@ from equipoise_matching.observation.terms import (
     cross_products,
     sampled,
 )
+from equipoise_matching.shared.extras import require
 
 CHANCE = 0.001
 """Chance of a refusal where the model is right."""

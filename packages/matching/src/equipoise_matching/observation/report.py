@@ -2,6 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from equipoise_matching.matching.match import VARIANCE_NEIGHBORS
+from equipoise_matching.observation.result import (
+    Effect,
+    ObservationResult,
+    Period,
+    Placebo,
+    StratumResult,
+)
+from equipoise_matching.report import UNKNOWN, Report, TextTable
+from equipoise_matching.shared.numbers import Interval, signed_amount, significant
+from equipoise_matching.shared.ratios import (
+    change_text,
+    estimate_and_interval,
+    interval_text,
+    percent_change,
+)
+
 _METHOD = (
     "Each row of the candidate is matched with the nearest row of the baseline, with replacement "
     "and all ties. Matching looks at covariates alone, not at the outcome. A regression among the "
@@ -11,22 +32,35 @@ _METHOD = (
     "factor and the placebos show how much that could matter. docs/observe.md has each formula "
     "and its source.",
 )
-
-
 _CLUSTERS = "The interval allows for rows of one cluster that move together."
-
-
 _ROWS = (
     "The interval takes the rows as independent (Abadie and Imbens 2006). The variance of each row "
     f"comes from its {VARIANCE_NEIGHBORS} nearest rows of the same version, so that either version "
     "may be noisier than the other."
 )
-
-
 _ERRORS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
 
 
-def _tables(result: ObservationResult) -> Iterator[Table]:
+def observation_report(result: ObservationResult) -> Report:
+    """Report an observation: the effect among comparable rows, or why there is none."""
+    estimate, interval = "", ""
+    if result.matched is not None:
+        estimate, ends = _effect_cells(result.matched.effect)
+        interval = f"95 % interval {ends}"
+    return Report(
+        badge="observed" if result.refusal is None else "refused",
+        text=result.summary,
+        estimate=estimate,
+        interval=interval,
+        remarks=() if result.refusal is None else (result.refusal.hint,),
+        tables=tuple(_tables(result)),
+        facts=tuple(_facts(result)),
+        warnings=result.warnings,
+        method=(*_METHOD, _ROWS if result.clustering is None else _CLUSTERS),
+    )
+
+
+def _tables(result: ObservationResult) -> Iterator[TextTable]:
     """Build the tables of the effects, the balance, the hidden factor and the strata."""
     yield _table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
     question = result.question
@@ -68,9 +102,8 @@ def _tables(result: ObservationResult) -> Iterator[Table]:
         yield _table("Stratum", of_strata, map(_stratum_row, result.strata.each))
 
 
-def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    columns = (Column("", "name"), *(Column(heading, "number") for heading in headings))
-    return Table(columns, tuple(rows), title=title)
+def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> TextTable:
+    return TextTable(("", *headings), tuple(rows), title)
 
 
 def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:

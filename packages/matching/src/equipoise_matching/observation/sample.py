@@ -12,11 +12,21 @@ from msgspec.structs import replace
 
 from equipoise_matching.matching.frames import distinct_texts, numbers_of, take_rows
 from equipoise_matching.matching.units import Floats, Truths, row_numbers
+from equipoise_matching.observation.clusters import Clusters, choose_clusters
+from equipoise_matching.observation.covariates import (
+    Covariates,
+    default_covariates,
+    read_covariates,
+)
+from equipoise_matching.observation.question import (
+    Log,
+    Question,
+    check_question,
+    column_of,
+    row_count,
+)
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.numbers import listed
-from equipoise_matching.observation.clusters import Clusters, choose_clusters
-from equipoise_matching.observation.covariates import Covariates, default_covariates, read_covariates
-from equipoise_matching.observation.question import Log, Question, check_question, column_of, row_count
 
 UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
 """Columns in which other tools write the unit of a row."""

@@ -24,22 +24,6 @@ from msgspec.structs import replace
 from equipoise_matching.matching.frames import distinct_texts, take_rows
 from equipoise_matching.matching.units import Indices, Truths
 from equipoise_matching.matching.univariate import Moments
-from equipoise_matching.shared.errors import UnusableInput
-from equipoise_matching.observation.result import (
-    Clustering,
-    ColumnBalance,
-    DroppedMean,
-    HiddenBias,
-    MatchedEffect,
-    MatchingSummary,
-    ObservationResult,
-    Refusal,
-    Robustness,
-    RowCounts,
-    Strata,
-    StratumResult,
-)
-from equipoise_matching.shared.numbers import listed
 from equipoise_matching.observation.analysis import describe_matching, describe_question
 from equipoise_matching.observation.clusters import MIN_CLUSTERS
 from equipoise_matching.observation.effects import (
@@ -61,6 +45,20 @@ from equipoise_matching.observation.hidden_factor import hidden_bias
 from equipoise_matching.observation.matching import Progress, excess
 from equipoise_matching.observation.pattern import remaining_pattern
 from equipoise_matching.observation.question import Log, Question, check_question
+from equipoise_matching.observation.result import (
+    Clustering,
+    ColumnBalance,
+    DroppedMean,
+    HiddenBias,
+    MatchedEffect,
+    MatchingSummary,
+    ObservationResult,
+    Refusal,
+    Robustness,
+    RowCounts,
+    Strata,
+    StratumResult,
+)
 from equipoise_matching.observation.sample import (
     Sample,
     Scales,
@@ -78,6 +76,8 @@ from equipoise_matching.observation.wording import (
     scope_sentence,
     unbalanced_clause,
 )
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.numbers import listed
 
 MIN_SHARE = 0.5
 """Share of the candidate's rows that the strata with an answer must match."""

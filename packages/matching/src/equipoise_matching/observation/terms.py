@@ -23,8 +23,8 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise_matching.matching.units import Floats, Indices, Truths
-from equipoise_matching.shared.numbers import significant
 from equipoise_matching.observation.covariates import Covariates
+from equipoise_matching.shared.numbers import significant
 
 STEPS = tuple(place / 40.0 for place in range(1, 40))
 """Quantiles of a covariate at which a step may lie."""

@@ -6,6 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 from equipoise_matching.matching.match import MANY_WITHOUT_NEIGHBORS
+from equipoise_matching.observation.clusters import MIN_CLUSTERS
+from equipoise_matching.observation.covariates import is_mediator
+from equipoise_matching.observation.hidden_factor import MAX_GAMMA
+from equipoise_matching.observation.matching import MAX_DIFFERENCE, MAX_KS, MAX_TERM_DIFFERENCE
+from equipoise_matching.observation.question import Question
 from equipoise_matching.observation.result import (
     Bounds,
     Clustering,
@@ -18,14 +23,9 @@ from equipoise_matching.observation.result import (
     Placebo,
     Refusal,
 )
+from equipoise_matching.observation.sample import Versions
 from equipoise_matching.shared.numbers import amount
 from equipoise_matching.warning import AnalysisWarning
-from equipoise_matching.observation.clusters import MIN_CLUSTERS
-from equipoise_matching.observation.covariates import is_mediator
-from equipoise_matching.observation.hidden_factor import MAX_GAMMA
-from equipoise_matching.observation.matching import MAX_DIFFERENCE, MAX_KS, MAX_TERM_DIFFERENCE
-from equipoise_matching.observation.question import Question
-from equipoise_matching.observation.sample import Versions
 
 _TIMES = ("_s", "_ms", "_us", "_ns", "seconds", "time", "latency", "duration", "elapsed")
 _TWICE = 2.0

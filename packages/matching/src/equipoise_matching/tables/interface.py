@@ -6,7 +6,7 @@ Errors and warnings are in the words of Python: ``missing="drop"`` where a termi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct, structs
@@ -15,12 +15,13 @@ from equipoise_matching.matching.balance import Balance
 from equipoise_matching.matching.gen_match import Progress as SearchProgress
 from equipoise_matching.matching.match import MatchResult
 from equipoise_matching.matching.options import Estimand, Order
-from equipoise_matching.shared.errors import UnusableInput
-from equipoise_matching.observation.result import Effect, ObservationResult
-from equipoise_matching.shared.python_spelling import in_python, python_errors
-from equipoise_matching.shared.numbers import Interval
 from equipoise_matching.observation.analysis import observe as observe_log
 from equipoise_matching.observation.question import Names, Question
+from equipoise_matching.observation.result import Effect, ObservationResult
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.numbers import Interval
+from equipoise_matching.shared.pictures import MimeBundle
+from equipoise_matching.shared.python_spelling import in_python, python_errors
 from equipoise_matching.tables.matching import (
     Progress,
     TableMatch,
@@ -32,9 +33,6 @@ from equipoise_matching.tables.matchit_names import with_matchit_hints
 from equipoise_matching.tables.missing import Policy, complete_log
 from equipoise_matching.tables.problem import MatchColumns, MatchTable, Pairing, read_table
 from equipoise_matching.tables.reading import read_columns, source_of
-
-if TYPE_CHECKING:
-    from equipoise.report.renderers.notebook import MimeBundle
 
 Calipers = float | Sequence[float] | None
 
@@ -96,7 +94,7 @@ def match(
         missing, with a covariate (``"indicator"``) that says so.
     estimand, m, metric, caliper, replace, ties, common_support, bias_adjust, variance_neighbors, \
 variance, r_compatible, threads, seed, progress
-        As for ``equipoise_matching.matching.match``; a caliper is one number, or one for each covariate.
+        As for ``equipoise_matching.match``; a caliper is one number, or one for each covariate.
     order
         Without replacement, which rows find their match first: those with the ``"largest"`` or
         ``"smallest"`` propensity score, or the first of the ``"data"``. By default the largest
@@ -152,7 +150,7 @@ def match_balance(
         What ``eq.match`` or ``eq.gen_match`` returned for the same table; without one there is no
         "after".
     estimand, boot, ks, paired, r_compatible, seed, progress
-        As for ``equipoise_matching.matching.match_balance``.
+        As for ``equipoise_matching.match_balance``.
 
     Raises
     ------
@@ -216,7 +214,7 @@ def gen_match(
         As for ``eq.match``.
     population, generations, wait_generations, hard_generation_limit, fitness, loss, boot, ks, \
 executor, progress
-        As for ``equipoise_matching.matching.gen_match``.
+        As for ``equipoise_matching.gen_match``.
     variance_neighbors
         As for ``eq.match``, for the effect by the weights that were found.
 

@@ -19,21 +19,28 @@ from equipoise_matching.matching.balance import Balance, Matched, match_balance
 from equipoise_matching.matching.frames import Covariates, take_rows
 from equipoise_matching.matching.gen_match import GenMatchResult, gen_match
 from equipoise_matching.matching.match import MatchResult, aligned, match
+from equipoise_matching.matching.report import match_report, search_report
 from equipoise_matching.matching.stratified import MatchByResult, match_by
 from equipoise_matching.matching.units import Floats, Indices
+from equipoise_matching.matching.wording import (
+    Difference,
+    MatchQuestion,
+    match_warnings,
+    method_sentences,
+    naive_difference,
+)
+from equipoise_matching.report import Report
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
-from equipoise_matching.warning import AnalysisWarning
+from equipoise_matching.shared.pictures import MimeBundle
 from equipoise_matching.tables.csv_file import Columns
 from equipoise_matching.tables.missing import MissingValues
 from equipoise_matching.tables.problem import MatchTable, Pairing
+from equipoise_matching.warning import AnalysisWarning
 
 if TYPE_CHECKING:
     import pandas
 
-    from equipoise.report.builders.matching import MatchQuestion
-    from equipoise.report.document import Document
-    from equipoise.report.renderers.notebook import MimeBundle
 
 Progress = Callable[[int, int], None]
 ROW, PAIR, STRATUM, WEIGHT = "row", "pair", "stratum", "weight"
@@ -218,8 +225,6 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     @property
     def warnings(self) -> tuple[AnalysisWarning, ...]:
         """What speaks against the answer."""
-        from equipoise.report.builders.matching import match_warnings
-
         return tuple(match_warnings(self.among, self.balance))
 
     def matched_columns(self) -> Columns:
@@ -269,30 +274,30 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         """Draw the standardized differences of every covariate, before and after."""
         return self.balance.love_plot()
 
-    def document(self, command: str = "") -> Document:
-        """Return the report of the match; ``command``, if there is one, matches again."""
-        from equipoise.report.builders import matching
+    @property
+    def naive(self) -> Difference | None:
+        """The difference of all rows, unmatched; ``None`` without an outcome."""
+        table = self.table
+        if table.outcome is None:
+            return None
+        return naive_difference(table.outcome, table.covariates.treated, table.weights)
 
-        question = question_of(self.table, self.pairing, self.options, command)
-        table, naive = self.table, None
-        if table.outcome is not None:
-            treated = table.covariates.treated
-            naive = matching.naive_difference(table.outcome, treated, table.weights)
+    def question(self) -> MatchQuestion:
+        """Return what was asked of the table."""
+        return question_of(self.table, self.pairing, self.options)
+
+    def report(self) -> Report:
+        """Return the answer with its tables, facts, warnings and method, as text."""
+        question, naive = self.question(), self.naive
         if self.search is None:
-            return matching.match_document(self.among, self.balance, naive, question)
-        effect = None if table.outcome is None else self.among
-        return matching.search_document(self.search, effect, self.balance, naive, question)
+            return match_report(self.among, self.balance, naive, question)
+        effect = None if self.table.outcome is None else self.among
+        return search_report(self.search, effect, self.balance, naive, question)
 
     def summary(self) -> str:
         """Return the answer, its warnings and the numbers, a line each."""
-        from equipoise.report.document import Answer
-
-        answers = [part for part in self.document().parts if isinstance(part, Answer)]
-        claims = [claim for answer in answers for claim in answer.claims]
-        lines = [line for claim in claims for line in (claim.text, *claim.remarks)]
-        lines += [f"warning: {warning.summary}" for warning in self.warnings]
         facts = self.among.facts() if self.search is None else self.search.facts()
-        return "\n".join((*lines, "", aligned(facts)))
+        return f"{self.report().to_text()}\n\n{aligned(facts)}"
 
     def __str__(self) -> str:
         """Return the summary."""
@@ -335,12 +340,8 @@ def balance_of(table: MatchTable, result: Matched | None, pairing: Pairing, **mo
     )
 
 
-def question_of(
-    table: MatchTable, pairing: Pairing, options: Mapping[str, Any], command: str
-) -> MatchQuestion:
+def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any]) -> MatchQuestion:
     """Return what was asked of a table; ``options`` are those of ``TableMatch``."""
-    from equipoise.report.builders.matching import MatchQuestion, method_sentences
-
     notes = [table.missing.sentence()]
     if table.other_rows:
         notes.append(f"{table.other_rows:,} rows are neither treated nor controls: left out.")
@@ -359,7 +360,6 @@ def question_of(
         treatment=table.treatment,
         outcome=question.outcome,
         method=tuple(method_sentences(asked, table.covariates.names)),
-        command=command,
         notes=tuple(note for note in notes if note is not None),
     )
 

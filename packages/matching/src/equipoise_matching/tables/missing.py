@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from equipoise_matching.matching.frames import holds_text, missing_in, take_rows
 from equipoise_matching.matching.units import FINITE_HINT, Floats, Indices, row_numbers
-from equipoise_matching.shared.errors import UnusableInput
-from equipoise_matching.warning import AnalysisWarning
 from equipoise_matching.observation.covariates import infinite_covariates, usable_covariates
 from equipoise_matching.observation.question import Log, Question, check_question
+from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.tables.csv_file import Columns
+from equipoise_matching.warning import AnalysisWarning
 
 Policy = Literal["refuse", "drop", "indicator"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)

@@ -26,9 +26,9 @@ from equipoise_matching.matching.frames import (
 )
 from equipoise_matching.matching.options import Estimand, Order
 from equipoise_matching.matching.units import Floats, Indices, Truths, treatment
+from equipoise_matching.observation.question import names_in
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.numbers import listed
-from equipoise_matching.observation.question import names_in
 from equipoise_matching.tables.csv_file import Columns
 from equipoise_matching.tables.missing import MissingValues, Policy, without_missing
 from equipoise_matching.tables.reading import read_columns, source_of

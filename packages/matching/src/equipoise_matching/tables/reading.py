@@ -14,7 +14,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from equipoise.files.writing import write_or_refuse
 from equipoise_matching.matching.frames import columns_of
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import install_line, require
@@ -161,7 +160,7 @@ def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
     except ImportError as error:
         raise UnusableInput(
             f"{path}: reading it needs pyarrow",
-            hint=f"{install_line('equipoise[matching]')}, or save it as CSV",
+            hint=f"{install_line('pyarrow')}, or save it as CSV",
         ) from error
     try:
         yield loaded
@@ -197,18 +196,16 @@ def check_writable(path: Path) -> None:
         require("pyarrow", "Parquet files")
 
 
-def write_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Replace a file by these columns, as CSV or Parquet, in the format of its ending.
+def file_content(path: Path, columns: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return these columns as the content of a file, CSV or Parquet by the ending of its name.
 
-    Raise `UnusableInput` if the file cannot be written in this form.
+    Raise `UnusableInput` as `check_writable` does.
     """
     check_writable(path)
     if path.name.lower().endswith(".csv"):
-        content = to_csv(columns).encode("utf-8", "backslashreplace")
-    else:
-        arrow = require("pyarrow", "Parquet files")
-        parquet = require("pyarrow.parquet", "Parquet files")
-        buffer = io.BytesIO()
-        parquet.write_table(arrow.table(dict(columns)), buffer)
-        content = buffer.getvalue()
-    write_or_refuse(path, content, "name another file")
+        return to_csv(columns).encode("utf-8", "backslashreplace")
+    arrow = require("pyarrow", "Parquet files")
+    parquet = require("pyarrow.parquet", "Parquet files")
+    buffer = io.BytesIO()
+    parquet.write_table(arrow.table(dict(columns)), buffer)
+    return buffer.getvalue()

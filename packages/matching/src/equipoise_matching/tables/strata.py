@@ -17,9 +17,9 @@ from typing import Any
 from msgspec import Struct
 
 from equipoise_matching.matching.frames import columns_of, text_of
-from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.observation.question import Log, Question
 from equipoise_matching.observation.strata import StratifiedLog
+from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.tables.csv_file import refuse_repeated
 from equipoise_matching.tables.reading import is_parquet, no_row, open_parquet, pyarrow_for
 

@@ -14,9 +14,9 @@ from equipoise.figures.building import (
     log_x,
     log_y,
 )
-from equipoise.shared.chart_parts import Rows, chart_of, frame
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import metric_name, unit_of
+from equipoise.shared.chart_parts import Rows, chart_of, frame
 from equipoise.studies.builtin.database.analysis import THROUGHPUT, Curve, curves_of, places
 from equipoise.studies.study_data import StudyData
 

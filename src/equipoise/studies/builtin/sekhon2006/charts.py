@@ -14,8 +14,8 @@ from equipoise.figures.building import (
     log_x,
     log_y,
 )
-from equipoise.shared.chart_parts import Rows, chart_of, frame
 from equipoise.figures.gallery import Figure
+from equipoise.shared.chart_parts import Rows, chart_of, frame
 from equipoise.studies.builtin.sekhon2006.analysis import (
     DEFAULT,
     HERE,

@@ -1,0 +1,50 @@
+"""What the laboratory has of `equipoise_matching`: its functions, with errors of this package.
+
+``eq.match``, ``eq.match_balance``, ``eq.gen_match``, ``eq.observe`` and ``eq.genoud`` are found
+here. The package is the extra ``equipoise[matching]``: an error names the line that installs it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from equipoise.model.errors import UnusableInput
+from equipoise.shared.extras import require
+
+FUNCTIONS = {
+    **dict.fromkeys(
+        ("gen_match", "match", "match_balance", "observe"), "equipoise_matching.tables"
+    ),
+    "genoud": "equipoise_matching",
+}
+"""Functions that this package hands on, each with its module."""
+
+
+def require_matching(module: str = "equipoise_matching") -> Any:
+    """Import a module of `equipoise_matching`; raise `UnusableInput` if it is not installed."""
+    return require(module, "matching and observation", "matching")
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Raise an error of `equipoise_matching` as the same error of this package."""
+    theirs = require_matching("equipoise_matching.shared.errors")
+    try:
+        yield
+    except theirs.UnusableInput as error:
+        raise UnusableInput(error.what, hint=error.hint) from error
+
+
+def handed_on(name: str) -> Callable[..., Any]:
+    """Return a function of `equipoise_matching`; its errors are those of this package."""
+    function = getattr(require_matching(FUNCTIONS[name]), name)
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        with own_errors():
+            return function(*args, **kwargs)
+
+    return called
