@@ -7,6 +7,8 @@ import zlib
 from collections.abc import Collection, Sequence
 
 import numpy as np
+from msgspec import Struct
+
 from benchmarks.bisect.cells import (
     LAYOUTS_COUNT,
     LAYOUTS_SD,
@@ -18,13 +20,11 @@ from benchmarks.bisect.cells import (
     Profile,
 )
 from benchmarks.bisect.noise import series
-from msgspec import Struct
-from tests.stats.bisected import one_step, search, steps
-from tests.stats.simulated import FloatArray, Noise
-
 from equipoise.model.plan import MergedBranch
 from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
 from equipoise.stats.bisection_segment import OwnPairs
+from tests.stats.bisected import one_step, search, steps
+from tests.stats.simulated import FloatArray, Noise
 
 ALPHA = 0.05
 MOST_BLOCKS = 1500

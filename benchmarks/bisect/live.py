@@ -27,6 +27,8 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from benchmarks.bisect.repositories import (
     LANGUAGES,
     SCENARIOS,
@@ -37,7 +39,6 @@ from benchmarks.bisect.repositories import (
     history,
     pace,
 )
-from msgspec import Struct
 
 BUDGET_S = 30.0
 """Of one search: twenty searches, with git bisect beside, then take at most 25 minutes."""

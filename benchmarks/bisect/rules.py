@@ -14,11 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
 from benchmarks.bisect.noise import FloatArray, IntArray, Machine, series
 from benchmarks.environments import NoEnvironment, python_with
 from benchmarks.peers import OTAVA
-from numpy.typing import NDArray
-from scipy import stats
 
 Answer = tuple[IntArray, FloatArray]
 """The commit named in each campaign, and the number of trials."""

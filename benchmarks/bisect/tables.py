@@ -8,15 +8,15 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
+from msgspec import Struct
+
 from benchmarks.bisect import engine
 from benchmarks.bisect.cells import LAYOUTS, LAYOUTS_SD, MAIN, NOISES, PROFILES, Cell
 from benchmarks.bisect.engine import ALPHA, LayoutOutcome, Outcome
 from benchmarks.bisect.noise import KINDS
 from benchmarks.bisect.rules import packages, rules
-from msgspec import Struct
-from tests.stats.simulated import at_least, at_most
-
 from equipoise.stats.arrays import FloatArray
+from tests.stats.simulated import at_least, at_most
 
 WRONG = 0.01
 """Largest rate of campaigns with a wrong name, in every claimed cell."""

@@ -24,6 +24,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from msgspec import Struct
+from scipy import stats
+
 from benchmarks.cluster.checks import Findings, examine
 from benchmarks.cluster.faults import Injected, drawn_faults, inject
 from benchmarks.cluster.fleet import Plan, Unfinished, compiled, running_fleet
@@ -34,9 +37,6 @@ from benchmarks.cluster.network import (
     remove_namespaces,
     why_no_namespaces,
 )
-from msgspec import Struct
-from scipy import stats
-
 from equipoise.model.errors import EquipoiseError
 
 RATIOS = (1.03, 1.05, 1.07)

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cluster.faults import Injected
-from benchmarks.cluster.fleet import Fleet
 from msgspec import Struct
 
+from benchmarks.cluster.faults import Injected
+from benchmarks.cluster.fleet import Fleet
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import read_result
 from equipoise.ledger import Ledger, open_for_reading

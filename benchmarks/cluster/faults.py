@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from benchmarks.cluster.fleet import LABORATORY, Fleet, TrialKey
 from msgspec import Struct
+
+from benchmarks.cluster.fleet import LABORATORY, Fleet, TrialKey
 
 SHORT_CUT_S = 20.0
 LONG_CUT_S = 60.0

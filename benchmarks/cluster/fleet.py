@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
-from benchmarks.cluster.network import Network, within
 from msgspec import Struct
+
+from benchmarks.cluster.network import Network, within
 
 HERE = Path(__file__).parent
 PROGRAM = "nap"

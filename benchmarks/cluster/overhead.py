@@ -22,10 +22,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scipy import stats
+
 from benchmarks.cluster.__main__ import free_port
 from benchmarks.cluster.fleet import Fleet, Machine, Plan
 from benchmarks.cluster.network import Network
-from scipy import stats
 
 HERE = Path(__file__).parent
 SPINNING = HERE.parent / "live" / "spinning.c"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from benchmarks.fleet.fleets import ALPHA, BLOCKS, SD, Scenario, answers, blocks_of, hosts_of
 from msgspec import Struct
 
+from benchmarks.fleet.fleets import ALPHA, BLOCKS, SD, Scenario, answers, blocks_of, hosts_of
 from equipoise._native import BettingSequence
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.sequence import PairedBlocks

@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
+
 from benchmarks.fleet.fleets import (
     ALPHA,
     Scenario,
@@ -18,8 +20,6 @@ from benchmarks.fleet.fleets import (
     first_blocks,
     hosts_of,
 )
-from msgspec import Struct
-
 from equipoise._native import BettingSequence, student_quantile
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.fleet import Bounds, Prediction

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
-from tests.stats.simulated import NOISES, FloatArray, Noise, campaign, white
 
 from equipoise.stats.fleet import FleetAnswers, FleetHost, answers_of_fleet
 from equipoise.stats.sequence import PairedBlocks
+from tests.stats.simulated import NOISES, FloatArray, Noise, campaign, white
 
 ALPHA = 0.05
 MIN_EFFECT = 1.0

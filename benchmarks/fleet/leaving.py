@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
+
 from benchmarks.fleet.fleets import (
     ALPHA,
     MIN_EFFECT,
@@ -14,9 +16,6 @@ from benchmarks.fleet.fleets import (
     effects_of,
     first_blocks,
 )
-from msgspec import Struct
-from tests.stats.simulated import campaign, white
-
 from equipoise._native import student_quantile
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.fleet import (
@@ -28,6 +27,7 @@ from equipoise.stats.fleet import (
     share_of_roster,
 )
 from equipoise.stats.sequence import PairedBlocks
+from tests.stats.simulated import campaign, white
 
 HOSTS = 8
 BLOCKS = 80

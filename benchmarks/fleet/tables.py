@@ -13,9 +13,8 @@ from benchmarks.fleet.alarms import evidence, forms
 from benchmarks.fleet.coverage import Covered, covered, predicted, widths_alone
 from benchmarks.fleet.fleets import ALPHA, KINDS, SD, Scenario
 from benchmarks.fleet.leaving import Left, by_chance, joined, on_bad_news, slow_ones, withdrawn
-from tests.stats.simulated import at_least, at_most
-
 from equipoise.stats.fleet import SHARE_OF_HOSTS, share_of_roster
+from tests.stats.simulated import at_least, at_most
 
 Result = TypeVar("Result")
 SIZES = (3, 8, 50)

@@ -26,9 +26,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.functions.workload import MORE, ROUNDS, function, module
-
 import equipoise as eq
+from benchmarks.functions.workload import MORE, ROUNDS, function, module
 
 CALLED = ("faster", "slower", "mixed")
 PROCESSES = 30

@@ -11,8 +11,8 @@ import sys
 import time
 
 import numpy as np
-from benchmarks.genoud.functions import biclaw, claw
 
+from benchmarks.genoud.functions import biclaw, claw
 from equipoise_matching import genoud
 
 BEST = {"claw": 0.4113123, "biclaw": 1.671127}

@@ -13,9 +13,9 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.genoud.functions import Function, functions
 from numpy.typing import NDArray
 
+from benchmarks.genoud.functions import Function, functions
 from equipoise_matching.genetic import GenoudResult, genoud
 
 Floats = NDArray[np.float64]

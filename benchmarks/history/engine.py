@@ -6,12 +6,12 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
-from benchmarks.history.machines import COMMITS, SD, Truth, machine, planted
 from msgspec import Struct
+
+from benchmarks.history.machines import COMMITS, SD, Truth, machine, planted
+from equipoise.stats.history import History
 from tests.stats.histories import names_of, run_night
 from tests.stats.simulated import FloatArray
-
-from equipoise.stats.history import History
 
 ALPHA = 0.05
 MIN_EFFECT = 1.0

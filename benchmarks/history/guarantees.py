@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from benchmarks.history.engine import ALPHA, MIN_EFFECT
 from msgspec import Struct
+
+from benchmarks.history.engine import ALPHA, MIN_EFFECT
+from equipoise.stats.history import History
 from tests.stats.histories import names_of
 from tests.stats.simulated import FloatArray, Noise, autoregressive, student, white
-
-from equipoise.stats.history import History
 
 PAIRS = 300
 BLOCKS = 25

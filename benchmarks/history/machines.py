@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from msgspec import Struct
+
 from tests.stats.simulated import FloatArray
 
 COMMITS = 30

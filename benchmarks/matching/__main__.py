@@ -17,9 +17,9 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
+
 from benchmarks.matching.data import Sample, normal, stacked
 from benchmarks.matching.timing import Timed, in_r, in_turn
-
 from equipoise_matching.matching.match import match
 
 CORES = len(os.sched_getaffinity(0))

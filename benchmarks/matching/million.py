@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 from benchmarks.matching.data import normal
-
 from equipoise_matching.matching.match import match
 
 

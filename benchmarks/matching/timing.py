@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from benchmarks.matching.data import Sample
 
 HERE = Path(__file__).resolve().parent

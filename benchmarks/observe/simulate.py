@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from benchmarks.observe.scenarios import Made, deployments, hidden_odds
 
+from benchmarks.observe.scenarios import Made, deployments, hidden_odds
 from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.question import Question
 

@@ -6,6 +6,7 @@ import math
 import statistics
 
 import numpy as np
+
 from benchmarks.fleet.fleets import SD, Scenario, answers, blocks_of, effects_of, hosts_of
 from benchmarks.scale.growth import Growth, seconds_of
 from tests.stats.simulated import campaign, white

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.scale.growth import Growth, seconds_of
 from msgspec.structs import replace
 
+from benchmarks.scale.growth import Growth, seconds_of
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.record import RunRecord
 

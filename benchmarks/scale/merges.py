@@ -9,7 +9,6 @@ from pathlib import Path
 
 from benchmarks.scale.growth import Growth
 from benchmarks.scale.ledgers import CAMPAIGN, fill, real_campaign
-
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.merging import merge
 from equipoise.model.record import RunRecord

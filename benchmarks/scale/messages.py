@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.scale.growth import Growth
 from msgspec import Struct
 
+from benchmarks.scale.growth import Growth
 from equipoise.cluster import tasks
 from equipoise.cluster.coordinator import Coordinator, FleetListener, HostCampaign, HostLine
 from equipoise.cluster.messages import (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import msgspec
-from benchmarks.scale.growth import Growth, seconds_of
-from tests.fleets import ScriptedHost, fleet_record
 
+from benchmarks.scale.growth import Growth, seconds_of
 from equipoise.analysis.result import analyse_campaign
 from equipoise.report.builders.result import CampaignReport, campaign_documents
 from equipoise.report.renderers.html import page
+from tests.fleets import ScriptedHost, fleet_record
 
 HOSTS = (4, 16, 64, 256)
 BLOCKS = 40

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import ruptures
-from benchmarks.peers import ASV, ASV_STEPS, OTAVA, Peer
 
+from benchmarks.peers import ASV, ASV_STEPS, OTAVA, Peer
 from equipoise.stats.changes import LevelChange, level_changes
 
 SD, STEP, MIN_EFFECT, NEAR = 0.01, 0.05, 1.0, 5

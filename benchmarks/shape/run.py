@@ -18,6 +18,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from equipoise.stats.companions import Covariate, companions
+from equipoise.stats.levels import variance_by_level
+from equipoise.stats.modes import find_modes
+from equipoise.stats.warm_up import classify_trial
 from tests.stats.planted import (
     ITERATIONS,
     NESTED,
@@ -29,11 +33,6 @@ from tests.stats.planted import (
     autoregressive,
     two_peaks,
 )
-
-from equipoise.stats.companions import Covariate, companions
-from equipoise.stats.levels import variance_by_level
-from equipoise.stats.modes import find_modes
-from equipoise.stats.warm_up import classify_trial
 
 COUNTS = (20, 50, 100, 200)
 APART = (3, 4, 5, 6)

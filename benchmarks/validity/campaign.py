@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.validity.machine import FloatArray, IntArray, Machine, measure
 
+from benchmarks.validity.machine import FloatArray, IntArray, Machine, measure
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Condition, Measure, Plan, Stopping
 from equipoise.model.plan import Judgement as PlannedJudgement

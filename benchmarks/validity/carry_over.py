@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
+
 from benchmarks.validity import scenarios
 from benchmarks.validity.machine import Machine
 from benchmarks.validity.pieces import in_pieces, source
 from benchmarks.validity.shares import Share
-from rich.console import Console
-from rich.table import Table
-
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.interim import CALLS, InterimAnalysis
 from equipoise.design.coin import draw_block

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.validity.machine import FloatArray
 from numpy.random import Generator
 from rich.console import Console
 from rich.table import Table
 from scipy.signal import lfilter
 from scipy.stats import binom
 
+from benchmarks.validity.machine import FloatArray
 from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
 from equipoise.stats.arrays import OrderArray
 from equipoise.stats.sequence import PairedBlocks

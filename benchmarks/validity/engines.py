@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.validity.machine import FloatArray
 from numpy.random import Generator
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.validity.machine import FloatArray
 from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
 from equipoise.stats.sequence import PairedBlocks
 

@@ -17,12 +17,12 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-from benchmarks.validity.engines import Noise, normal, spikes, student, walk
-from benchmarks.validity.machine import FloatArray
 from numpy.random import Generator
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.validity.engines import Noise, normal, spikes, student, walk
+from benchmarks.validity.machine import FloatArray
 from equipoise.stats.sequence import PairedBlocks
 
 ALPHA = 0.05

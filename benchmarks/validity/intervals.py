@@ -14,12 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.validity.machine import FloatArray
-from benchmarks.validity.shares import Share
 from numpy.random import Generator
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.validity.machine import FloatArray
+from benchmarks.validity.shares import Share
 from equipoise.stats.constancy import one_ratio_describes
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks

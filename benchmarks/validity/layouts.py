@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.validity.campaign import ALPHA, CALLS, Blocks
-from benchmarks.validity.machine import FloatArray, IntArray
-from benchmarks.validity.pieces import in_pieces, source
-from benchmarks.validity.shares import Share
 from numpy.random import Generator
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.validity.campaign import ALPHA, CALLS, Blocks
+from benchmarks.validity.machine import FloatArray, IntArray
+from benchmarks.validity.pieces import in_pieces, source
+from benchmarks.validity.shares import Share
 from equipoise._native import verdict_rules
 from equipoise.design.coin import draw_block, draw_layouts
 from equipoise.model.plan import LATEST_ENGINE, Condition, Judgement, Measure, Plan, Stopping

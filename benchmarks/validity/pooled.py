@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
+
 from benchmarks.validity.campaign import (
     ALPHA,
     BLOCKS,
@@ -19,8 +21,6 @@ from benchmarks.validity.campaign import (
 from benchmarks.validity.pieces import source
 from benchmarks.validity.scenarios import NOT_CONSTANT, white
 from benchmarks.validity.shares import Share
-from numpy.random import Generator
-
 from equipoise.analysis.pooling import effect_of
 from equipoise.model.quantities import Interval
 from equipoise.stats.sequence import PairedBlocks

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from benchmarks.validity.machine import FloatArray, Machine
 from numpy.random import Generator
 from scipy.signal import lfilter
+
+from benchmarks.validity.machine import FloatArray, Machine
 
 Draw = Callable[[Generator, int], Machine]
 """Draws the machine of one campaign, good for so many runs."""

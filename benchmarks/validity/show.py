@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.validity.tables import TextTable
 from rich.console import Console
 from rich.table import Table
+
+from benchmarks.validity.tables import TextTable
 
 BEGIN = "<!-- validity: begin (python -m benchmarks.validity writes this) -->"
 END = "<!-- validity: end -->"

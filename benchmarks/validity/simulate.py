@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from benchmarks.validity.campaign import (
     Stop,
     covers_always,

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.validity.machine import FloatArray
-from benchmarks.validity.shares import Share
 from numpy.random import Generator
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.validity.machine import FloatArray
+from benchmarks.validity.shares import Share
 from equipoise.analysis.wording import slow_runs_sentence
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import SlowRuns

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from benchmarks.validity import campaign
-from benchmarks.validity.machine import FloatArray
 from numpy.random import Generator, default_rng
 
+from benchmarks.validity import campaign
+from benchmarks.validity.machine import FloatArray
 from equipoise.stats.describe import median_at_any_stop, median_interval
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import typical_ratio

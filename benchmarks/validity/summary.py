@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from benchmarks.validity.campaign import ALPHA, CALLS, Stop
 from benchmarks.validity.rules import RULES
 from benchmarks.validity.scenarios import Scenario
 from benchmarks.validity.shares import Share
 from benchmarks.validity.simulate import Outcome
-
 from equipoise.model.result import Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "mixed", "equivalent", "undecided")

@@ -71,7 +71,7 @@ def svg(specification: dict[str, Any]) -> bytes:
     """Return a chart as a vector picture."""
     import vl_convert
 
-    return vl_convert.vegalite_tosvg(
+    return vl_convert.vegalite_to_svg(
         specification, vl_version=vega_lite_version(), allowed_base_urls=[]
     ).encode()
 
@@ -80,7 +80,7 @@ def png(specification: dict[str, Any]) -> bytes:
     """Return a chart as pixels."""
     import vl_convert
 
-    return vl_convert.vegalite_topng(
+    return vl_convert.vegalite_to_png(
         specification,
         vl_version=vega_lite_version(),
         allowed_base_urls=[],

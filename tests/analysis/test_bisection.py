@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.campaign.test_conduct import Stage
-from tests.plans import plan_of
-from tests.schema import validated
 
 from equipoise.analysis.levels import layout_spread
 from equipoise.analysis.result import analyse_campaign
@@ -34,6 +31,9 @@ from equipoise.model.record import Draw, RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
 from equipoise.why.gap import gaps_of
+from tests.campaign.test_conduct import Stage
+from tests.plans import plan_of
+from tests.schema import validated
 
 COUNT = 16
 """Commits after the good one."""

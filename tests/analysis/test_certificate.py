@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.scripted import ScriptedClock, ScriptedRunner
 
 from equipoise.analysis import certificate
 from equipoise.analysis.certificate import CertifyOptions, certify
@@ -16,6 +15,7 @@ from equipoise.campaign.segment import Runner
 from equipoise.ledger import open_for_writing
 from equipoise.model.host import CERTIFICATE_STUDY, Certificate
 from equipoise.model.plan import Plan
+from tests.scripted import ScriptedClock, ScriptedRunner
 
 FEW = CertifyOptions(campaigns=12, blocks=30, injected_campaigns=6, injected_blocks=100)
 

@@ -6,15 +6,15 @@ import math
 
 import pytest
 from msgspec.structs import replace
-from tests.fleets import THREE, ScriptedHost, fleet_record, identity_of
-from tests.plans import plan_of
-from tests.schema import validated
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
 from equipoise.model.plan import FIRST_ENGINE, Condition, Judgement, Plan
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.json_document import decode, encode
+from tests.fleets import THREE, ScriptedHost, fleet_record, identity_of
+from tests.plans import plan_of
+from tests.schema import validated
 
 
 def result_of(*hosts: ScriptedHost, plan: Plan | None = None) -> ResultDocument:

@@ -8,10 +8,6 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.campaign.test_conduct import Stage
-from tests.plans import plan_of
-from tests.schema import validated
-from tests.scripted import ScriptedRunner
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
@@ -23,6 +19,10 @@ from equipoise.model.plan import BENCHMARK, Contrast, GatePlan, Judgement, Plan,
 from equipoise.model.record import Draw, Sample
 from equipoise.stats.resolution import Resolution
 from equipoise.why.gap import choose_gap
+from tests.campaign.test_conduct import Stage
+from tests.plans import plan_of
+from tests.schema import validated
+from tests.scripted import ScriptedRunner
 
 OLD, NEW = Revision("main", "1" * 40), Revision("HEAD", "2" * 40)
 

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.campaign.test_history import night, plan_of_history
-from tests.commits import Stage, commits_made, steps
-from tests.schema import validated
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
@@ -19,6 +16,9 @@ from equipoise.model.plan import Stopping
 from equipoise.model.record import Phase, RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
+from tests.campaign.test_history import night, plan_of_history
+from tests.commits import Stage, commits_made, steps
+from tests.schema import validated
 
 SHORT = Stopping(blocks=20, budget_s=1e6, min_seconds=0.0)
 

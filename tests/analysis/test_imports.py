@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.plans import plan_of
 
 from equipoise.analysis.imports import imported_result, threats
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.plan import ImportSource, Judgement, Order, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.model.result import ImportedResult, SampleComparison
+from tests.plans import plan_of
 
 METRIC = "time_s"
 

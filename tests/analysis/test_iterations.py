@@ -5,15 +5,15 @@ from __future__ import annotations
 import msgspec.structs
 import numpy as np
 import pytest
-from tests.iterated import FloatArray, Series, record_of, restless, short, steady
-from tests.schema import validated
-from tests.stats.simulated import at_most
 
 from equipoise.analysis.iterations import classed_iterations, steady_comparisons
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument, SteadyComparison
+from tests.iterated import FloatArray, Series, record_of, restless, short, steady
+from tests.schema import validated
+from tests.stats.simulated import at_most
 
 
 def result_of(record: RunRecord) -> ResultDocument:

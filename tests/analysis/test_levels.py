@@ -10,9 +10,6 @@ from pathlib import Path
 import msgspec.structs
 import numpy as np
 import pytest
-from tests.plans import plan_of, trial_of
-from tests.schema import validated
-from tests.scripted import ScriptedClock, ScriptedRunner
 
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.analysis.result import analyse_campaign
@@ -28,6 +25,9 @@ from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord, Sample, Trial
 from equipoise.model.result import ResultDocument, VarianceByLevel
+from tests.plans import plan_of, trial_of
+from tests.schema import validated
+from tests.scripted import ScriptedClock, ScriptedRunner
 
 LAYOUTS = 8
 Cost = Callable[[Draw, int, np.random.Generator], float]

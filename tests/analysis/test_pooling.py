@@ -6,14 +6,14 @@ import math
 
 import msgspec.structs
 import numpy as np
-from tests.analysis.test_levels import EFFECTS, LAYOUTS, by_layout, planned, record_of
-from tests.fleets import identity_of
 
 from equipoise.analysis.pooling import pooled_campaigns
 from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Stopping
 from equipoise.model.record import RunRecord
 from equipoise.stats.verdict import earliest_block
+from tests.analysis.test_levels import EFFECTS, LAYOUTS, by_layout, planned, record_of
+from tests.fleets import identity_of
 
 FIRST = earliest_block(0.05)
 

@@ -10,8 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.plans import plan_of, trial_of
-from tests.schema import validated
 
 from equipoise.analysis.redaction import (
     document_without_hidden_values,
@@ -41,6 +39,8 @@ from equipoise.model.why import (
     PlannedIntervention,
 )
 from equipoise.why.gap import explains_gap
+from tests.plans import plan_of, trial_of
+from tests.schema import validated
 
 CANARY = "s3cr3t-canary"
 OTHER = "0ther-canary"

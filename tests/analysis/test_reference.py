@@ -7,8 +7,6 @@ import json
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of, unavailable
-from tests.schema import validated
 
 from equipoise.analysis.reference import (
     compare_with_reference,
@@ -23,6 +21,8 @@ from equipoise.model.primitives import BANDWIDTH
 from equipoise.model.reference import ReferenceComparison, ReferenceRow
 from equipoise.model.result import ImportedResult, ResultDocument
 from equipoise.report.json_document import decode, encode
+from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of, unavailable
+from tests.schema import validated
 
 
 def result(

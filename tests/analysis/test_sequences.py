@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec.structs
 import numpy as np
 import pytest
-from tests.plans import plan_of, trial_of
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
@@ -13,6 +12,7 @@ from equipoise.model.plan import Judgement
 from equipoise.model.record import Draw, Phase, RunRecord, Sample
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import decode, encode
+from tests.plans import plan_of, trial_of
 
 BLOCKS = 25
 

@@ -10,10 +10,6 @@ import msgspec.structs
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.plans import plan_of, trial_of
-from tests.primitives import ROWS, TYPICAL, ProbeRunner, plan_of_rows, record_of, unavailable
-from tests.schema import validated
-from tests.stats.planted import FloatArray
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.conduct import Interrupted, resume, start
@@ -26,6 +22,10 @@ from equipoise.model.primitives import BANDWIDTH, LATENCY
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import ConditionResult, MetricSummary, ResultDocument
 from equipoise.report.json_document import encode
+from tests.plans import plan_of, trial_of
+from tests.primitives import ROWS, TYPICAL, ProbeRunner, plan_of_rows, record_of, unavailable
+from tests.schema import validated
+from tests.stats.planted import FloatArray
 
 BLOCKS = 60
 

@@ -6,13 +6,13 @@ import msgspec.structs
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
-from tests.plans import plan_of, trial_of
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.interim import DescribingAnalysis
 from equipoise.model.plan import Judgement, Stopping
 from equipoise.model.record import Draw, RunRecord, Sample, Segment, Trial
 from equipoise.model.result import ResultDocument
+from tests.plans import plan_of, trial_of
 
 RUNS = 100
 

@@ -6,13 +6,13 @@ import random
 
 import msgspec.structs
 import pytest
-from tests.plans import plan_of, trial_of
 
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
 from equipoise.model.result import CarryOver, Comparison, RatioSegment, StatisticAnswer
+from tests.plans import plan_of, trial_of
 
 CALM = Comparison(
     baseline="old",

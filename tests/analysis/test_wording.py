@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.documents import comparison_of
 
 from equipoise.analysis.wording import (
     adjustment_sentence,
@@ -25,6 +24,7 @@ from equipoise.model.result import (
     Verdict,
 )
 from equipoise.stats.slow_runs import unseen_share
+from tests.documents import comparison_of
 
 
 def sentence_of(

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
+
 from benchmarks.bisect.cells import LAYOUTS, MAIN, NOISES, PROFILES, Cell, LayoutCell
 from benchmarks.bisect.engine import (
     LayoutOutcome,
@@ -24,7 +26,6 @@ from benchmarks.bisect.engine import (
 from benchmarks.bisect.noise import KINDS, Machine, series
 from benchmarks.bisect.rules import git_bayesect, rules
 from benchmarks.bisect.tables import layout_table, main_table, profile_table
-from msgspec.structs import replace
 
 CERTAIN = Cell(10, 0.1, 16, trials=40)
 OUTCOME = Outcome(right=True, wrong=False, excluded=False, several=False, trials=40, builds=6)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from benchmarks.bisect.live import judged, judged_log, searches, truths
 from benchmarks.bisect.repositories import (
     COMMITS,

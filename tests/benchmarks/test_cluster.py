@@ -9,6 +9,7 @@ import subprocess
 from typing import Any
 
 import pytest
+
 from benchmarks.cluster import __main__ as repetitions
 from benchmarks.cluster.__main__ import FULL, Repetition, conclude
 from benchmarks.cluster.checks import Findings, count_trials

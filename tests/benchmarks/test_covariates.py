@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from benchmarks.validity.covariates import draw, saved
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import replace
+
 from benchmarks.fleet import leaving, tables
 from benchmarks.fleet.alarms import evidence
 from benchmarks.fleet.coverage import covered
 from benchmarks.fleet.fleets import Scenario, effects_of
 from benchmarks.scale.growth import Growth
-from msgspec.structs import replace
 
 Result = TypeVar("Result")
 

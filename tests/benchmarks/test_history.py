@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
+
 from benchmarks.environments import NoEnvironment
 from benchmarks.history import engine, tables
 from benchmarks.history.engine import truth_of

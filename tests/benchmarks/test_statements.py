@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from benchmarks.validity.statements import PROGRAMS, overstated, three_answers, wider
 
 MEANS = (31.0, 0.0, 100 * (1.4 / 1.49 - 1), 100 * (1.55 / 1.45 - 1))

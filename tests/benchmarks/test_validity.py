@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from benchmarks.validity import __main__ as command
 from benchmarks.validity import engines
 from benchmarks.validity.campaign import (
@@ -40,8 +42,6 @@ from benchmarks.validity.show import (
 )
 from benchmarks.validity.simulate import RUNS, simulate
 from benchmarks.validity.summary import Summary, broken_claims, summarise
-from scipy import stats
-
 from equipoise.stats.verdict import judge
 
 CAMPAIGNS = 40

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.plans import plan_of, trial_of
 
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.analysis.gate import gate_result
@@ -31,6 +30,7 @@ from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.report.builders.claims import _certainty, _facts
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
+from tests.plans import plan_of, trial_of
 
 
 def adjusting(*names: str) -> Plan:

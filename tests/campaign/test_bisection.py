@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.commits import Stage, commits_made, steps
-from tests.plans import plan_of
 
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.commits import (
@@ -35,6 +33,8 @@ from equipoise.model.plan import (
     Stopping,
 )
 from equipoise.model.record import RunRecord
+from tests.commits import Stage, commits_made, steps
+from tests.plans import plan_of
 
 
 def plan_of_bisection(count: int, *, warmup: int = 1, stopping: Stopping | None = None) -> Plan:

@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+
+from equipoise.campaign.commits import NOT_RUN, read_searches, withdrawals_of
+from equipoise.design.limits import CampaignLimits
+from equipoise.model.plan import Stopping
+from equipoise.model.record import RunRecord
 from tests.suites import (
     named,
     plan_of_one_command,
@@ -14,11 +19,6 @@ from tests.suites import (
     stage_of,
     stage_of_one_command,
 )
-
-from equipoise.campaign.commits import NOT_RUN, read_searches, withdrawals_of
-from equipoise.design.limits import CampaignLimits
-from equipoise.model.plan import Stopping
-from equipoise.model.record import RunRecord
 
 COUNT = 16
 NAMES = ("parse", "render", "sort")

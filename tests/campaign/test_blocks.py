@@ -6,7 +6,6 @@ import math
 
 import msgspec.structs
 import pytest
-from tests.plans import plan_of, trial_of
 
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import (
@@ -35,6 +34,7 @@ from equipoise.model.record import (
 )
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
+from tests.plans import plan_of, trial_of
 
 FORWARD, BACKWARD = (0, 1), (1, 0)
 PHASES: tuple[Phase, Phase] = ("warmup", "measured")

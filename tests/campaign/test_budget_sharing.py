@@ -7,9 +7,6 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.campaign.test_conduct import Stage
-from tests.plans import plan_of, trial_of
-from tests.schema import validated
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
@@ -18,6 +15,9 @@ from equipoise.campaign.interim import InterimAnalysis
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord
+from tests.campaign.test_conduct import Stage
+from tests.plans import plan_of, trial_of
+from tests.schema import validated
 
 GROUPS, LEVELS = 20, 10
 """200 conditions: in each group a baseline and nine candidates."""

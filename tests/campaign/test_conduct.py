@@ -10,9 +10,6 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.plans import plan_of
-from tests.schema import validated
-from tests.scripted import ScriptedClock, ScriptedRunner
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.conduct import Interrupted, resume, start
@@ -25,6 +22,9 @@ from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import CUT_BLOCK, Draw
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import judge_of
+from tests.plans import plan_of
+from tests.schema import validated
+from tests.scripted import ScriptedClock, ScriptedRunner
 
 
 class Stage:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.commits import Stage, commits_made, steps
-from tests.plans import plan_of
 
 from equipoise.campaign.commits import (
     NOT_BUILT,
@@ -21,6 +19,8 @@ from equipoise.campaign.commits import (
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import HISTORY_STUDY, HistoryPlan, Measure, Plan, Revision, Stopping
 from equipoise.model.record import RunRecord
+from tests.commits import Stage, commits_made, steps
+from tests.plans import plan_of
 
 
 def plan_of_history(

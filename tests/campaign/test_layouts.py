@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.plans import plan_of
 
 from equipoise.campaign import plans
 from equipoise.campaign.plans import over_layouts
 from equipoise.design.coin import Addresses
 from equipoise.model.errors import UnusableInput
+from tests.plans import plan_of
 
 
 @pytest.fixture

@@ -10,10 +10,6 @@ import numpy as np
 import pytest
 from msgspec import Struct
 from msgspec.structs import replace
-from tests.campaign.test_conduct import Stage
-from tests.plans import plan_of, trial_of
-from tests.schema import validated
-from tests.stats.simulated import at_most
 
 from equipoise.analysis.ranking import ranked_groups
 from equipoise.analysis.result import analyse_campaign
@@ -27,6 +23,10 @@ from equipoise.model.plan import Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import Ranking, Verdict
 from equipoise.stats.ranking import Pair, contenders_of, judge_candidates
+from tests.campaign.test_conduct import Stage
+from tests.plans import plan_of, trial_of
+from tests.schema import validated
+from tests.stats.simulated import at_most
 
 LEAVING = Stopping(leave_out_decided=True, min_seconds=0.0)
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import pytest
-from tests.plans import plan_of, trial_of
-from tests.scripted import ScriptedClock, ScriptedRunner
 
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
 from equipoise.campaign.segment import Judge, SegmentInProgress, StopReason
@@ -15,6 +13,8 @@ from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Measure, Plan, Stopping
 from equipoise.model.record import CampaignWarning, Draw, Phase, Trial
+from tests.plans import plan_of, trial_of
+from tests.scripted import ScriptedClock, ScriptedRunner
 
 
 @dataclass

@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.campaign.test_conduct import Stage
-from tests.campaign.test_segment import ScriptedJudge, run_segment
-from tests.plans import plan_of
-from tests.scripted import ScriptedClock, ScriptedRunner
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import block_seconds, complete_blocks
@@ -31,6 +27,10 @@ from equipoise.model.result import ResultDocument
 from equipoise.stats.verdict import decisive_block, earliest_block
 from equipoise.studies.preparation import quick_form
 from equipoise.studies.reader.study import read_study
+from tests.campaign.test_conduct import Stage
+from tests.campaign.test_segment import ScriptedJudge, run_segment
+from tests.plans import plan_of
+from tests.scripted import ScriptedClock, ScriptedRunner
 
 TWICE_AS_LONG = (0.001, 0.002)
 MOMENT = Stopping(min_seconds=0.0)

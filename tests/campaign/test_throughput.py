@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec.structs
 import numpy as np
 import pytest
-from tests.plans import plan_of, trial_of
 
 from equipoise.analysis.comparisons import Blocks, other_comparisons, primary_comparisons
 from equipoise.model.plan import Judgement, Plan
 from equipoise.model.record import Draw, Sample, Trial
+from tests.plans import plan_of, trial_of
 
 CAMPAIGNS = 20
 BLOCKS = 12

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.plans import plan_of
 
 from equipoise.analysis.comparisons import scope_of
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
@@ -19,6 +18,7 @@ from equipoise.measure.environment.hardware import instructions
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan, Process, Server
+from tests.plans import plan_of
 
 SORT = shutil.which("sort") or "sort"
 

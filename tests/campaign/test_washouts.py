@@ -6,9 +6,6 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.campaign.test_conduct import Stage
-from tests.plans import plan_of
-from tests.schema import validated
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
@@ -20,6 +17,9 @@ from equipoise.model.plan import Layout, Measure, Stopping
 from equipoise.model.record import BEFORE_WASHOUTS, Draw, RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
+from tests.campaign.test_conduct import Stage
+from tests.plans import plan_of
+from tests.schema import validated
 
 CARRIES = (0.0, 0.03)
 """The candidate slows whatever runs next by 3 %, and takes as long as the baseline."""

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.repositories import MadeRepository
-from tests.schema import valid_result
 
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import compare
 from equipoise.cli.hyperfine import in_our_names
 from equipoise.cli.main import run
 from equipoise.model.plan import Plan
+from tests.repositories import MadeRepository
+from tests.schema import valid_result
 
 ENTRY = (sys.executable, "-m", "equipoise.cli")
 

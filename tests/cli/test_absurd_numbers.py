@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Equipoise
 
 TABLE = ("--treatment", "treat", "--covariates", "x", "--quiet")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pexpect
 import pytest
+
 from tests.cli.conftest import ENTRY, Answer, Equipoise
 
 LOAD = r"""

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import ENTRY, Answer, Equipoise
 
 Script = Callable[[str, Sequence[str]], str]

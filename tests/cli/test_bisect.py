@@ -13,14 +13,14 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tests.cli.conftest import ENTRY, Answer, RunIn
-from tests.repositories import MadeRepository, everything_in, repository
 
 from equipoise.campaign.commits import read_searches
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import BisectPlan
 from equipoise.model.record import RunRecord
 from equipoise.report.json_document import schema
+from tests.cli.conftest import ENTRY, Answer, RunIn
+from tests.repositories import MadeRepository, everything_in, repository
 
 FAST, SLOW = "sleep 0.002", "sleep 0.03"
 """Far apart, so that a busy host cannot hide it for long."""

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tests.cli.conftest import Answer
-from tests.repositories import MadeRepository, everything_in, repository
 
 from equipoise.cli.main import run
 from equipoise.ledger import open_for_reading
 from equipoise.model.record import DIFF
 from equipoise.report.json_document import schema
+from tests.cli.conftest import Answer
+from tests.repositories import MadeRepository, everything_in, repository
 
 COUNT, CULPRIT = 4, 3
 PROGRAM = """#include <stdio.h>

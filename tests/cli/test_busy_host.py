@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.cli.conftest import Equipoise, document
-from tests.plans import plan_of, trial_of
 
 from equipoise.ledger import open_for_writing
 from equipoise.model.record import Draw
+from tests.cli.conftest import Equipoise, document
+from tests.plans import plan_of, trial_of
 
 WAITING = "most of the extra time is waiting for a processor (description, without an error rate)"
 BLOCKS = 30

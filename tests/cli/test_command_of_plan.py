@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.cli.conftest import plan_from
 
 from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import os, why
@@ -15,6 +14,7 @@ from equipoise.cli.options import limits_of
 from equipoise.design.command_line import command_of_plan
 from equipoise.model.plan import WHY_STUDY, Plan, Stopping
 from equipoise.model.why import ExperimentPlan, PlannedIntervention
+from tests.cli.conftest import plan_from
 
 
 @pytest.mark.parametrize(

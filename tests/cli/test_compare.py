@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Equipoise, compared
 
 Script = Callable[[str, Sequence[str]], str]

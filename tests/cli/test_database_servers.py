@@ -15,9 +15,9 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.cli.conftest import ENTRY, Equipoise
 
 from equipoise.measure.scratch import PREFIX
+from tests.cli.conftest import ENTRY, Equipoise
 
 ROOT = Path(__file__).resolve().parents[2]
 REDIS = ROOT / "docs" / "examples" / "redis" / "study.toml"

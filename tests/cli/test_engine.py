@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Equipoise
 
 from equipoise.model.plan import LATEST_ENGINE
+from tests.cli.conftest import Equipoise
 
 CAMPAIGNS = Path(__file__).parents[1] / "golden/first_release/campaigns.tar.xz"
 RUN = "20261122-165117-570d"

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Equipoise
 
 from equipoise.campaign.plans import compare_plan
 from equipoise.design.commands import CompareOptions
 from equipoise.model.errors import UnusableInput
+from tests.cli.conftest import Equipoise
 
 MEASURED = ("compare", "true", "true", "--blocks", "2", "--quiet", "--allow-concurrent")
 FAILING = ("compare", "true", "sh -c 'echo no words >&2; exit 3'", "--allow-concurrent")

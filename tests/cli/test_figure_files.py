@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.payloads import LONG, PAYLOADS
 
 from equipoise.cli.output_options import folder_name
+from tests.payloads import LONG, PAYLOADS
 
 
 @pytest.mark.parametrize("run_id", [*PAYLOADS, LONG], ids=lambda name: name[:20])

@@ -13,9 +13,6 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.cli.conftest import ENTRY, Equipoise, result_of
-from tests.cluster.hosts import until
-from tests.clusters import local_cluster
 
 from equipoise.cli.fleet import TroubleLines, fleet_table
 from equipoise.cluster.coordinator import FleetProgress, HostLine, HostState
@@ -24,6 +21,9 @@ from equipoise.cluster.messages import Status
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
+from tests.cli.conftest import ENTRY, Equipoise, result_of
+from tests.cluster.hosts import until
+from tests.clusters import local_cluster
 
 BLOCKS = 6
 LIMITS = ("--blocks", str(BLOCKS), "--min-seconds", "0", "--warmup", "0", "--allow-concurrent")

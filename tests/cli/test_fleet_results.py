@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+
+from equipoise import api
 from tests.cli.conftest import Equipoise
 from tests.fleets import ScriptedHost, fleet_record, record_fleet
 from tests.schema import valid_result
-
-from equipoise import api
 
 
 @pytest.fixture

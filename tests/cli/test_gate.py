@@ -14,11 +14,11 @@ from typing import Any
 import jsonschema
 import psutil
 import pytest
-from tests.cli.conftest import ENTRY, Answer, Equipoise, Gate
-from tests.repositories import MadeRepository, everything_in, repository
 
 from equipoise.cli.gate import MARK
 from equipoise.report.json_document import schema
+from tests.cli.conftest import ENTRY, Answer, Equipoise, Gate
+from tests.repositories import MadeRepository, everything_in, repository
 
 FAST, SLOW = "sleep 0.002", "sleep 0.02"
 """Far apart, so that a busy host cannot hide it for long."""

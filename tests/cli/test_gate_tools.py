@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Gate
 from tests.cli.test_gate import document
 from tests.repositories import MadeRepository, repository

@@ -14,6 +14,7 @@ import numpy as np
 import pandas
 import pexpect
 import pytest
+
 from packages.matching.tests.matching.golden import GOLDEN
 from tests.cli.conftest import ENTRY, Equipoise, document
 from tests.clusters import local_cluster

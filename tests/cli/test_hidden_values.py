@@ -15,8 +15,6 @@ from typing import Any
 import click
 import polars
 import pytest
-from tests.cli.conftest import Equipoise, plan_from
-from tests.plans import plan_of, trial_of
 
 from equipoise import api
 from equipoise.cli import export, report, show
@@ -37,6 +35,8 @@ from equipoise.model.plan import (
 from equipoise.model.record import CampaignWarning, Draw, RunRecord
 from equipoise.report.json_document import decode
 from equipoise.why.gap import as_reported, choose_gap
+from tests.cli.conftest import Equipoise, plan_from
+from tests.plans import plan_of, trial_of
 
 CANARY = "s3cr3t-canary"
 KNOWN = "known-c4nary"

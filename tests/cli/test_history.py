@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Answer, RunIn
-from tests.repositories import MadeRepository, everything_in, repository
 
 from equipoise.campaign.commits import read_history, series_of
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import HistoryPlan
 from equipoise.model.record import RunRecord
+from tests.cli.conftest import Answer, RunIn
+from tests.repositories import MadeRepository, everything_in, repository
 
 FAST, SLOW = "sleep 0.001", "sleep 0.02"
 """Far apart, so that a busy host cannot hide it for long."""

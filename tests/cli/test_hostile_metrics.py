@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from tests.cli.conftest import Equipoise
 
 GOOD = r'echo "{\"metric\": \"good\", \"value\": 1}" >> $EQUIPOISE_METRICS'

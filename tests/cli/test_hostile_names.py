@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
-from tests.cli.conftest import Equipoise, Gate
-from tests.payloads import LONG, PAYLOADS
-from tests.repositories import repository
 
 from equipoise.cli import compare
 from equipoise.cli.main import run
+from tests.cli.conftest import Equipoise, Gate
+from tests.payloads import LONG, PAYLOADS
+from tests.repositories import repository
 
 NAMES = tuple(name for name in PAYLOADS if name.strip() and name.isprintable())
 """That can stand in a line of a CSV; controls and bytes that are no text are another test's."""

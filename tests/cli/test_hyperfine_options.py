@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Equipoise
 
 from equipoise.cli import compare
 from equipoise.cli.hyperfine import in_our_names
 from equipoise.model.errors import UnusableInput
+from tests.cli.conftest import Equipoise
 
 Script = Callable[[str, Sequence[str]], str]
 ONCE = ("--blocks", "1", "--warmup", "0")

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.crates import HYPERFINE, NotFetchedError, file_of_crate
 from tests.repositories import repository
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from tests.imports import SAMPLES, written
-from tests.schema import validated
 
 from equipoise.cli import export, report, resume, show
 from equipoise.cli import list as listing
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
+from tests.imports import SAMPLES, written
+from tests.schema import validated
 
 PAYLOADS = (
     "<script>document.title='pwned'</script>",

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+
+from equipoise.cli.history import read_imported, show_imported
+from equipoise.cli.output_options import OutputOptions
 from tests.analysis.test_series import STEP
 from tests.cli.conftest import Equipoise
 from tests.imports import written
 from tests.interop.series.shared import table
-
-from equipoise.cli.history import read_imported, show_imported
-from equipoise.cli.output_options import OutputOptions
 
 
 def test_a_series_is_read_with_its_suspicions_and_the_line_that_reads_it_again(

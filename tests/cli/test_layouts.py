@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Equipoise
 
 from equipoise.design.layouts import parse_compilation
 from equipoise.measure.builds import make_layouts
 from equipoise.model.errors import UnusableInput
+from tests.cli.conftest import Equipoise
 
 SOURCE = """
 #include <stdio.h>

@@ -16,6 +16,7 @@ import pandas
 import pexpect
 import psutil
 import pytest
+
 from packages.matching.tests.matching.golden import GOLDEN
 from tests.cli.conftest import ENTRY, Answer, Equipoise, document
 

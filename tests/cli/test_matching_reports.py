@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from packages.matching.tests.matching.golden import GOLDEN
 from tests.cli.conftest import Equipoise
 

@@ -10,11 +10,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+
+from equipoise.ledger import open_for_reading, open_for_writing
 from tests.cli.conftest import Equipoise
 from tests.cli.test_show import record
 from tests.plans import plan_of
-
-from equipoise.ledger import open_for_reading, open_for_writing
 
 
 @pytest.fixture

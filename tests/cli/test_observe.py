@@ -9,16 +9,16 @@ from pathlib import Path
 import jsonschema
 import msgspec.structs
 import pytest
-from packages.matching.tests.observation.logs import Log, loaded_log
-from tests.cli.conftest import Answer, Equipoise
-from tests.clusters import litter_collected
-from tests.plans import plan_of, trial_of
 
 from equipoise.cli.main import run
 from equipoise.ledger import open_for_writing
 from equipoise.model.record import Draw
 from equipoise.report.json_document import schema
 from equipoise_matching.observation.result import ObservationResult
+from packages.matching.tests.observation.logs import Log, loaded_log
+from tests.cli.conftest import Answer, Equipoise
+from tests.clusters import litter_collected
+from tests.plans import plan_of, trial_of
 
 ARGUMENTS = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")
 LOAD = (*ARGUMENTS, "--covariates", "load")

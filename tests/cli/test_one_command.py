@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Equipoise, compared
 
 import equipoise as eq
 from equipoise.campaign.plans import compare_plan
 from equipoise.design.commands import CompareOptions
+from tests.cli.conftest import Equipoise, compared
 
 FEW = ("--min-blocks", "12", "--budget", "0.1", "--min-seconds", "0", "--warmup", "0")
 ALONE = "Nothing was compared. To compare it with another command:"

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import jsonschema
-from tests.cli.conftest import Equipoise
 
 from equipoise.ledger import open_for_reading
 from equipoise.model.primitives import LATENCY
 from equipoise.report.json_document import schema
+from tests.cli.conftest import Equipoise
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "os.md"
 SHORT = ("os", "--only", "null_call,pipe_same_cpu", "--quick", "--warmup", "0", "--seed", "7")

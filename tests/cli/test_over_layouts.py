@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Equipoise
 from tests.schema import valid_result
 

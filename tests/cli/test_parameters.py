@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.cli.conftest import Equipoise, compared
 
 Script = Callable[[str, Sequence[str]], str]

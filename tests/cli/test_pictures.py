@@ -7,8 +7,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.cli.conftest import Equipoise
-from tests.why.test_explanation import profiles, record_of
 
 from equipoise.cli.output_options import flame_graph_of, save_flame_graph
 from equipoise.cli.why import Pictures, pictures_of, say_that_none_is_drawn, write_pictures
@@ -16,6 +14,8 @@ from equipoise.model.errors import UnusableInput
 from equipoise.shared.pictures import PIXELS_PER_POINT
 from equipoise.why.campaigns import result_of
 from equipoise.why.explanation import latest_evidence
+from tests.cli.conftest import Equipoise
+from tests.why.test_explanation import profiles, record_of
 
 
 def pictures(flame_graph: Path | None, firefox: Path | None = None) -> Pictures:

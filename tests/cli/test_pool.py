@@ -6,11 +6,11 @@ import json
 
 import jsonschema
 import pytest
-from tests.cli.conftest import Equipoise
 
 from equipoise.model.pooled import PooledCampaigns
 from equipoise.report.json_document import schema
 from equipoise.report.units import percent_change
+from tests.cli.conftest import Equipoise
 
 SHORT = ("compare", "-n", "short", "-n", "long", "sleep 0.002", "sleep 0.006", "--blocks", "3")
 

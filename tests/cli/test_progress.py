@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
-from tests.campaign.test_budget_sharing import OPEN_GROUPS, medians, study
-from tests.campaign.test_conduct import Stage
-from tests.plans import plan_of
 
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus
 from equipoise.cli.progress import ProgressLines
 from equipoise.cli.progress_bars import Bar
 from equipoise.cli.study_forecast import WORTH_SAYING_S
 from equipoise.model.plan import BisectPlan, Plan, Revision
+from tests.campaign.test_budget_sharing import OPEN_GROUPS, medians, study
+from tests.campaign.test_conduct import Stage
+from tests.plans import plan_of
 
 ROWS = 30
 

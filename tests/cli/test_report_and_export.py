@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.plans import plan_of
-from tests.scripted import ScriptedClock, ScriptedRunner
 
 from equipoise.analysis import sequences
 from equipoise.analysis.result import analyse_campaign
@@ -23,6 +21,8 @@ from equipoise.cli import export, report, show
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan, Stopping
+from tests.plans import plan_of
+from tests.scripted import ScriptedClock, ScriptedRunner
 
 BLOCKS = 30
 

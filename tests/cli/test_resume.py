@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ENTRY, Equipoise
 
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from tests.cli.conftest import ENTRY, Equipoise
 
 Script = Callable[[str, Sequence[str]], str]
 PATIENCE_S = 300.0

@@ -12,11 +12,11 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.cli.conftest import ENTRY, Equipoise, result_of
 
 from equipoise.design.libraries import BLAS
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from tests.cli.conftest import ENTRY, Equipoise, result_of
 
 SLEEPS = """
 [study]

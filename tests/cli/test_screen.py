@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pexpect
 import pytest
+
 from tests.cli.conftest import ENTRY
 
 

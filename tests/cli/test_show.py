@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.cli.conftest import Equipoise
-from tests.plans import plan_of, trial_of
 
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Plan
 from equipoise.model.record import Draw
+from tests.cli.conftest import Equipoise
+from tests.plans import plan_of, trial_of
 
 
 def record(

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from benchmarks.stranger.run import BEGINS, QUESTIONS, README, line_of, with_names
 
 ROOT = README.parent

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ENTRY, Equipoise
-from tests.cli.test_bad_input import recorded_trials
 
 from equipoise.cli import crash, main
+from tests.cli.conftest import ENTRY, Equipoise
+from tests.cli.test_bad_input import recorded_trials
 
 ENTRY_LINE = shlex.join(ENTRY)
 FULL = "cannot write to standard output: no space left on device"

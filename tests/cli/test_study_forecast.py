@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec.structs
 import pytest
-from tests.plans import plan_of
 
 from equipoise.cli.progress import ProgressLines
 from equipoise.model.plan import Contrast, Measure, Plan, Stopping
+from tests.plans import plan_of
 
 NAMES = [f"c{number}" for number in range(40)]
 

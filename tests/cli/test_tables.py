@@ -13,13 +13,13 @@ import jsonschema
 import numpy as np
 import pandas
 import pytest
-from packages.matching.tests.observation.logs import loaded_log
-from tests.cli.conftest import ENTRY, Equipoise, document
 
 from equipoise.report.json_document import schema
 from equipoise_matching import match
 from equipoise_matching.matching.datasets import lalonde
 from equipoise_matching.observation.result import ObservationResult
+from packages.matching.tests.observation.logs import loaded_log
+from tests.cli.conftest import ENTRY, Equipoise, document
 
 WORDS = ("--treatment", "trained", "--covariates", "age,educ,region,married")
 

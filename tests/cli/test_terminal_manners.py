@@ -10,10 +10,10 @@ from pathlib import Path
 import pexpect
 import pytest
 from rich.console import Console
-from tests.cli.conftest import ENTRY, Equipoise
 
 from equipoise.report.document import Column, Histogram, Paragraph, Table
 from equipoise.report.renderers.terminal import console_for, print_to
+from tests.cli.conftest import ENTRY, Equipoise
 
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*[349]\d(?:;\d+)*m")
 TIMES = Table(

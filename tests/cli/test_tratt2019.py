@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import jsonschema
-from tests.cli.conftest import Equipoise
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.ledger import open_for_reading
 from equipoise.report.json_document import schema
 from equipoise.studies.builtin.tratt2019.analysis import findings
 from equipoise.studies.study_data import StudyData
+from tests.cli.conftest import Equipoise
 
 
 def test_the_two_programs_run_and_are_told_apart(equipoise: Equipoise, tmp_path: Path) -> None:

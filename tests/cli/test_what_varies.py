@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Answer, Equipoise, result_of
 
 WALK = """

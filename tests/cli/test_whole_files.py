@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ENTRY, Equipoise
 
 from equipoise.files import reading, writing
+from tests.cli.conftest import ENTRY, Equipoise
 
 
 def on_a_full_disk(folder: Path, lines: str) -> subprocess.CompletedProcess[str]:

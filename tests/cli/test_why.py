@@ -14,13 +14,13 @@ from typing import Any
 
 import psutil
 import pytest
+
+from equipoise.ledger import open_for_reading
+from equipoise.why.evidence.sources import BY_DEFAULT
 from tests.cli.conftest import ENTRY, Equipoise
 from tests.schema import valid_result
 from tests.why.evidence.programs import compiled
 from tests.why.evidence.test_system_calls import FORBIDS
-
-from equipoise.ledger import open_for_reading
-from equipoise.why.evidence.sources import BY_DEFAULT
 
 CHURN = """
 #include <stdlib.h>

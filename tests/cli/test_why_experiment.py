@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Equipoise, result_of
-from tests.schema import valid_result
-from tests.why.planted.pairs import SOURCES
 
 from equipoise.ledger import open_for_reading
 from equipoise.model.record import RunRecord
+from tests.cli.conftest import Equipoise, result_of
+from tests.schema import valid_result
+from tests.why.planted.pairs import SOURCES
 
 PAUSES = ("sleep 0.001", "sh -c 'sleep ${PAUSE:-0.03}'")
 FEW_OBSERVATIONS = ("--sources", "system_calls", "--repetitions", "2")

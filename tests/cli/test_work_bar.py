@@ -6,9 +6,9 @@ import io
 import sys
 
 import pytest
-from tests.payloads import PAYLOADS
 
 from equipoise.cli.progress_bars import work_in_sentences
+from tests.payloads import PAYLOADS
 
 
 class Terminal(io.StringIO):

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from unittest import mock
 
 import pytest
-from tests.plans import plan_of, trial_of
 
 from equipoise.cluster.coordinator import FleetListener, FleetProgress
 from equipoise.cluster.fleet import FleetOptions, resume, start
@@ -39,6 +38,7 @@ from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
+from tests.plans import plan_of, trial_of
 
 T = TypeVar("T")
 MOST_TRIALS = 7

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.clusters import encrypted_scheduler, litter_collected
 
 from equipoise.cluster.address import LocalWorkers, read_scheduler
 from equipoise.cluster.connection import (
@@ -24,6 +23,7 @@ from equipoise.cluster.connection import (
     running_scheduler,
 )
 from equipoise.model.errors import UnusableInput
+from tests.clusters import encrypted_scheduler, litter_collected
 
 PATIENCE_S = 300.0
 """Many times what a connection takes on a busy host, where five seconds have been too few."""

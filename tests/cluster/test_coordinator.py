@@ -8,6 +8,14 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+
+from equipoise.campaign.conduct import Interrupted
+from equipoise.cluster.fleet import FleetOptions, host_seed, member_identity
+from equipoise.cluster.messages import Follow, Followed
+from equipoise.design.limits import CampaignLimits
+from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet import HostReference
+from equipoise.model.plan import Plan, Stopping
 from tests.cluster.scripted_fleet import (
     BLOCKS,
     NAMES,
@@ -21,14 +29,6 @@ from tests.cluster.scripted_fleet import (
     plan,
     whole,
 )
-
-from equipoise.campaign.conduct import Interrupted
-from equipoise.cluster.fleet import FleetOptions, host_seed, member_identity
-from equipoise.cluster.messages import Follow, Followed
-from equipoise.design.limits import CampaignLimits
-from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import HostReference
-from equipoise.model.plan import Plan, Stopping
 
 __all__ = ["fleet_of", "plan"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from benchmarks.cluster.__main__ import RATIOS, Length, repetition
 from benchmarks.cluster.fleet import compiled
 from benchmarks.cluster.network import namespaces, why_no_namespaces

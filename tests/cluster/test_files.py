@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.cluster.hosts import begun, host, order_for, plan_for, status_at_end
 
 from equipoise.cluster import files, tasks
 from equipoise.cluster.equality import files_of, shipment_of
@@ -23,6 +22,7 @@ from equipoise.cluster.messages import (
 from equipoise.files.state import private_folder
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from tests.cluster.hosts import begun, host, order_for, plan_for, status_at_end
 
 __all__ = ["host"]
 

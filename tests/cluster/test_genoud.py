@@ -10,6 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from equipoise.cluster.connection import connect
+from equipoise.model.errors import UnusableInput
+from equipoise_matching.genetic.executors import BatchEvaluator
+from equipoise_matching.genetic.worker import EvaluationFailed
 from packages.matching.tests.genetic.evaluators import (
     DiesOnce,
     Engine,
@@ -18,11 +23,6 @@ from packages.matching.tests.genetic.evaluators import (
     refuses_negative,
 )
 from tests.clusters import litter_collected, local_cluster
-
-from equipoise.cluster.connection import connect
-from equipoise.model.errors import UnusableInput
-from equipoise_matching.genetic.executors import BatchEvaluator
-from equipoise_matching.genetic.worker import EvaluationFailed
 
 COUNT = 41
 

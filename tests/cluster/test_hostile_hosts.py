@@ -8,15 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.cluster.scripted_fleet import (
-    MakeFleet,
-    ScriptedCluster,
-    ScriptedFleet,
-    ScriptedHost,
-    contents,
-    fleet_of,
-    plan,
-)
 
 from equipoise.cluster import coordinator, equality, files
 from equipoise.cluster.coordinator import FleetProgress, HostLine
@@ -35,6 +26,15 @@ from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Plan
+from tests.cluster.scripted_fleet import (
+    MakeFleet,
+    ScriptedCluster,
+    ScriptedFleet,
+    ScriptedHost,
+    contents,
+    fleet_of,
+    plan,
+)
 
 __all__ = ["fleet_of", "plan"]
 

@@ -22,16 +22,6 @@ from typing import Any
 import psutil
 import pytest
 from msgspec.structs import replace
-from tests.cluster.hosts import (
-    begun,
-    followed,
-    halted,
-    host,
-    order_for,
-    plan_for,
-    status_at_end,
-    until,
-)
 
 from equipoise.cluster import folders, laboratory, tasks
 from equipoise.cluster.folders import CampaignFolder, Progress
@@ -52,6 +42,16 @@ from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Hooks
 from equipoise.model.record import RunRecord
+from tests.cluster.hosts import (
+    begun,
+    followed,
+    halted,
+    host,
+    order_for,
+    plan_for,
+    status_at_end,
+    until,
+)
 
 __all__ = ["host"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.plans import plan_of
 
 from equipoise.cluster.places import FOLDER, Places, inside, local_plan, portable
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Hooks, Measure, Plan
+from tests.plans import plan_of
 
 HERE = Places("/home/me/project")
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.clusters import litter_collected
 
 from equipoise.cluster.own_clusters import SshHost, read_hosts, ssh_cluster
 from equipoise.model.errors import UnusableInput
+from tests.clusters import litter_collected
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("asyncssh", reason="asyncssh of the extra `cluster` is not installed")

@@ -10,9 +10,6 @@ import msgspec
 import numpy as np
 import pandas
 import pytest
-from packages.matching.tests.observation.logs import loaded_log, question
-from tests.cluster.strata_tasks import dies_once
-from tests.clusters import local_cluster
 
 from equipoise.cluster.connection import connect
 from equipoise.cluster.messages import from_bytes, to_bytes
@@ -28,6 +25,9 @@ from equipoise.model.errors import UnusableInput
 from equipoise_matching.observation.result import ObservationResult
 from equipoise_matching.observation.strata import StratifiedLog, observe_strata
 from equipoise_matching.tables.strata import StratumRows, find_strata
+from packages.matching.tests.observation.logs import loaded_log, question
+from tests.cluster.strata_tasks import dies_once
+from tests.clusters import local_cluster
 
 RACKS = ("a", "b", "c", "d")
 QUESTION = question(cluster=("day",), covariates=("load", "unmoved"))

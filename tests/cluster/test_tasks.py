@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cluster.hosts import followed, host, order_for, plan_for
 
 from equipoise.cluster import tasks
 from equipoise.cluster.folders import CampaignFolder, Progress
@@ -18,6 +17,7 @@ from equipoise.cluster.messages import (
     to_bytes,
 )
 from equipoise.model.errors import UnusableInput
+from tests.cluster.hosts import followed, host, order_for, plan_for
 
 __all__ = ["host"]
 

@@ -8,8 +8,6 @@ from collections import Counter
 
 import msgspec.structs
 import pytest
-from tests.plans import plan_of
-from tests.suites import plan_of_suite
 
 from equipoise.design.coin import (
     LARGEST_ARGUMENT_BYTES,
@@ -21,6 +19,8 @@ from equipoise.design.coin import (
     fresh_seed,
 )
 from equipoise.model.plan import Plan
+from tests.plans import plan_of
+from tests.suites import plan_of_suite
 
 
 def test_a_draw_depends_on_seed_phase_and_block_alone() -> None:

@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.payloads import LONG, PAYLOADS
 
 from equipoise.design.command_line import after_options, shell_line, shell_line_with_placeholders
 from equipoise.report.renderers.markdown import code_block
+from tests.payloads import LONG, PAYLOADS
 
 WORDS = ("plain", "", *PAYLOADS, LONG, "\\' \x1b \\n", "a\rb", "größer\u202e")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.plans import plan_of
 
 from equipoise.design.layouts import longer_path, parse_compilation, with_layouts
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Server, Stopping
+from tests.plans import plan_of
 
 
 def test_every_layout_gets_two_blocks_before_a_verdict_may_end_the_campaign() -> None:

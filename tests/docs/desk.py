@@ -9,15 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from packages.matching.tests.observation.logs import loaded_log
-from tests.docs.pages import DOCS, ROOT
-from tests.plans import plan_of, trial_of
-from tests.repositories import repository
-
 from equipoise.ledger import open_for_writing
 from equipoise.measure.installation import native_programs
 from equipoise.model.record import Draw
 from equipoise_matching.matching.datasets import lalonde
+from packages.matching.tests.observation.logs import loaded_log
+from tests.docs.pages import DOCS, ROOT
+from tests.plans import plan_of, trial_of
+from tests.repositories import repository
 
 SAMPLES = ROOT / "tests/interop/samples"
 SERIES = ROOT / "tests/interop/series/samples"

@@ -19,6 +19,9 @@ from pathlib import Path
 
 import click
 import pytest
+
+from equipoise.cli.main import cli
+from equipoise.studies.catalogue import built_in_studies
 from tests.docs import desk
 from tests.docs.elsewhere import ELSEWHERE
 from tests.docs.limited import FEW_LEVELS, limited
@@ -34,9 +37,6 @@ from tests.docs.pages import (
     typed,
 )
 from tests.docs.preludes import LAID_OUT, PRELUDES
-
-from equipoise.cli.main import cli
-from equipoise.studies.catalogue import built_in_studies
 
 MAKE = re.compile(r"make (?P<target>\w+)$")
 AT_ONCE = 2

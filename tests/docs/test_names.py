@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tests.docs.pages import PAGES, ROOT, STUDY_PAGES
 
 READMES = tuple(sorted((ROOT / "benchmarks").glob("*/README.md")))

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from scripts import screenshots
 
 DOCS = screenshots.ROOT / "docs"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 from mkdocs.config import load_config
+
 from tests.docs.pages import DOCS, PAGES, ROOT, STUDY_PAGES
 from tests.report.chromium import chromium
 

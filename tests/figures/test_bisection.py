@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+
+from equipoise.figures.bisection import bisection
+from equipoise.figures.gallery import gallery
+from equipoise.model.bisection import BisectBlock
 from tests.bisections import (
     COUNT,
     CULPRIT,
@@ -13,10 +17,6 @@ from tests.bisections import (
     name_of,
 )
 from tests.figures.charts import notes, tables
-
-from equipoise.figures.bisection import bisection
-from equipoise.figures.gallery import gallery
-from equipoise.model.bisection import BisectBlock
 
 
 def test_every_block_is_a_line_between_its_two_commits() -> None:

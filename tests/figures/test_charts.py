@@ -10,16 +10,6 @@ import altair as alt
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.documents import (
-    HOSTILE,
-    comparison_of,
-    document_of,
-    layered_document,
-    points_of,
-    sized_document,
-)
-from tests.figures.charts import notes, tables
-from tests.iterated import record_of, short, steady
 
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.distributions import distributions
@@ -33,6 +23,16 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
 from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import shift_function
+from tests.documents import (
+    HOSTILE,
+    comparison_of,
+    document_of,
+    layered_document,
+    points_of,
+    sized_document,
+)
+from tests.figures.charts import notes, tables
+from tests.iterated import record_of, short, steady
 
 
 def axis_titles(chart: alt.LayerChart) -> Iterator[str]:

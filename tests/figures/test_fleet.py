@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.figures.charts import notes, tables
-from tests.fleets import THREE, ScriptedHost, fleet_record
-from tests.plans import plan_of
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.fleet import MOST_HOSTS, hosts
 from equipoise.figures.gallery import gallery
 from equipoise.model.result import ResultDocument
+from tests.figures.charts import notes, tables
+from tests.fleets import THREE, ScriptedHost, fleet_record
+from tests.plans import plan_of
 
 
 def document_of(*asked: ScriptedHost) -> ResultDocument:

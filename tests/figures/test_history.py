@@ -6,6 +6,9 @@ import math
 
 import pytest
 from msgspec.structs import replace
+
+from equipoise.figures.gallery import gallery
+from equipoise.figures.history import history, lanes_of
 from tests.figures.charts import notes, tables
 from tests.histories import (
     FASTER,
@@ -19,9 +22,6 @@ from tests.histories import (
     name_of,
     series_of,
 )
-
-from equipoise.figures.gallery import gallery
-from equipoise.figures.history import history, lanes_of
 
 
 def test_each_measured_commit_has_a_bar_with_its_subject_and_author() -> None:

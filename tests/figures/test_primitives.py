@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tests.documents import document_of
-from tests.primitives import ProbeRunner, plan_of_rows, record_of, unavailable
-
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.gallery import gallery
 from equipoise.figures.primitives import primitives
 from equipoise.figures.values import is_of_primitives
 from equipoise.model.result import ResultDocument
+from tests.documents import document_of
+from tests.primitives import ProbeRunner, plan_of_rows, record_of, unavailable
 
 
 def result() -> ResultDocument:

@@ -7,13 +7,13 @@ from typing import Any
 import altair as alt
 import pytest
 from msgspec.structs import replace
-from tests.documents import comparison_of, document_of
-from tests.figures.charts import notes, tables
 
 from equipoise.figures.gallery import gallery
 from equipoise.figures.ratios import CONTROL, MOST_ROWS, other_ratios, ratios
 from equipoise.model.plan import ImportSource
 from equipoise.model.result import ControlResult, ImportedResult, ResultDocument, SampleComparison
+from tests.documents import comparison_of, document_of
+from tests.figures.charts import notes, tables
 
 
 def bars(chart: alt.LayerChart | None) -> list[dict[str, Any]]:

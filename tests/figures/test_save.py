@@ -7,13 +7,13 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
-from tests.documents import HOSTILE, document_of
 
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save, script_json, vega_library
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.pictures import require_figures
 from equipoise.shared.theme import BACKGROUND
+from tests.documents import HOSTILE, document_of
 
 
 def test_an_svg_holds_the_names_as_text(tmp_path: Path) -> None:

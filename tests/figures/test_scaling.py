@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.documents import document_of, sized_document
-from tests.figures.charts import tables
 
 from equipoise.figures.scaling import size_normalised
+from tests.documents import document_of, sized_document
+from tests.figures.charts import tables
 
 
 def test_the_first_line_is_level_and_the_steeper_one_rises() -> None:

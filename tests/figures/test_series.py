@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tests.analysis.test_series import STEP, result_of, series_named
-from tests.figures.charts import notes, tables
-
 from equipoise.figures.history import COLOR, series
 from equipoise.shared.theme import color_of
+from tests.analysis.test_series import STEP, result_of, series_named
+from tests.figures.charts import notes, tables
 
 
 def test_values_levels_and_hollow_suspicions_in_colours_of_their_own() -> None:

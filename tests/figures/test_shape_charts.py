@@ -7,9 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.documents import document_of
-from tests.figures.charts import notes, tables
-from tests.iterated import FloatArray, record_of, short, steady
 
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.distributions import distributions
@@ -19,6 +16,9 @@ from equipoise.figures.ratios import shift
 from equipoise.figures.time_course import time_course
 from equipoise.model.result import Mode, ResultDocument, State
 from equipoise.stats.shift import shift_function
+from tests.documents import document_of
+from tests.figures.charts import notes, tables
+from tests.iterated import FloatArray, record_of, short, steady
 
 
 def test_several_modes_are_marked_with_their_shares() -> None:

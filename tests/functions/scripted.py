@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from tests.scripted import FINISHED
 
 from equipoise.design.limits import CampaignLimits
 from equipoise.functions.conducting import FunctionsRequest, functions_plan
@@ -17,6 +16,7 @@ from equipoise.functions.processes import Answer, Key
 from equipoise.functions.trial_runs import Examined
 from equipoise.measure.launcher import OnWait
 from equipoise.model.plan import Plan
+from tests.scripted import FINISHED
 
 BATCH_NS = 400_000.0
 

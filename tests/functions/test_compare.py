@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Equipoise, equipoise
-from tests.schema import validated
 
 import equipoise as eq
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.model.errors import UnusableInput
+from tests.cli.conftest import Equipoise, equipoise
+from tests.schema import validated
 
 __all__ = ["equipoise"]
 

@@ -6,8 +6,6 @@ from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
-from tests.functions.scripted import NoCovariates, ScriptedProcesses, plan_of_functions
-from tests.scripted import FINISHED
 
 from equipoise.design.coin import draw_block
 from equipoise.functions.processes import MOST_PREPARED, Answer
@@ -21,6 +19,8 @@ from equipoise.functions.runner import (
 )
 from equipoise.functions.trial_runs import ROUNDS, Examined, calls_and_rounds
 from equipoise.model.record import Trial
+from tests.functions.scripted import NoCovariates, ScriptedProcesses, plan_of_functions
+from tests.scripted import FINISHED
 
 
 def trials_of(answer: Answer, block: int = 1) -> list[Trial]:

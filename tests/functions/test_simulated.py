@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 from scipy.stats import binom
-from tests.functions.scripted import NoCovariates, ScriptedProcesses, plan_of_functions, ticking
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.interim import InterimAnalysis
@@ -13,6 +12,7 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import SegmentInProgress
 from equipoise.functions.runner import FunctionRunner
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
+from tests.functions.scripted import NoCovariates, ScriptedProcesses, plan_of_functions, ticking
 
 CAMPAIGNS = 200
 BLOCKS = 16

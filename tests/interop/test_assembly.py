@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.imports import SAMPLES, imported, written
 
 from equipoise.interop import assembly
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast
+from tests.imports import SAMPLES, imported, written
 
 
 def test_iterations_are_kept_and_are_never_trials() -> None:

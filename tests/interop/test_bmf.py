@@ -6,9 +6,9 @@ import json
 
 import jsonschema
 from msgspec.structs import replace
-from tests.documents import HOSTILE, document_of
 
 from equipoise.interop.series.bencher import to_bmf
+from tests.documents import HOSTILE, document_of
 
 # As https://bencher.dev/docs/reference/bencher-metric-format has it.
 SCHEMA = {

@@ -8,11 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.imports import SAMPLES, imported, reading_of
-from tests.tools import decoded, printed_by, ran
 
 from equipoise.interop.formats import criterion
 from equipoise.model.errors import UnusableInput
+from tests.imports import SAMPLES, imported, reading_of
+from tests.tools import decoded, printed_by, ran
 
 WRITTEN = SAMPLES / "criterion_0.5"
 CRATE = Path(__file__).parent / "criterion_crate"

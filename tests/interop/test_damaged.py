@@ -7,11 +7,11 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.helpers.test_benchmark_tool import LIBTEST
-from tests.imports import SAMPLES, reading_of
 
 from equipoise.interop.formats import FORMATS
 from equipoise.model.errors import UnusableInput
+from tests.helpers.test_benchmark_tool import LIBTEST
+from tests.imports import SAMPLES, reading_of
 
 PYPERF = {
     "version": "1.0",

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.imports import SAMPLES, reading_of, written
 
 from equipoise.model.errors import UnusableInput
+from tests.imports import SAMPLES, reading_of, written
 
 
 @pytest.mark.parametrize(

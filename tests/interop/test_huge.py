@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interop.test_damaged import WHOLE
 
 from equipoise.interop import assembly
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import MOST_BYTES
 from equipoise.model.errors import EXIT_UNUSABLE_INPUT
+from tests.interop.test_damaged import WHOLE
 
 HUGE = 200 * 2**20
 SPARE = 16 * 2**20

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.imports import SAMPLES, reading_of
 from tests.tools import printed_by, ran
 

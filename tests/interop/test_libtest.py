@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.helpers.test_benchmark_tool import LIBTEST
-from tests.imports import reading_of
 
 from equipoise.model.errors import UnusableInput
+from tests.helpers.test_benchmark_tool import LIBTEST
+from tests.imports import reading_of
 
 
 def test_each_line_is_one_process_without_iterations(tmp_path: Path) -> None:

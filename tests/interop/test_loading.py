@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.imports import SAMPLES, reading_of, written
 
 from equipoise.interop import reading
 from equipoise.interop.formats import FORMATS
 from equipoise.model.errors import UnusableInput
+from tests.imports import SAMPLES, reading_of, written
 
 
 def refusal(path: Path, form: str | None = None) -> UnusableInput:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.imports import reading_of, written
 from tests.tools import decoded, printed_by
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.imports import reading_of
 from tests.tools import printed_by
 

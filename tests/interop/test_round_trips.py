@@ -11,8 +11,6 @@ from typing import Any
 import msgspec
 import pandas as pd
 import pytest
-from tests.imports import SAMPLES, imported
-from tests.tools import decoded, printed_by
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.interop.formats.hyperfine import to_json
@@ -22,6 +20,8 @@ from equipoise.interop.trials import to_json as to_rows
 from equipoise.ledger import open_for_writing
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
+from tests.imports import SAMPLES, imported
+from tests.tools import decoded, printed_by
 
 Recorded = Callable[[RunRecord], ResultDocument]
 

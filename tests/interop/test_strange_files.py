@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.imports import imported, reading_of, written
-from tests.interop.test_damaged import WHOLE
 
 from equipoise.interop.reading import mean, read_within_bounds
 from equipoise.model.errors import UnusableInput
+from tests.imports import imported, reading_of, written
+from tests.interop.test_damaged import WHOLE
 
 HUGE_NUMBER = "1" + "0" * 400
 NUMBERS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.imports import reading_of, written
 from tests.tools import printed_by
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.documents import HOSTILE, document_of, sized_document
 
 from equipoise.interop.trials import columns_of, to_csv, to_json, to_parquet
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument, TrialRow
+from tests.documents import HOSTILE, document_of, sized_document
 
 parquet: Any = importlib.import_module("pyarrow.parquet")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.ledger.conftest import row_count
 
 from equipoise.ledger import FIRST_SEGMENT, Ledger
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, CampaignWarning, Draw, Observation, Sample, Trial
+from tests.ledger.conftest import row_count
 
 TABLES = (
     "environment",

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.plans import plan_of, trial_of
 
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import ImportSource, Plan
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
+from tests.plans import plan_of, trial_of
 
 SOURCE = ImportSource("hyperfine", "hyperfine 2.0.0", ("a.json",), "one after the other")
 DRAW = Draw("measured", 1, (0, 0, 1, 1), padding_bytes=0)

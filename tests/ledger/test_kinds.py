@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.plans import plan_of
 
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
+from tests.plans import plan_of
 
 WRONG = {
     "sitting_end.ended_at = 'yesterday'": "sitting_end.ended_at",

@@ -15,9 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.ledger.conftest import RunScript
-from tests.ledger.test_append_only import CERTIFICATE
-from tests.plans import plan_of, trial_of
 
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.merging import merge, needed_by
@@ -30,6 +27,9 @@ from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord
 from equipoise.model.why import ExperimentPlan
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import latest_experiment, result_of
+from tests.ledger.conftest import RunScript
+from tests.ledger.test_append_only import CERTIFICATE
+from tests.plans import plan_of, trial_of
 
 HOST = HostReference("0" * 32, "lab")
 ALL = 10**6

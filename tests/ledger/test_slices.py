@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.ledger.conftest import row_count
 
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_writing, parts
 from equipoise.model.errors import UnusableInput
@@ -25,6 +24,7 @@ from equipoise.model.record import (
     Sample,
     Trial,
 )
+from tests.ledger.conftest import row_count
 
 FEW = 3
 """Trials in a slice, so that a run of a test takes several."""

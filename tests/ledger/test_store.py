@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.ledger.conftest import row_count
 
 from equipoise.ledger import FIRST_SEGMENT, Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
@@ -29,6 +28,7 @@ from equipoise.model.record import (
     Segment,
     Trial,
 )
+from tests.ledger.conftest import row_count
 
 counts = st.none() | st.integers(-(2**63), 2**63 - 1)
 measured = st.floats(-MAX_MEASURED, MAX_MEASURED)

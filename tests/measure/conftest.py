@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.measure.serving import Stage
 
 import equipoise
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
+from tests.measure.serving import Stage
 
 
 @pytest.fixture(scope="session")

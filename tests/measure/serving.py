@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec.structs
 import psutil
-from tests.plans import plan_of
 
 from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import Launcher
@@ -17,6 +16,7 @@ from equipoise.measure.servers import Servers
 from equipoise.measure.trials import TrialReport, TrialRunner, own_environment
 from equipoise.model.plan import Condition, Plan, Server
 from equipoise.model.record import Draw
+from tests.plans import plan_of
 
 
 class Stage:

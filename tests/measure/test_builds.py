@@ -9,12 +9,12 @@ from collections import namedtuple
 from pathlib import Path
 
 import pytest
-from tests.measure.processes import is_running
-from tests.payloads import LONG, PAYLOADS
 
 from equipoise.measure.abandoned import BUILD_VARIABLE
 from equipoise.measure.builds import build_levels, build_revision
 from equipoise.model.errors import ConditionFailed, UnusableInput
+from tests.measure.processes import is_running
+from tests.payloads import LONG, PAYLOADS
 
 Usage = namedtuple("Usage", "total used free")
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.measure.processes import is_running
 
 import equipoise
 from equipoise.measure.abandoned import leaves_of, own_cgroup
@@ -23,6 +22,7 @@ from equipoise.measure.scratch import identity_in, scratch_folder
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output
+from tests.measure.processes import is_running
 
 PATIENCE_S = 300.0
 

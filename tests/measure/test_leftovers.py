@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.conftest import SESSION_VARIABLE
-from tests.measure.processes import is_running
 
+from conftest import SESSION_VARIABLE
 from equipoise.measure.leftovers import clear_leftovers, unproven_folders
 from equipoise.measure.scratch import MARKER, scratch_folder
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
+from tests.measure.processes import is_running
 
 
 @dataclass(frozen=True)

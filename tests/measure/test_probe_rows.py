@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.primitives import ROWS
 
 from equipoise.measure.probes import chosen_rows, conditions_of_rows
 from equipoise.model.errors import UnusableInput
 from equipoise.model.primitives import FULL, LATENCY, QUICK
+from tests.primitives import ROWS
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.measure.serving import Stage, python
 
 from equipoise.measure.launcher import Launcher, Report, Request
 from equipoise.measure.servers import Servers, place, servers
@@ -19,6 +18,7 @@ from equipoise.measure.servers.place import LOOPBACK
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Server
+from tests.measure.serving import Stage, python
 
 FETCH = "import urllib.request as u; u.urlopen('http://127.0.0.1:{port}/').read()"
 HTTP = (sys.executable, "-m", "http.server", "{port}", "--bind", "127.0.0.1")

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.plans import plan_of
-from tests.scripted import FINISHED, ScriptedStarter
 
 from equipoise.measure.environment import CovariateReader, Host
 from equipoise.measure.launcher import Report, Request
@@ -24,6 +22,8 @@ from equipoise.model.plan import (
     Process,
 )
 from equipoise.model.record import Draw, Sample
+from tests.plans import plan_of
+from tests.scripted import FINISHED, ScriptedStarter
 
 
 def runner(starter: ScriptedStarter, plan: Plan, folder: Path) -> TrialRunner:

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.measure.processes import is_running
 
 from equipoise.measure.untimed import run_hook
 from equipoise.model.errors import ConditionFailed
+from tests.measure.processes import is_running
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 PATIENCE_S = 300.0

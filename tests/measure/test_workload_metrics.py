@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.payloads import LONG, PAYLOADS
 
 from equipoise.measure.workload_metrics import (
     MOST_LINE_BYTES,
@@ -23,6 +22,7 @@ from equipoise.measure.workload_metrics import (
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Process
 from equipoise.model.record import Sample
+from tests.payloads import LONG, PAYLOADS
 
 
 def written(folder: Path, text: str) -> Path:

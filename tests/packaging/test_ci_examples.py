@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.repositories import repository
 
 from equipoise.cli.gate import MARK, command
 from equipoise.cli.history import command as history
 from equipoise.revisions.benchmarks import read_suite
+from tests.repositories import repository
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "docs" / "examples" / "ci"

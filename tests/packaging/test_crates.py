@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests import crates
 
 ROOT = Path(crates.__file__).resolve().parent.parent

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.preload.changed_programs import CACHE, HUGE, LINES, MANY_FILES, PAGES, SLEEPS, SYNCS
 from tests.why.evidence.programs import compiled
 

@@ -8,6 +8,15 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+
+from equipoise.analysis.bisection import bisect_sentence, culprit_sentence
+from equipoise.api import Result
+from equipoise.model.bisection import BisectGap, BisectResult, BisectVerdict
+from equipoise.model.errors import UnusableInput
+from equipoise.model.record import FAILURE, CampaignWarning
+from equipoise.model.result import ResultDocument
+from equipoise.report.builders.result import CampaignReport, campaign_document
+from equipoise.report.json_document import encode, read_document
 from tests.bisections import (
     BAD,
     COUNT,
@@ -21,15 +30,6 @@ from tests.bisections import (
 )
 from tests.report.forms import answer_of, breakable, page, print_result, to_csv, to_markdown
 from tests.schema import validated
-
-from equipoise.analysis.bisection import bisect_sentence, culprit_sentence
-from equipoise.api import Result
-from equipoise.model.bisection import BisectGap, BisectResult, BisectVerdict
-from equipoise.model.errors import UnusableInput
-from equipoise.model.record import FAILURE, CampaignWarning
-from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport, campaign_document
-from equipoise.report.json_document import encode, read_document
 
 LEFT = (3, 4, 9)
 

@@ -7,9 +7,6 @@ import io
 from pathlib import Path
 
 import pytest
-from tests.report.forms import page, print_result, to_csv, to_markdown
-from tests.schema import validated
-from tests.suites import plan_of_one_command, plan_of_suite, stage_of, stage_of_one_command
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.api import Result
@@ -18,6 +15,9 @@ from equipoise.report.builders.bisection import suite_sentence
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.json_document import encode, read_document
 from equipoise.why.gap import gaps_of
+from tests.report.forms import page, print_result, to_csv, to_markdown
+from tests.schema import validated
+from tests.suites import plan_of_one_command, plan_of_suite, stage_of, stage_of_one_command
 
 COUNT = 8
 NAMES = ("parse", "render", "sort")

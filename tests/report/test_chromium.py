@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.documents import HOSTILE, document_of, points_of, sized_document
-from tests.iterated import shaped_document
-from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet, chromium
-from tests.report.forms import page
 
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport
+from tests.documents import HOSTILE, document_of, points_of, sized_document
+from tests.iterated import shaped_document
+from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet, chromium
+from tests.report.forms import page
 
 pytestmark = pytest.mark.live("chromium")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.documents import document_of, points_of
 from tests.figures.test_theme import contrast
-from tests.report.chromium import DRAWN, Browser
-from tests.report.forms import page
-from tests.report.kinds import compared, historied
 
 from equipoise.report.builders.result import CampaignReport
 from equipoise.shared.theme import BACKGROUND, Theme
+from tests.documents import document_of, points_of
+from tests.report.chromium import DRAWN, Browser
+from tests.report.forms import page
+from tests.report.kinds import compared, historied
 
 pytestmark = pytest.mark.live("chromium")
 

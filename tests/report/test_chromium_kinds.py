@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.documents import HOSTILE
 from tests.report.accessibility import assert_accessible
 from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
-from tests.report.accessibility import assert_accessible
-from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet
 
 from equipoise.cli.main import run
 from equipoise_matching.matching.datasets import lalonde, psid_controls
+from tests.report.accessibility import assert_accessible
+from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet
 
 pytestmark = pytest.mark.live("chromium")
 

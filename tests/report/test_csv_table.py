@@ -7,11 +7,11 @@ import io
 
 import pytest
 from msgspec.structs import replace
+
+from equipoise.model.result import ResultDocument
 from tests.documents import document_of, sized_document
 from tests.payloads import PAYLOADS
 from tests.report.forms import to_csv
-
-from equipoise.model.result import ResultDocument
 
 
 def rows_of(*documents: ResultDocument) -> list[dict[str, str]]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.documents import document_of
 
 from equipoise.model.errors import UnusableInput
 from equipoise.report.json_document import encode, read_document
+from tests.documents import document_of
 
 Change = Callable[[dict[str, Any]], None]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
-from tests.documents import HOSTILE, document_of
-from tests.report.forms import page, print_result, to_latex, to_markdown
-from tests.report.test_html import Outline
 
 from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.report.builders.result import CampaignReport
+from tests.documents import HOSTILE, document_of
+from tests.report.forms import page, print_result, to_latex, to_markdown
+from tests.report.test_html import Outline
 
 
 def with_findings(text: str = "") -> ResultDocument:

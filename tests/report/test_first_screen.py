@@ -10,12 +10,12 @@ from pathlib import Path
 import pypdf
 import pytest
 from msgspec.structs import replace
+
+from equipoise.report.builders.result import CampaignReport
 from tests.documents import document_of
 from tests.report.chromium import DRAWN, Browser
 from tests.report.forms import page
 from tests.report.kinds import Kind, kinds, reported, six
-
-from equipoise.report.builders.result import CampaignReport
 
 pytestmark = pytest.mark.live("chromium")
 

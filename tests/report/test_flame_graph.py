@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 
 from msgspec.structs import replace
-from tests.documents import HOSTILE, document_of
-from tests.report.forms import page
-from tests.report.test_html import Outline
 
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import ExtraTime
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.renderers.html import LARGEST_FLAME_GRAPH
+from tests.documents import HOSTILE, document_of
+from tests.report.forms import page
+from tests.report.test_html import Outline
 
 SVG = f"<svg xmlns='http://www.w3.org/2000/svg'><!-- {HOSTILE} --></svg>".encode()
 

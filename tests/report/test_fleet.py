@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.fleets import THREE, fleet_record
-from tests.plans import plan_of
-from tests.report.forms import answer_of, to_csv, to_markdown
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.model.record import RunRecord
 from equipoise.report.builders.result import CampaignReport, campaign_document
 from equipoise.report.document import MOST_CLAIMS, Section, Table, parts_in
+from tests.fleets import THREE, fleet_record
+from tests.plans import plan_of
+from tests.report.forms import answer_of, to_csv, to_markdown
 
 
 def headings_of(record: RunRecord) -> list[str]:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+
+from equipoise.model.result import ResultDocument
+from equipoise.report.builders.result import CampaignReport
 from tests.documents import comparison_of, document_of, layered_document
 from tests.report.accessibility import RULES, assert_accessible, load_axe
 from tests.report.chromium import DRAWN, Browser
@@ -15,9 +18,6 @@ from tests.report.forms import page
 from tests.report.test_flame_graph import SVG
 from tests.report.test_html import control_of
 from tests.report.test_why import explained
-
-from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport
 
 pytestmark = pytest.mark.live("chromium")
 

@@ -10,9 +10,6 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from msgspec.structs import replace
-from tests.documents import document_of
-from tests.payloads import PAYLOADS
-from tests.report.forms import breakable, page, print_result
 
 from equipoise.cli.gate import MARK
 from equipoise.model.gate import GateOutcome, GateResult, GateRow
@@ -23,6 +20,9 @@ from equipoise.report.builders.gate import gate_document
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.renderers import markdown as renderer
 from equipoise.shared.safe_text import visible
+from tests.documents import document_of
+from tests.payloads import PAYLOADS
+from tests.report.forms import breakable, page, print_result
 
 OLD, NEW = Revision("main", "1" * 40), Revision("HEAD", "2" * 40, uncommitted=True)
 HARMLESS = {"paragraph", "inline", "text", "text_special", "softbreak", "heading", "fence"}

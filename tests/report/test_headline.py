@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from tests.documents import comparison_of, document_of
-from tests.report.kinds import against_another, explained, strata, varied
 
 from equipoise.model.plan import FunctionsPlan
 from equipoise.model.quantities import Interval
@@ -20,6 +18,8 @@ from equipoise.report.builders.claims import campaign_answer, claims_of
 from equipoise.report.builders.origin import origin_of
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import Answer
+from tests.documents import comparison_of, document_of
+from tests.report.kinds import against_another, explained, strata, varied
 
 
 def of(document: ResultDocument) -> Answer:

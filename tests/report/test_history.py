@@ -8,6 +8,17 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+
+from equipoise.analysis.history import change_sentence, history_sentence
+from equipoise.api import Result
+from equipoise.cli.output_options import write_documents
+from equipoise.model.errors import UnusableInput
+from equipoise.model.history import HistoryResult
+from equipoise.model.record import FAILURE, CampaignWarning
+from equipoise.model.result import ResultDocument
+from equipoise.report.builders.history import answer
+from equipoise.report.builders.result import CampaignReport, campaign_document
+from equipoise.report.json_document import encode, read_document
 from tests.histories import (
     FASTER,
     RANGE,
@@ -20,17 +31,6 @@ from tests.histories import (
 )
 from tests.report.forms import page, print_result, to_csv, to_markdown
 from tests.schema import validated
-
-from equipoise.analysis.history import change_sentence, history_sentence
-from equipoise.api import Result
-from equipoise.cli.output_options import write_documents
-from equipoise.model.errors import UnusableInput
-from equipoise.model.history import HistoryResult
-from equipoise.model.record import FAILURE, CampaignWarning
-from equipoise.model.result import ResultDocument
-from equipoise.report.builders.history import answer
-from equipoise.report.builders.result import CampaignReport, campaign_document
-from equipoise.report.json_document import encode, read_document
 
 
 def told(**changes: object) -> HistoryResult:

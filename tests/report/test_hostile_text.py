@@ -12,10 +12,6 @@ from xml.etree import ElementTree
 
 import pytest
 from msgspec.structs import replace
-from packages.matching.tests.observation.logs import loaded_log, question
-from tests.documents import document_of, explanation_of
-from tests.payloads import LONG, PAYLOADS
-from tests.report.forms import page, print_result
 
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
@@ -29,6 +25,10 @@ from equipoise.report.renderers import html, terminal
 from equipoise.shared.safe_text import visible_lines
 from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.result import ObservationResult
+from packages.matching.tests.observation.logs import loaded_log, question
+from tests.documents import document_of, explanation_of
+from tests.payloads import LONG, PAYLOADS
+from tests.report.forms import page, print_result
 
 HOSTILE = (*PAYLOADS, LONG)
 PLAIN = tuple(f"name {place}" for place in range(len(HOSTILE)))

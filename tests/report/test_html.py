@@ -9,17 +9,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.documents import (
-    HOSTILE,
-    comparison_of,
-    document_of,
-    explanation_of,
-    layered_document,
-    points_of,
-)
-from tests.iterated import record_of, restless, steady
-from tests.report.forms import page
-from tests.report.kinds import strata, varied
 
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.values import EVERY_TRIAL
@@ -37,6 +26,17 @@ from equipoise.model.result import (
 from equipoise.report.builders.claims import strip_of
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.renderers.html import by_columns, packed
+from tests.documents import (
+    HOSTILE,
+    comparison_of,
+    document_of,
+    explanation_of,
+    layered_document,
+    points_of,
+)
+from tests.iterated import record_of, restless, steady
+from tests.report.forms import page
+from tests.report.kinds import strata, varied
 
 LARGEST = 3_000_000
 

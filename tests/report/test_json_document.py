@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.documents import document_of
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.history import SeriesResult
@@ -39,6 +38,7 @@ from equipoise.report.json_document import (
     schema,
 )
 from equipoise_matching.observation.result import ObservationResult
+from tests.documents import document_of
 
 
 def _summary(median: float = 0.125) -> MetricSummary:

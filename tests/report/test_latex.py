@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.documents import document_of, explanation_of
-from tests.payloads import PAYLOADS
-from tests.report.forms import to_latex
 
 from equipoise.model.record import CampaignWarning
 from equipoise.report.renderers.latex import text
 from equipoise.shared.safe_text import visible
+from tests.documents import document_of, explanation_of
+from tests.payloads import PAYLOADS
+from tests.report.forms import to_latex
 
 LETTERS = {
     "textbackslash": "\\",

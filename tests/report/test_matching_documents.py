@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from msgspec import structs
 from scipy import stats
-from tests.report.forms import answer_of
 
 from equipoise.report.builders.matching import (
     MOST_STRATA,
@@ -37,6 +36,7 @@ from equipoise.report.document import (
 from equipoise_matching import gen_match, match, match_balance, match_by
 from equipoise_matching.matching.balance import Balance
 from equipoise_matching.matching.match import MatchResult
+from tests.report.forms import answer_of
 
 QUESTION = MatchQuestion(
     "people.csv", "t", "y", ("Each by its nearest.",), "equipoise match people.csv"

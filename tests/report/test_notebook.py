@@ -12,15 +12,15 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from msgspec.structs import replace
 from numpy.typing import NDArray
-from tests.documents import document_of, explanation_of
-from tests.payloads import PAYLOADS
-from tests.report.kinds import Kind, kinds
 
 from equipoise.api import Result
 from equipoise.figures import save
 from equipoise.model.record import CampaignWarning
 from equipoise.shared.safe_text import visible
 from equipoise_matching import gen_match, genoud, match, match_balance, match_by
+from tests.documents import document_of, explanation_of
+from tests.payloads import PAYLOADS
+from tests.report.kinds import Kind, kinds
 
 Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.documents import document_of as compared
-from tests.primitives import ProbeRunner, plan_of_rows, record_of, unavailable
-from tests.report.forms import page, print_result
 
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign
@@ -17,6 +14,9 @@ from equipoise.model.plan import ImportSource
 from equipoise.model.result import ImportedResult, ResultDocument
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.units import metric_formatter
+from tests.documents import document_of as compared
+from tests.primitives import ProbeRunner, plan_of_rows, record_of, unavailable
+from tests.report.forms import page, print_result
 
 REASON = "it needs two CPUs, and this process may use [0] only"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tests.report.forms import print_result, to_latex, to_markdown
-from tests.report.kinds import FLEETS, Kind, kinds
 
 from equipoise.report.builders.result import CampaignReport
+from tests.report.forms import print_result, to_latex, to_markdown
+from tests.report.kinds import FLEETS, Kind, kinds
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.documents import document_of
-from tests.report.forms import page, print_result, to_latex, to_markdown
 
 from equipoise.model.result import RankedCondition, Ranking
 from equipoise.report.builders.claims import campaign_answer
 from equipoise.report.builders.result import CampaignReport
+from tests.documents import document_of
+from tests.report.forms import page, print_result, to_latex, to_markdown
 
 SENTENCE = "a is the fastest of 3."
 

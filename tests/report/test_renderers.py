@@ -8,8 +8,6 @@ import io
 import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
-from tests.payloads import PAYLOADS
-from tests.report.forms import breakable
 
 from equipoise.model.record import CampaignWarning
 from equipoise.report.document import (
@@ -29,6 +27,8 @@ from equipoise.report.document import (
 from equipoise.report.renderers import csv as csv_form
 from equipoise.report.renderers.latex import to_latex
 from equipoise.report.renderers.markdown import to_markdown
+from tests.payloads import PAYLOADS
+from tests.report.forms import breakable
 
 CLAIM = Claim(
     "matched",

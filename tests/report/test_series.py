@@ -8,9 +8,6 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
-from tests.analysis.test_series import STEP, result_of, series_named
-from tests.payloads import PAYLOADS
-from tests.report.forms import breakable
 
 from equipoise.model.history import SeriesResult
 from equipoise.report.builders.history import CAVEAT, series_document, series_parts
@@ -20,6 +17,9 @@ from equipoise.report.renderers.csv import to_csv
 from equipoise.report.renderers.html import page
 from equipoise.report.renderers.markdown import to_markdown
 from equipoise.report.renderers.terminal import print_document
+from tests.analysis.test_series import STEP, result_of, series_named
+from tests.payloads import PAYLOADS
+from tests.report.forms import breakable
 
 
 def two() -> SeriesResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from msgspec.structs import replace
+
 from tests.documents import document_of, sized_document
 from tests.report.forms import page
 from tests.report.test_html import LARGEST, Outline, reported

@@ -7,9 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.documents import document_of
-from tests.iterated import FloatArray, record_of, restless, short, steady
-from tests.report.forms import print_result
 
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.model.result import MetricSummary, Mode, ModeAssociation, State, StatisticAnswer
@@ -20,6 +17,9 @@ from equipoise.report.builders.shape import (
     states_sentence,
 )
 from equipoise.report.document import Section, Table
+from tests.documents import document_of
+from tests.iterated import FloatArray, record_of, restless, short, steady
+from tests.report.forms import print_result
 
 TWO = (Mode(0.0081, 0.7), Mode(0.0096, 0.3))
 

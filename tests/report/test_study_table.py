@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.documents import comparison_of, document_of
-from tests.report.forms import print_result
 
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
+from tests.documents import comparison_of, document_of
+from tests.report.forms import print_result
 
 SIZES, LEVELS = ("1", "2"), ("glibc", "je[b]malloc")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from equipoise.model.result import ResultDocument
+from equipoise.report.builders.result import CampaignReport
 from tests.documents import HOSTILE, document_of
 from tests.report.chromium import ANSWER_WITHIN_S, DRAWN, Browser
 from tests.report.forms import page
 from tests.report.test_flame_graph import SVG, explained
-
-from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import CampaignReport
 
 pytestmark = pytest.mark.live("chromium")
 

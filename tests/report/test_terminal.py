@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.documents import by_level_of, comparison_of, document_of, layered_document
-from tests.report.forms import print_result
 
 from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import ControlResult, Drift, ResultDocument
 from equipoise.report.builders.runs import runs_table
 from equipoise.report.renderers.terminal import print_parts
+from tests.documents import by_level_of, comparison_of, document_of, layered_document
+from tests.report.forms import print_result
 
 
 def screen(

@@ -6,9 +6,6 @@ import io
 
 import msgspec.structs
 from rich.console import Console
-from tests import documents
-from tests.documents import HOSTILE, document_of, explanation_of
-from tests.report.forms import page
 
 from equipoise.model import why
 from equipoise.model.result import ResultDocument
@@ -20,6 +17,9 @@ from equipoise.report.builders.why import (
     interventions_section,
 )
 from equipoise.report.renderers.terminal import print_to
+from tests import documents
+from tests.documents import HOSTILE, document_of, explanation_of
+from tests.report.forms import page
 
 CLOSED = msgspec.structs.replace(
     documents.CLOSED, advice="GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work"

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.documents import document_of
-from tests.report.chromium import DRAWN, Browser
 
 from equipoise.report.builders.result import CampaignReport, campaign_document
 from equipoise.report.document import Answer, Command, Document, Paragraph, Section
 from equipoise.report.renderers import html, markdown, notebook, terminal
 from equipoise.shared.numbers import unbroken
+from tests.documents import document_of
+from tests.report.chromium import DRAWN, Browser
 
 SENTENCE = "It takes 5 % longer: 12.5 ms, or 3 µs; at most 20 MiB. 100 bottles stand by."
 COMMAND = "run --share '5 %' --wait 12 ms"

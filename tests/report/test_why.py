@@ -7,9 +7,6 @@ import io
 import msgspec.structs
 import pytest
 from rich.console import Console
-from tests.documents import CLOSED, HOSTILE, document_of
-from tests.report.forms import page
-from tests.schema import validated
 
 from equipoise.analysis.sequences import sequences_of_document
 from equipoise.model.result import ResultDocument
@@ -18,6 +15,9 @@ from equipoise.report.builders.result import CampaignReport
 from equipoise.report.builders.why import why_parts
 from equipoise.report.document import parts_in
 from equipoise.report.renderers.terminal import print_to
+from tests.documents import CLOSED, HOSTILE, document_of
+from tests.report.forms import page
+from tests.schema import validated
 
 
 def explained(name: str = "new") -> ResultDocument:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.repositories import MadeRepository, everything_in, repository
 
 from equipoise.measure.builds import BUILDS_VARIABLE
 from equipoise.model.errors import ConditionFailed, UnusableInput
@@ -34,6 +33,7 @@ from equipoise.revisions.build_cache import (
 from equipoise.revisions.checkout import repository_at, revision_of_working_tree
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
+from tests.repositories import MadeRepository, everything_in, repository
 
 LOGGED = 'echo built >> "$LOG"; cp source program'
 """Build that counts how often it has run, outside of what it builds."""

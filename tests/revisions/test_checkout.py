@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.repositories import MadeRepository, everything_in, repository
 
 from equipoise.model.errors import UnusableInput
 from equipoise.revisions.checkout import (
@@ -21,6 +20,7 @@ from equipoise.revisions.checkout import (
     untracked_files,
 )
 from equipoise.revisions.git import CheckoutFailed, without_git_variables
+from tests.repositories import MadeRepository, everything_in, repository
 
 HOSTILE = ["--help", "-q", "HEAD; touch x", "$(touch x)", "a..b", "", "HEAD:file", "\0", "ü\n"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.repositories import MadeRepository, everything_in, repository
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit, Revision
@@ -22,6 +21,7 @@ from equipoise.revisions.commits import (
     weights_by_path,
 )
 from equipoise.revisions.git import Repository
+from tests.repositories import MadeRepository, everything_in, repository
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.repositories import repository
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit
 from equipoise.revisions import commits
 from equipoise.revisions.git import Repository
+from tests.repositories import repository
 
 
 def commit(name: str, *, uncommitted: bool = False) -> Commit:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.repositories import MadeRepository, repository
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit, Revision
@@ -17,6 +16,7 @@ from equipoise.revisions.commits import (
     tagged,
 )
 from equipoise.revisions.git import Repository
+from tests.repositories import MadeRepository, repository
 
 Line = tuple[Repository, tuple[Commit, ...]]
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 from msgspec import Struct
-from tests.stats.simulated import FloatArray, Noise
 
 from equipoise.stats.bisection import Bisection, BranchingBisection
+from tests.stats.simulated import FloatArray, Noise
 
 NO_COMMITS: frozenset[int] = frozenset()
 

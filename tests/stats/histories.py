@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 from msgspec import Struct
-from tests.stats.simulated import FloatArray, Noise
 
 from equipoise.stats.history import History
 from equipoise.stats.history_course import WIDTH
+from tests.stats.simulated import FloatArray, Noise
 
 NO_COMMITS: frozenset[int] = frozenset()
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 from scipy.signal import lfilter
-from tests.stats.simulated import at_most
 
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge, judge_unadjusted
+from tests.stats.simulated import at_most
 
 SD = 0.02
 BLOCKS = 300

@@ -6,6 +6,12 @@ import math
 
 import numpy as np
 import pytest
+
+from equipoise._native import BisectionSearch
+from equipoise.model.errors import UnusableInput
+from equipoise.stats.bisection import Bisection, BisectionState
+from equipoise.stats.bisection_segment import OwnPairs, share_of_gap
+from equipoise.stats.resolution import Resolution
 from tests.stats.bisected import Searched, one_step, search, steps
 from tests.stats.simulated import (
     Noise,
@@ -19,12 +25,6 @@ from tests.stats.simulated import (
     two_modes,
     white,
 )
-
-from equipoise._native import BisectionSearch
-from equipoise.model.errors import UnusableInput
-from equipoise.stats.bisection import Bisection, BisectionState
-from equipoise.stats.bisection_segment import OwnPairs, share_of_gap
-from equipoise.stats.resolution import Resolution
 
 ALPHA = 0.05
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.stats.bisected import search
-from tests.stats.simulated import white
 
 from equipoise.model.plan import MergedBranch
 from equipoise.stats.bisection import Bisection, BranchingBisection, LineState
 from equipoise.stats.bisection_segment import OwnPairs
+from tests.stats.bisected import search
+from tests.stats.simulated import white
 
 ALPHA = 0.05
 LAST = 8

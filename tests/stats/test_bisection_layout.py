@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from tests.stats.bisected import one_step, search
-from tests.stats.simulated import FloatArray, at_least, at_most, white
 
 from equipoise.stats.bisection import Bisection, BisectionState
 from equipoise.stats.bisection_layout import (
@@ -15,6 +13,8 @@ from equipoise.stats.bisection_layout import (
     difference_of,
     persistent_steps,
 )
+from tests.stats.bisected import one_step, search
+from tests.stats.simulated import FloatArray, at_least, at_most, white
 
 ALPHA = 0.05
 COUNT = 64

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from tests.stats.bisected import one_step
-from tests.stats.simulated import FloatArray
 
 from equipoise.stats.bisection import Bisection, BranchingBisection, SharedBlocks, next_pairs
 from equipoise.stats.bisection_segment import OwnPairs, Pair
+from tests.stats.bisected import one_step
+from tests.stats.simulated import FloatArray
 
 COUNT = 16
 BUILT = range(COUNT + 1)

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.stats.simulated import NOISES, Noise, at_least, at_most, white
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import CarryOver
 from equipoise.stats.carry_over import carry_over, should_warn
+from tests.stats.simulated import NOISES, Noise, at_least, at_most, white
 
 
 def simulate(

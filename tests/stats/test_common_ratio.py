@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 from msgspec import Struct
-from tests.stats.simulated import at_least, campaign, costs_and_orders, white
 
 from equipoise.stats.arrays import FloatArray, OrderArray
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.two_samples import NONE_FITS, common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
+from tests.stats.simulated import at_least, campaign, costs_and_orders, white
 
 TRUE, NOISE, ALPHA = 0.01, 0.02, 0.05
 MOST = 200

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.stats.planted import FloatArray, autoregressive
-from tests.stats.simulated import at_least, at_most
 
 from equipoise.stats.companions import Covariate, companions, strongest_association
+from tests.stats.planted import FloatArray, autoregressive
+from tests.stats.simulated import at_least, at_most
 
 SIMULATIONS = 150
 

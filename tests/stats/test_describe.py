@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.stats.simulated import at_least, costs_and_orders, white
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Drift, Mode
@@ -20,6 +19,7 @@ from equipoise.stats.describe import (
 )
 from equipoise.stats.means import ln_ratio_of_means, ratio_of_means
 from equipoise.stats.modes import half_sample_mode
+from tests.stats.simulated import at_least, costs_and_orders, white
 
 
 def test_the_numbers_are_those_of_the_sample() -> None:

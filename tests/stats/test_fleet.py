@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.stats.simulated import NOISES, FloatArray, Noise, at_least, at_most, campaign, white
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.fleet import (
@@ -23,6 +22,7 @@ from equipoise.stats.fleet import (
 )
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge, running_interval
+from tests.stats.simulated import NOISES, FloatArray, Noise, at_least, at_most, campaign, white
 
 ALPHA = 0.05
 TWO_PERCENT = white(0.02)

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from tests.stats.simulated import at_most, campaign, costs_and_orders, white
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.gate import GateOutcome
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import GateDecision, judge, judge_gate
+from tests.stats.simulated import at_most, campaign, costs_and_orders, white
 
 ALPHA = 0.05
 LIMIT = 2.0

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from tests.stats.simulated import costs_and_orders, white
 
 from equipoise.stats.gate_forecast import GateForecast, forecast_gate
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge_gate
+from tests.stats.simulated import costs_and_orders, white
 
 ALPHA = 0.05
 LIMIT = 2.0

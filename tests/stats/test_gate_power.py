@@ -9,6 +9,10 @@ import math
 
 import numpy as np
 import pytest
+
+from equipoise.model.gate import GateOutcome
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import judge_gate
 from tests.stats.simulated import (
     NOISES,
     FloatArray,
@@ -19,10 +23,6 @@ from tests.stats.simulated import (
     student,
     white,
 )
-
-from equipoise.model.gate import GateOutcome
-from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import judge_gate
 
 ALPHA = 0.05
 LIMIT = 2.0

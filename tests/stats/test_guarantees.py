@@ -12,6 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from equipoise.stats.resolution import Resolution
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import judge
 from tests.stats.simulated import (
     NOISES,
     FloatArray,
@@ -23,10 +27,6 @@ from tests.stats.simulated import (
     watched,
     white,
 )
-
-from equipoise.stats.resolution import Resolution
-from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import judge
 
 ALPHA = 0.05
 CAMPAIGNS = 1000

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from tests.stats.bisected import steps
-from tests.stats.histories import Night, name_of, names_of, run_night
-from tests.stats.simulated import FloatArray, Noise, at_most, white
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.history import Change, History, _most_disjoint
 from equipoise.stats.resolution import Resolution
+from tests.stats.bisected import steps
+from tests.stats.histories import Night, name_of, names_of, run_night
+from tests.stats.simulated import FloatArray, Noise, at_most, white
 
 ALPHA = 0.05
 DRIFT = 0.2

@@ -8,13 +8,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from scipy import stats
-from tests.stats.simulated import at_least, at_most
 
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.layouts import judge_across_layouts, planned_analyses
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, judge
+from tests.stats.simulated import at_least, at_most
 
 LAYOUTS, CAMPAIGNS, ALPHA = 12, 200, 0.05
 NOISE = 0.02

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from tests.stats.planted import NESTED, Nested
-from tests.stats.simulated import at_least, at_most
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Component
 from equipoise.stats.levels import Levels, advice, describe_advice, plural_of, variance_by_level
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
+from tests.stats.planted import NESTED, Nested
+from tests.stats.simulated import at_least, at_most
 
 SIMULATIONS = 100
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.stats.planted import SINGLE, SPIKES, Draw, two_peaks
-from tests.stats.simulated import at_least
 
 from equipoise.stats.modes import best_single_bic, find_modes, two_normals
+from tests.stats.planted import SINGLE, SPIKES, Draw, two_peaks
+from tests.stats.simulated import at_least
 
 SIMULATIONS = 40
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from tests.stats.simulated import at_most
 
 from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
+from tests.stats.simulated import at_most
 
 ALPHA = 0.05
 CAMPAIGNS = 200

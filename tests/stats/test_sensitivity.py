@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from tests.stats.simulated import at_least, costs_and_orders, white
 
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import FOUND_IN, is_precise, judge, smallest_effect
+from tests.stats.simulated import at_least, costs_and_orders, white
 
 ALPHA = 0.05
 

@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import betaln
+
+from equipoise.model.errors import UnusableInput
+from equipoise.stats.resolution import Resolution, tie_tolerance
+from equipoise.stats.sequence import PairedBlocks, block_differences, probability_slower
 from tests.stats.simulated import (
     NOISES,
     FloatArray,
@@ -17,10 +21,6 @@ from tests.stats.simulated import (
     costs_and_orders,
     white,
 )
-
-from equipoise.model.errors import UnusableInput
-from equipoise.stats.resolution import Resolution, tie_tolerance
-from equipoise.stats.sequence import PairedBlocks, block_differences, probability_slower
 
 
 def test_differences_are_log_ratios_of_candidate_over_baseline() -> None:

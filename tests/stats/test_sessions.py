@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tests.stats.simulated import at_least, at_most
 
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.sessions import (
@@ -16,6 +15,7 @@ from equipoise.stats.sessions import (
     difference_between_sessions,
     session_drift,
 )
+from tests.stats.simulated import at_least, at_most
 
 ROWS = 40
 PROCESSES = 7

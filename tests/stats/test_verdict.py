@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
-from tests.stats.simulated import FloatArray, at_most, campaign, costs_and_orders, watched, white
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Verdict
@@ -22,6 +21,7 @@ from equipoise.stats.verdict import (
     judge,
     running_interval,
 )
+from tests.stats.simulated import FloatArray, at_most, campaign, costs_and_orders, watched, white
 
 
 def judged_alone(

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import ruptures
-from tests.stats.planted import ITERATIONS, SERIES, autoregressive
-from tests.stats.simulated import FloatArray, at_least, at_most
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import part_medians
@@ -22,6 +20,8 @@ from equipoise.stats.changes import (
     states,
 )
 from equipoise.stats.warm_up import LEAST_ITERATIONS, WorkloadShape, classify_trial, workload_of
+from tests.stats.planted import ITERATIONS, SERIES, autoregressive
+from tests.stats.simulated import FloatArray, at_least, at_most
 
 SIMULATIONS = 60
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.studies.synthetic import study_document
 
 from equipoise.measure.probes import probe_program, probe_rows
 from equipoise.model.primitives import LATENCY
@@ -13,6 +12,7 @@ from equipoise.studies.builtin.anandtech2005.analysis import TABLES, findings
 from equipoise.studies.catalogue import find_study
 from equipoise.studies.reader.study import read_study
 from equipoise.studies.study_data import StudyData
+from tests.studies.synthetic import study_document
 
 REASON = "it needs two CPUs, and this process may use [0] only"
 MICROSECONDS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.studies.synthetic import study_document
 
 from equipoise.design.grid import Grid, build_lines, grid_of, kept_settings
 from equipoise.design.site import Site, without_missing
@@ -14,6 +13,7 @@ from equipoise.model.study import Study
 from equipoise.studies.catalogue import BuiltInStudy, analysis_of, built_in_studies, find_study
 from equipoise.studies.preparation import quick_form
 from equipoise.studies.reader.study import read_study
+from tests.studies.synthetic import study_document
 
 STUDIES = built_in_studies()
 OF_2006 = ("sekhon2006", "ridiculousfish2006", "threshold", "blas", "tasks", "packages")

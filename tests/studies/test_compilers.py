@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.documents import document_of
 
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.compilers.analysis import findings, over_layouts
 from equipoise.studies.study_data import StudyData
+from tests.documents import document_of
 
 LAYOUTS, BLOCKS = 12, 10
 LAYOUT_SD, TRIAL_SD = 0.05, 0.01

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.studies.synthetic import study_document
 
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.database.analysis import THROUGHPUT, curve_of, findings
@@ -18,6 +17,7 @@ from equipoise.studies.builtin.database.client import (
     understand,
 )
 from equipoise.studies.study_data import StudyData
+from tests.studies.synthetic import study_document
 
 THREADS = ("1", "2", "4", "8", "16")
 FACTORS = {

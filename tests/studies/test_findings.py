@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.studies.synthetic import study_document
 
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.blas.analysis import findings as blas_findings
@@ -17,6 +16,7 @@ from equipoise.studies.builtin.threshold.analysis import points
 from equipoise.studies.builtin.threshold.charts import figures as threshold_figures
 from equipoise.studies.ranking import Ranking
 from equipoise.studies.study_data import UNKNOWN, StudyData
+from tests.studies.synthetic import study_document
 
 
 def fish(blocks: int = 20) -> ResultDocument:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.studies.synthetic import study_document
 
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.predicts.analysis import findings, primitives
 from equipoise.studies.builtin.predicts.charts import figures
 from equipoise.studies.study_data import StudyData
+from tests.studies.synthetic import study_document
 
 FACTORS = {
     "measured": ("throughput", "round_trip", "null_call", "futex"),

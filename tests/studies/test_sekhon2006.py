@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.campaign.test_conduct import Stage
-from tests.studies.synthetic import study_document
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.plans import study_plan
@@ -30,6 +28,8 @@ from equipoise.studies.catalogue import find_study
 from equipoise.studies.preparation import quick_form
 from equipoise.studies.reader.study import read_study
 from equipoise.studies.study_data import StudyData
+from tests.campaign.test_conduct import Stage
+from tests.studies.synthetic import study_document
 
 FACTORS = {
     "algorithm": ("scythe", "blas"),

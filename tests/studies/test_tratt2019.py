@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.documents import comparison_of, document_of
 
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.builtin.tratt2019.analysis import correlation, findings, shares_of_tenths
 from equipoise.studies.builtin.tratt2019.charts import figures
 from equipoise.studies.study_data import StudyData
+from tests.documents import comparison_of, document_of
 
 WALK, LINEAR, BINARY = "hashwalk linear", "wordsearch linear", "wordsearch binary"
 RUNS = 300

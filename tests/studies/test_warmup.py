@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.iterated import Series, record_of, short, steady
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.gallery import iteration_figures
@@ -22,6 +21,7 @@ from equipoise.stats.warm_up import classify_trial
 from equipoise.studies.builtin.warmup.analysis import findings
 from equipoise.studies.catalogue import analysis_of
 from equipoise.studies.study_data import StudyData
+from tests.iterated import Series, record_of, short, steady
 
 FOLDER = Path(findings.__code__.co_filename).parent
 HELPERS = FOLDER.parents[2] / "helpers"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec.structs
 import numpy as np
 import pytest
-from tests.schema import validated
-from tests.why.experiment.simulated import NOISES, Truth, campaign, plan_and_seconds
 
 from equipoise.model.plan import Contrast, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.why.campaigns import latest_experiment, result_of
 from equipoise.why.gap import explains_gap
+from tests.schema import validated
+from tests.why.experiment.simulated import NOISES, Truth, campaign, plan_and_seconds
 
 
 def experiment(name: str, *, blocks: int = 30) -> RunRecord:

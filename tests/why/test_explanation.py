@@ -8,10 +8,6 @@ import sys
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.plans import plan_of
-from tests.schema import validated
-from tests.scripted import ScriptedStarter
-from tests.why.evidence.test_collect import starting, writes_calls
 
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import TookNoEffect, UnusableInput
@@ -24,6 +20,10 @@ from equipoise.why.evidence.sources import BY_DEFAULT
 from equipoise.why.experiment.plan import OpenGap
 from equipoise.why.explanation import latest_evidence, with_causes
 from equipoise.why.gap import choose_gap, largest_gap, nothing_to_explain
+from tests.plans import plan_of
+from tests.schema import validated
+from tests.scripted import ScriptedStarter
+from tests.why.evidence.test_collect import starting, writes_calls
 
 BLOCKS = 20
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.why.evidence.test_sampled import needs_kernel
-from tests.why.planted.observing import observed
-from tests.why.planted.pairs import Planted, alike, built, pairs, two_threads_run_at_once
 
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Change, Difference
+from tests.why.evidence.test_sampled import needs_kernel
+from tests.why.planted.observing import observed
+from tests.why.planted.pairs import Planted, alike, built, pairs, two_threads_run_at_once
 
 pytestmark = needs_kernel
 

@@ -13,10 +13,11 @@ which are what benchstat prints.
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.validity.machine import BASELINE, CANDIDATE, FloatArray, IntArray
-from benchmarks.validity.rules.rule import SIGNIFICANT, Decision, Rule, call_by
 from numpy.random import Generator
 from scipy.stats import mannwhitneyu
+
+from benchmarks.validity.machine import BASELINE, CANDIDATE, FloatArray, IntArray
+from benchmarks.validity.rules.rule import SIGNIFICANT, Decision, Rule, call_by
 
 RUNS = 10
 

@@ -13,10 +13,11 @@ noise makes 10 runs take a little more or less than 3 s.
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
+
 from benchmarks.validity.machine import BASELINE, CANDIDATE, FloatArray, IntArray
 from benchmarks.validity.rules.rule import SIGNIFICANT, Decision, Rule, call_by
 from benchmarks.validity.rules.t_test import running, welch_p
-from numpy.random import Generator
 
 RUNS = 10
 

@@ -14,10 +14,11 @@ that calibrates the loops is left out.
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
+
 from benchmarks.validity.machine import BASELINE, CANDIDATE, FloatArray, IntArray
 from benchmarks.validity.rules.rule import SIGNIFICANT, Decision, Rule, call_by
 from benchmarks.validity.rules.t_test import running, student_p
-from numpy.random import Generator
 
 PROCESSES = 20
 VALUES = 3

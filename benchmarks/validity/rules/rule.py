@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from benchmarks.validity.machine import FloatArray, IntArray
 from numpy.random import Generator
+
+from benchmarks.validity.machine import FloatArray, IntArray
 
 RUN_SECONDS = 0.3
 """How long a usual run takes, for rules that look at the clock. At 0.3 s hyperfine's two

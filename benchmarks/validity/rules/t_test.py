@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from benchmarks.validity.machine import FloatArray
 from scipy.special import stdtr
+
+from benchmarks.validity.machine import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ one; at most 500 rounds are simulated.
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
+
 from benchmarks.validity.machine import BASELINE, CANDIDATE, FloatArray, IntArray
 from benchmarks.validity.rules.rule import RUN_SECONDS, SIGNIFICANT, Decision, Rule, call_by
 from benchmarks.validity.rules.t_test import running, welch_p
-from numpy.random import Generator
 
 LEAST_ROUNDS = 50
 MOST_ROUNDS = 500

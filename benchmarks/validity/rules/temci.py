@@ -15,10 +15,11 @@ and above it without.
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
+
 from benchmarks.validity.machine import BASELINE, CANDIDATE, FloatArray, IntArray
 from benchmarks.validity.rules.rule import Decision, Rule, call_by
 from benchmarks.validity.rules.t_test import running, student_p
-from numpy.random import Generator
 
 LEAST_BLOCKS = 20
 MOST_BLOCKS = 100

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.interop.series.shared import SAMPLES, series_of
 
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.model.errors import UnusableInput
+from tests.interop.series.shared import SAMPLES, series_of
 
 WHOLE = {
     "pyperf": SAMPLES / "pyperf" / "1.json",

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.interop.series.shared import SAMPLES, series_of
 
 from equipoise.model.errors import UnusableInput
+from tests.interop.series.shared import SAMPLES, series_of
 
 SCALE_1, SCALE_2 = (f"benchmarks.Suite.time_loop(scale={scale})" for scale in (1, 2))
 ROUNDS = "benchmarks.track_rounds"

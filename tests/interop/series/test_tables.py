@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.imports import written
-from tests.interop.series.shared import series_of, table
 
 from equipoise.interop.series import reading
 from equipoise.interop.series.reading import moment, moment_of_seconds
 from equipoise.model.errors import UnusableInput
+from tests.imports import written
+from tests.interop.series.shared import series_of, table
 
 
 def test_rows_are_joined_by_benchmark_and_setting(tmp_path: Path) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.measure.planted import plant, quiet_host
-
 from equipoise.measure.disturbances.around import begin_watch, busy_host
 from equipoise.measure.environment import Host
+from tests.measure.planted import plant, quiet_host
 
 SPINNING = "4711 (spin) R 1 1 1 0 -1 4194304 0 0 0 0 {ticks} 0 0 0 20 0 1 0 777 0 0\n"
 BUSY = "cpu  {busy} 0 500 90000 10 0 5 0 0 0\n"

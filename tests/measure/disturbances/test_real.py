@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.measure.planted import quiet_state
 
 from equipoise.measure.disturbances import examine, observe_host
 from equipoise.measure.disturbances.contention import (
@@ -23,6 +22,7 @@ from equipoise.measure.disturbances.contention import (
 from equipoise.measure.disturbances.host_state import watch
 from equipoise.measure.environment import Host, Unknown
 from equipoise.measure.environment.cgroups import groups
+from tests.measure.planted import quiet_state
 
 
 @pytest.fixture

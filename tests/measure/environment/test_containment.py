@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.measure.planted import plant, quiet_host
 
 from equipoise.measure.environment import Host, Unknown
 from equipoise.measure.environment.cgroups import (
@@ -15,6 +14,7 @@ from equipoise.measure.environment.cgroups import (
     memory_limit,
     times_throttled,
 )
+from tests.measure.planted import plant, quiet_host
 
 V1_MOUNTS = (
     "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.measure.planted import CPU, plant, quiet_host
 
 from equipoise.measure.environment import CovariateReader, Host
+from tests.measure.planted import CPU, plant, quiet_host
 
 
 @pytest.fixture

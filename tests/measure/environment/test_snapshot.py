@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.measure.planted import CPU, quiet_host
-
 from equipoise.design.chance import ENVIRONMENT_SIZE, SEEDS
 from equipoise.design.libraries import BLAS_LIBRARIES
 from equipoise.measure.environment import Host, snapshot
@@ -19,6 +17,7 @@ from equipoise.measure.environment.system import (
 )
 from equipoise.model.redaction import TUNING_VARIABLES
 from equipoise.why.interventions.runtime import THREAD_VARIABLES
+from tests.measure.planted import CPU, quiet_host
 
 
 def test_a_complete_host_is_described(tmp_path: Path) -> None:

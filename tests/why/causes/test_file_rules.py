@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+
 from tests.why.causes.made import calls, change, file, first, found_by, made, named, wait
 
 LINES = made(

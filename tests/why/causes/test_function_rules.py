@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.why.causes.made import calls, change, first, found_by, function, made, named
 
 from equipoise.why.differences.changes import Setting
+from tests.why.causes.made import calls, change, first, found_by, function, made, named
 
 OPENBLAS = "libopenblasp-r0.3.21.so"
 SLOW, FAST = function("dgemm_kernel_PRESCOTT", OPENBLAS), function("dgemm_kernel_HASWELL", OPENBLAS)

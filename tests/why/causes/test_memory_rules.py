@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+
 from tests.why.causes.made import (
     allocations,
     blocks,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
+
 from tests.why.causes.made import calls, change, first, found_by, function, made, named, wait
 
 FORKS = made(

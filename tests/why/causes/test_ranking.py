@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.why.causes.made import calls, change, function, made, named, wait
 
 from equipoise.why.causes.ranking import LEAST_FRACTION, RULES, suggested_causes
 from equipoise.why.causes.remaining import Cause, Remaining
 from equipoise.why.differences.changes import sum_of
+from tests.why.causes.made import calls, change, function, made, named, wait
 
 WORK, OTHER = function("work"), function("other")
 

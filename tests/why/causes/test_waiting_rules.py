@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
+
+from equipoise.why.causes.ranking import suggested_causes
+from equipoise.why.differences.changes import Locking
 from tests.why.causes.made import (
     calls,
     change,
@@ -16,9 +19,6 @@ from tests.why.causes.made import (
     named,
     wait,
 )
-
-from equipoise.why.causes.ranking import suggested_causes
-from equipoise.why.differences.changes import Locking
 
 SLEEP = made(
     waits={wait("clock_nanosleep", "clock_nanosleep"): change(0.0, 0.95, 0.1)},

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
+
+from equipoise.model.errors import UnusableInput
+from equipoise.why.differences.changes import Wait
+from equipoise.why.evidence.instructions import Instructions
+from equipoise.why.evidence.observer import Function
+from equipoise.why.evidence.sources import Runs
 from tests.why.differences.made import (
     WALLS,
     allocations,
@@ -15,12 +21,6 @@ from tests.why.differences.made import (
     system_calls,
     trial,
 )
-
-from equipoise.model.errors import UnusableInput
-from equipoise.why.differences.changes import Wait
-from equipoise.why.evidence.instructions import Instructions
-from equipoise.why.evidence.observer import Function
-from equipoise.why.evidence.sources import Runs
 
 MAIN = Function("main", "program", "user")
 WORK = Function("work", "program", "user")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.why.differences.made import calls, differs, sampled, system_calls
 
 from equipoise.why.differences.changes import Difference
 from equipoise.why.evidence.observer import Function, LockWaits
 from equipoise.why.evidence.sources import Runs
+from tests.why.differences.made import calls, differs, sampled, system_calls
 
 UNNAMED = Function("(unknown)", "libc.so.6", "user")
 """An internal function of a C library without symbols."""

@@ -7,12 +7,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from tests.payloads import PAYLOADS
-from tests.why.differences.made import sampled
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.differences.pictures import Picture, draw
 from equipoise.why.evidence.sources import EvidenceSet, Runs
+from tests.payloads import PAYLOADS
+from tests.why.differences.made import sampled
 
 HOSTILE = '<script>alert("x")</script>&amp;]]>\x01\x1b[31m\n# 5 7'
 PROFILES = EvidenceSet(

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.why.differences.made import CONDITIONS, trial
-from tests.why.evidence.programs import ENVIRONMENT, compiled, run
-from tests.why.evidence.test_sampled import needs_kernel
 
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
 from equipoise.why.differences.wording import where_the_time_goes
 from equipoise.why.evidence.observer import Process
 from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Runs
+from tests.why.differences.made import CONDITIONS, trial
+from tests.why.evidence.programs import ENVIRONMENT, compiled, run
+from tests.why.evidence.test_sampled import needs_kernel
 
 ROUNDS = 3000
 PAGES = 9

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tests.why.differences.made import trial, trials
 
 from equipoise.why.differences.compare import trials_difference
 from equipoise.why.evidence.sources import Runs
+from tests.why.differences.made import trial, trials
 
 
 def test_trials_are_paired_by_their_blocks() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from equipoise.model.record import Trial
+from equipoise.why.differences.wording import where_the_time_goes
+from equipoise.why.evidence.observer import Sampled
+from equipoise.why.evidence.sources import Runs
 from tests.why.differences.made import (
     allocations,
     calls,
@@ -12,11 +16,6 @@ from tests.why.differences.made import (
     trial,
     trials,
 )
-
-from equipoise.model.record import Trial
-from equipoise.why.differences.wording import where_the_time_goes
-from equipoise.why.evidence.observer import Sampled
-from equipoise.why.evidence.sources import Runs
 
 
 def in_the_kernel() -> Runs[Trial]:

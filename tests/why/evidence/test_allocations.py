@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.why.evidence.programs import ENVIRONMENT, compiled, run, weights_by_name, with_small_disk
 
 from equipoise.why.evidence import allocations
 from equipoise.why.evidence.allocations import Allocations, SizeClass
 from equipoise.why.evidence.observer import Process
+from tests.why.evidence.programs import ENVIRONMENT, compiled, run, weights_by_name, with_small_disk
 
 HEAD = """
 #define _GNU_SOURCE

@@ -12,9 +12,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.plans import plan_of
-from tests.scripted import FINISHED, ScriptedStarter
-from tests.why.evidence.programs import NOBODY, by_name, compiled, opened_to_all
 
 from equipoise.measure.launcher import Report, Request, Starter
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
@@ -44,6 +41,9 @@ from equipoise.why.evidence.sources import (
     latest_conditions,
     observations_of_pair,
 )
+from tests.plans import plan_of
+from tests.scripted import FINISHED, ScriptedStarter
+from tests.why.evidence.programs import NOBODY, by_name, compiled, opened_to_all
 
 CALLS = (
     '{"version":1,"method":"ptrace","wall_s":0.1,"end":{"exit":%d,"signal":null},"processes":1,'

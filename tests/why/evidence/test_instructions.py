@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.why.evidence.programs import ENVIRONMENT, compiled, run
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.evidence import instructions
 from equipoise.why.evidence.observer import Process
+from tests.why.evidence.programs import ENVIRONMENT, compiled, run
 
 FILE = """\
 version: 1

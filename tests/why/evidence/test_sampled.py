@@ -8,15 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.why.evidence.programs import (
-    ENVIRONMENT,
-    compiled,
-    run,
-    run_as_nobody,
-    weights_by_name,
-    with_small_disk,
-)
-from tests.why.planted.pairs import new_interpreter
 
 from equipoise.why.differences.stacks import places_of, weights
 from equipoise.why.evidence.observer import (
@@ -27,6 +18,15 @@ from equipoise.why.evidence.observer import (
     read_sampled,
     wrap_sampled,
 )
+from tests.why.evidence.programs import (
+    ENVIRONMENT,
+    compiled,
+    run,
+    run_as_nobody,
+    weights_by_name,
+    with_small_disk,
+)
+from tests.why.planted.pairs import new_interpreter
 
 SOURCE = """
 #include <stdlib.h>

@@ -12,6 +12,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+
+from equipoise.why.evidence.observer import (
+    Method,
+    Process,
+    SystemCalls,
+    read_calls,
+    wrap_calls,
+)
 from tests.why.evidence.programs import (
     ENVIRONMENT,
     NOBODY,
@@ -20,14 +28,6 @@ from tests.why.evidence.programs import (
     opened_to_all,
     run,
     run_as_nobody,
-)
-
-from equipoise.why.evidence.observer import (
-    Method,
-    Process,
-    SystemCalls,
-    read_calls,
-    wrap_calls,
 )
 
 HEAD = """

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import msgspec.structs
 import numpy as np
-from tests.plans import plan_of, trial_of
 
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Judgement, Plan, Stopping
@@ -22,6 +21,7 @@ from equipoise.model.why import (
 )
 from equipoise.why.campaigns import judge_of
 from equipoise.why.experiment.outcome import tested_causes
+from tests.plans import plan_of, trial_of
 
 ALPHA = 0.05
 BASELINE_S = 0.010

@@ -8,10 +8,6 @@ from typing import Any
 
 import msgspec.structs
 import pytest
-from tests.campaign.test_conduct import Stage
-from tests.schema import validated
-from tests.scripted import ScriptedRunner
-from tests.why.experiment.simulated import Truth, plan_and_seconds
 
 from equipoise.campaign.conduct import Interrupted
 from equipoise.design.limits import CampaignLimits
@@ -22,6 +18,10 @@ from equipoise.model.record import Accounting, Draw, RunRecord
 from equipoise.model.why import OmittedIntervention
 from equipoise.why.campaigns import result_of
 from equipoise.why.experiment import outcome
+from tests.campaign.test_conduct import Stage
+from tests.schema import validated
+from tests.scripted import ScriptedRunner
+from tests.why.experiment.simulated import Truth, plan_and_seconds
 
 NO_LIMIT = Stopping(blocks=200, budget_s=1e9)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import binom
+
 from tests.why.experiment.simulated import ALPHA, NOISES, Truth, is_wrong, misses, simulated
 
 SHARES = (0.0, 0.5, 0.8, 1.0)

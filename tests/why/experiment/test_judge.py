@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 import msgspec.structs
-from tests.plans import plan_of, trial_of
-from tests.why.experiment.simulated import Truth, plan_and_seconds
 
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.segment import Judge
@@ -15,6 +13,8 @@ from equipoise.design.coin import draw_block
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Draw, Trial
 from equipoise.why.campaigns import judge_of
+from tests.plans import plan_of, trial_of
+from tests.why.experiment.simulated import Truth, plan_and_seconds
 
 FOUR = tuple(Truth(share, weight=weight) for share, weight in ((0.0, 8.0), (0.5, 1.0), (1.0, 1.0)))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import msgspec.structs
-from tests import documents
 
 from equipoise.why.experiment.outcome import outcomes_sentence
+from tests import documents
 
 CLOSED = msgspec.structs.replace(documents.CLOSED, summary="keeping freed memory (mmap_max=0)")
 LEFT = msgspec.structs.replace(

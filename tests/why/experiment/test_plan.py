@@ -6,8 +6,6 @@ import sys
 
 import msgspec.structs
 import pytest
-from tests.plans import plan_of
-from tests.why.experiment.simulated import cause_of
 
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
@@ -19,6 +17,8 @@ from equipoise.why.experiment.plan import (
     plan_of_interventions,
 )
 from equipoise.why.interventions.intervention import Alter, Intervention
+from tests.plans import plan_of
+from tests.why.experiment.simulated import cause_of
 
 
 def setting(**environment: str) -> Alter:

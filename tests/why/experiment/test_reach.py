@@ -9,10 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.why.differences.made import calls, sampled, system_calls
-from tests.why.experiment.simulated import Truth, plan_and_seconds
-from tests.why.experiment.test_campaigns import NO_LIMIT, attempting, conducted
-from tests.why.experiment.test_plan import gap, intervention
 
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Observation, RunRecord
@@ -27,6 +23,10 @@ from equipoise.why.experiment import outcome
 from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, effective_plan
 from equipoise.why.experiment.reach import KnownEvidence, expected_changes
 from equipoise.why.interventions.intervention import Changes
+from tests.why.differences.made import calls, sampled, system_calls
+from tests.why.experiment.simulated import Truth, plan_and_seconds
+from tests.why.experiment.test_campaigns import NO_LIMIT, attempting, conducted
+from tests.why.experiment.test_plan import gap, intervention
 
 READS = KnownEvidence(
     EvidenceSet(

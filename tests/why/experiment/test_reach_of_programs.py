@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.why.evidence.test_sampled import needs_kernel
-from tests.why.experiment.simulated import cause_of
-from tests.why.planted.pairs import built, pairs
 
 from equipoise.measure.installation import host_site
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
@@ -19,6 +16,9 @@ from equipoise.why.evidence.collect import collect, draw_runs
 from equipoise.why.evidence.sources import decode_evidence
 from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, plan_experiment
 from equipoise.why.experiment.reach import KnownEvidence
+from tests.why.evidence.test_sampled import needs_kernel
+from tests.why.experiment.simulated import cause_of
+from tests.why.planted.pairs import built, pairs
 
 pytestmark = needs_kernel
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec.structs
-from tests.plans import plan_of
 
 from equipoise.design.site import Site
 from equipoise.measure.environment import CovariateReader, Host
@@ -19,6 +18,7 @@ from equipoise.model.record import Draw
 from equipoise.model.why import Explanation
 from equipoise.why.interventions.catalogue import offered
 from equipoise.why.interventions.intervention import Case, Intervention
+from tests.plans import plan_of
 
 BASELINE = Condition("a", ("/bin/a", "one"))
 CANDIDATE = Condition("b", ("/bin/b", "two", "three"))

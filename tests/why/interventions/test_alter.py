@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import msgspec.structs
-from tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, named, site
 
 from equipoise.model.plan import Condition, Hooks, Process, Server
 from equipoise.why.interventions.intervention import variable, with_prepared, with_variables
+from tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, named, site
 
 TUNABLES = "GLIBC_TUNABLES"
 POLICY = "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0"

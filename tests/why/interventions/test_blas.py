@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, site
 
 from equipoise.design import libraries as design
 from equipoise.model.plan import Condition
 from equipoise.why.interventions import blas
 from equipoise.why.interventions.intervention import Case, Intervention
+from tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, site
 
 AVX512 = frozenset({"avx2", "fma", "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})
 FOLDER = {library.name: str(library.folder) for library in design.BLAS_LIBRARIES}

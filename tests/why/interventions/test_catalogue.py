@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
-from tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, cause, named, site
 
 from equipoise.design.libraries import ALLOCATORS
 from equipoise.design.site import Site
@@ -14,6 +13,7 @@ from equipoise.model.plan import Condition, Output
 from equipoise.why.causes.ranking import RULES
 from equipoise.why.interventions.catalogue import every_intervention, offered, proposed
 from equipoise.why.interventions.intervention import Case, Intervention
+from tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, cause, named, site
 
 EVERY = offered(case_of())
 

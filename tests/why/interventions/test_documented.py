@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.why.interventions.cases import BASELINE, CANDIDATE, site
 
 from equipoise.design.libraries import BLAS_LIBRARIES, Blas
 from equipoise.model.plan import Output
 from equipoise.why.interventions import blas
 from equipoise.why.interventions.catalogue import every_intervention
 from equipoise.why.interventions.intervention import Case, Intervention
+from tests.why.interventions.cases import BASELINE, CANDIDATE, site
 
 DOCS = Path(__file__).parents[3] / "docs" / "why.md"
 CASE = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))

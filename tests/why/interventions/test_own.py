@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from tests.why.interventions.cases import CANDIDATE
 
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Server
 from equipoise.why.interventions.catalogue import user_command, user_variable
+from tests.why.interventions.cases import CANDIDATE
 
 NICE = shutil.which("nice")
 SH = shutil.which("sh")

@@ -9,6 +9,15 @@ from pathlib import Path
 
 import msgspec.structs
 import pytest
+
+from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.design import libraries as design
+from equipoise.measure.environment import Host
+from equipoise.measure.environment.hardware import instructions
+from equipoise.measure.installation import host_site, native_programs
+from equipoise.model.plan import Condition, Output, Process
+from equipoise.why.interventions.catalogue import every_intervention
+from equipoise.why.interventions.intervention import Case
 from tests.plans import plan_of
 from tests.why.evidence.programs import compiled
 from tests.why.interventions.cases import (
@@ -21,15 +30,6 @@ from tests.why.interventions.cases import (
     shell,
     site,
 )
-
-from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
-from equipoise.design import libraries as design
-from equipoise.measure.environment import Host
-from equipoise.measure.environment.hardware import instructions
-from equipoise.measure.installation import host_site, native_programs
-from equipoise.model.plan import Condition, Output, Process
-from equipoise.why.interventions.catalogue import every_intervention
-from equipoise.why.interventions.intervention import Case
 
 MAPS = shell("cat /proc/self/maps")
 SEVERAL_CPUS = len(os.sched_getaffinity(0)) > 1

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.why.planted.pairs import Planted
-
 from equipoise.design.coin import draw_block
 from equipoise.measure.environment import CovariateReader
 from equipoise.measure.scratch import scratch_folder
@@ -19,6 +17,7 @@ from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between, trials_difference
 from equipoise.why.evidence.collect import REPETITIONS, collect, draw_runs, native_starter
 from equipoise.why.evidence.sources import BY_DEFAULT, Runs, decode_evidence
+from tests.why.planted.pairs import Planted
 
 FEWEST_BLOCKS = 4
 MOST_BLOCKS = 100

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from tests.figures.charts import tables
 
 from equipoise_matching.charts.balance import (
     Groups,
@@ -18,6 +17,7 @@ from equipoise_matching.charts.balance import (
     qq_plot,
     shares,
 )
+from tests.figures.charts import tables
 
 
 def test_the_love_plot_puts_the_largest_difference_on_top() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from packages.matching.tests.observation.logs import loaded_log, question
-from tests.figures.charts import tables
 
 from equipoise_matching.charts.estimates import Estimate, effects, estimates, observed_figures
 from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.result import ObservationResult
+from packages.matching.tests.observation.logs import loaded_log, question
+from tests.figures.charts import tables
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from equipoise_matching.genetic.executors import BatchEvaluator
+from equipoise_matching.genetic.genoud import genoud
+from equipoise_matching.genetic.worker import EvaluationFailed
+from equipoise_matching.shared.errors import UnusableInput
 from packages.matching.tests.genetic.evaluators import (
     DiesOnce,
     Engine,
@@ -21,11 +26,6 @@ from packages.matching.tests.genetic.evaluators import (
     dies_always,
     refuses_negative,
 )
-
-from equipoise_matching.genetic.executors import BatchEvaluator
-from equipoise_matching.genetic.genoud import genoud
-from equipoise_matching.genetic.worker import EvaluationFailed
-from equipoise_matching.shared.errors import UnusableInput
 
 COUNT = 41
 BALLAST = 200_000

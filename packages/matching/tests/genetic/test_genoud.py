@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.genoud.functions import biclaw, claw
 from numpy.typing import NDArray
-from packages.matching.tests.genetic.evaluators import bowl
 
 import equipoise_matching
+from benchmarks.genoud.functions import biclaw, claw
 from equipoise_matching.genetic import GenoudResult, genoud
 from equipoise_matching.shared.errors import EXIT_UNUSABLE_INPUT, EquipoiseError, UnusableInput
+from packages.matching.tests.genetic.evaluators import bowl
 
 Floats = NDArray[np.float64]
 

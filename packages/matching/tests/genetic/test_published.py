@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from benchmarks.genoud.functions import functions
 from benchmarks.genoud.run import DIGITS, PUBLISHED, one_run
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas
 from numpy.typing import NDArray
+
 from packages.matching.tests.matching.golden import GOLDEN
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
 from packages.matching.tests.matching.golden import METRICS
 
 Floats = NDArray[np.float64]

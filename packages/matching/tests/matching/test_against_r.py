@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packages.matching.tests.matching import r_match
-from packages.matching.tests.matching.nsw import lalonde
-from packages.matching.tests.matching.r_match import Case, Floats
 
 from equipoise_matching.matching.balance import match_balance
 from equipoise_matching.matching.distributions import QQ, ks_boot, qq_stats
@@ -18,6 +15,9 @@ from equipoise_matching.matching.match import MatchResult, match
 from equipoise_matching.matching.options import common_rows
 from equipoise_matching.matching.univariate import UnivariateBalance, balance_uv
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.matching import r_match
+from packages.matching.tests.matching.nsw import lalonde
+from packages.matching.tests.matching.r_match import Case, Floats
 
 pytestmark = pytest.mark.live("Rscript", package="r-base-core")
 

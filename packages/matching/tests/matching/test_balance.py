@@ -11,12 +11,12 @@ import numpy as np
 import pandas
 import polars
 import pytest
-from packages.matching.tests.matching.golden import answers
-from packages.matching.tests.matching.r_balance import Pairs, data, nearest
 
 from equipoise_matching.matching.balance import Balance, match_balance
 from equipoise_matching.matching.univariate import UnivariateBalance
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.matching.golden import answers
+from packages.matching.tests.matching.r_balance import Pairs, data, nearest
 
 R_NAMES = {
     "sdiff": "sdiff",

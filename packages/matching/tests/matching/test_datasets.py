@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from packages.matching.tests.matching.r_balance import nearest
 
 from equipoise_matching.matching import datasets
 from equipoise_matching.matching.balance import match_balance
 from equipoise_matching.matching.propensity import propensity_score
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.matching.r_balance import nearest
 
 DEHEJIA_WAHBA = (
     "treat ~ age + I(age**2) + educ + I(educ**2) + black + hisp + married + nodegr"

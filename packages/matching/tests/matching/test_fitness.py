@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packages.matching.tests.matching import fitness_reference as reference
-from packages.matching.tests.matching.fitness_reference import Floats
 from scipy.stats import t as student
 
 from equipoise_matching.matching.fitness import CandidateMatches, fitness_problem, match_fitness
 from equipoise_matching.matching.match import match
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.matching import fitness_reference as reference
+from packages.matching.tests.matching.fitness_reference import Floats
 
 
 def data(rows: int, seed: int = 1, discrete: bool = True) -> dict[str, Any]:

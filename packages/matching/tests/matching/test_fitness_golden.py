@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packages.matching.tests.matching.golden import answers
-from packages.matching.tests.matching.nsw import lalonde
 
 from equipoise_matching.matching.fitness import fitness_problem, match_fitness
+from packages.matching.tests.matching.golden import answers
+from packages.matching.tests.matching.nsw import lalonde
 
 GOLDEN = answers("lalonde")
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from packages.matching.tests.matching.judges import always_raises, mean_gap, sorted_values
-from packages.matching.tests.matching.nsw import NAMES, lalonde
 
 from equipoise_matching import match
 from equipoise_matching.matching.fitness import match_fitness
 from equipoise_matching.matching.gen_match import gen_match
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.matching.judges import always_raises, mean_gap, sorted_values
+from packages.matching.tests.matching.nsw import NAMES, lalonde
 
 EXPERIMENT = 1794.343
 """Dollars: the difference of means in the experiment."""

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packages.matching.tests.matching.judges import SortedOrKilled
-from packages.matching.tests.matching.nsw import NAMES, lalonde
-from tests.clusters import local_cluster
 
 from equipoise.cluster.connection import connect
 from equipoise_matching.genetic.search import Generation
 from equipoise_matching.matching.gen_match import GenMatchResult, gen_match
+from packages.matching.tests.matching.judges import SortedOrKilled
+from packages.matching.tests.matching.nsw import NAMES, lalonde
+from tests.clusters import local_cluster
 
 
 def searched(**options: Any) -> GenMatchResult:

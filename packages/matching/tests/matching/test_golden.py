@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packages.matching.tests.matching.golden import answers, columns, options
 
 from equipoise_matching.matching.match import MatchResult, match
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.matching.golden import answers, columns, options
 
 LOTS = ("replace", "ties")
 

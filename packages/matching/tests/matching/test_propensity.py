@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas
 import pytest
-from packages.matching.tests.matching.r_balance import data
 
 from equipoise_matching.matching.propensity import propensity_score
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.matching.r_balance import data
 
 R_SCORES = {
     "cont": (

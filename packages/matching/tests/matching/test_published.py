@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packages.matching.tests.matching.golden import METRICS, answers
-from packages.matching.tests.matching.nsw import NAMES, lalonde
 
 from equipoise_matching.matching.balance import match_balance
 from equipoise_matching.matching.match import match
+from packages.matching.tests.matching.golden import METRICS, answers
+from packages.matching.tests.matching.nsw import NAMES, lalonde
 
 FOUR = ("age", "educ", "re74", "re75")
 SAMPLE: dict[str, Any] = {"estimand": "ATE", "variance": "sample"}

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from packages.matching.tests.matching.golden import answers, columns
-from packages.matching.tests.matching.nsw import lalonde
 
 from equipoise_matching.matching.match import match
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.matching.golden import answers, columns
+from packages.matching.tests.matching.nsw import lalonde
 
 Floats = NDArray[np.float64]
 

@@ -12,11 +12,11 @@ import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packages.matching.tests.matching.golden import columns
-from packages.matching.tests.matching.nsw import lalonde
 
 from equipoise_matching import MatchByResult, match, match_balance, match_by
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.matching.golden import columns
+from packages.matching.tests.matching.nsw import lalonde
 
 GENERATOR = np.random.default_rng(17)
 ROWS = 240

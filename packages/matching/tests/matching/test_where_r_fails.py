@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packages.matching.tests.matching.r_match import answers_of_r
 
 from equipoise_matching.matching.match import match
+from packages.matching.tests.matching.r_match import answers_of_r
 
 pytestmark = pytest.mark.live("Rscript", package="r-base-core")
 

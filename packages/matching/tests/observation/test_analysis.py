@@ -7,11 +7,11 @@ import math
 import msgspec.structs
 import numpy as np
 import pytest
-from packages.matching.tests.observation.logs import EFFECT, Log, loaded_log, question
 
 from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.result import ObservationResult
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.observation.logs import EFFECT, Log, loaded_log, question
 
 
 def observed(log: Log, **options: object) -> ObservationResult:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from packages.matching.tests.observation.logs import question
 
 from equipoise_matching.observation.clusters import Clusters, choose_clusters, windows_of_runs
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.observation.logs import question
 
 NEW = np.tile([True, False], 200)
 DAY = np.arange(400) // 10

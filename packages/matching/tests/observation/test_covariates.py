@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from packages.matching.tests.observation.logs import loaded_log, question
 
 from equipoise_matching.observation.covariates import default_covariates, read_covariates
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.observation.logs import loaded_log, question
 
 
 def test_texts_become_an_indicator_column_for_each_but_the_first() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.observe.simulate import SCENARIOS, tally
 
+from benchmarks.observe.simulate import SCENARIOS, tally
 from equipoise_matching.observation.effects import ABADIE_IMBENS, match_sample
 from equipoise_matching.observation.question import Question
 from equipoise_matching.observation.sample import read_sample

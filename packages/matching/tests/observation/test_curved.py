@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.observe.curved import judge, make_log
-from packages.matching.tests.observation.logs import question
 
+from benchmarks.observe.curved import judge, make_log
 from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.covariates import Covariates
 from equipoise_matching.observation.overlap import fit_treatment, logistic
 from equipoise_matching.observation.result import ColumnBalance, ObservationResult
 from equipoise_matching.observation.terms import dictionary_of, select_terms
 from equipoise_matching.observation.wording import unbalanced_clause
+from packages.matching.tests.observation.logs import question
 
 LOGS = 20
 

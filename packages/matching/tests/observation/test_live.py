@@ -6,6 +6,7 @@ import math
 import random
 
 import pytest
+
 from benchmarks.observe.live import NEW, OLD, Site, conduct, held
 
 TRUTH = -0.06

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from packages.matching.tests.observation.logs import Log, loaded_log, question
 
 from equipoise_matching.observation import matching
 from equipoise_matching.observation.covariates import read_covariates
 from equipoise_matching.observation.matching import BalancedMatch, match_until_balanced
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.observation.logs import Log, loaded_log, question
 
 
 def matched(log: Log, method: str = "mahalanobis", exact: tuple[str, ...] = ()) -> BalancedMatch:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from packages.matching.tests.observation.logs import question
 
 from equipoise_matching.observation.sample import read_arms, read_outcomes
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.observation.logs import question
 
 
 def arms_in(

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from packages.matching.tests.observation.logs import EFFECT, Log, loaded_log, question
 
 from equipoise_matching.matching.frames import take_rows
 from equipoise_matching.observation.analysis import observe
@@ -15,6 +14,7 @@ from equipoise_matching.observation.question import Question
 from equipoise_matching.observation.result import ObservationResult
 from equipoise_matching.observation.strata import StratifiedLog, observe_strata, stratum_seed
 from equipoise_matching.shared.errors import UnusableInput
+from packages.matching.tests.observation.logs import EFFECT, Log, loaded_log, question
 
 DAY = {"cluster": ("day",)}
 

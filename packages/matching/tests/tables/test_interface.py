@@ -13,11 +13,11 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from packages.matching.tests.observation.logs import loaded_log
 
 import equipoise as eq
 from equipoise_matching import gen_match, match, match_balance, match_by
 from equipoise_matching.matching.datasets import lalonde
+from packages.matching.tests.observation.logs import loaded_log
 
 COVARIATES = ["age", "educ", "black", "hisp", "married", "nodegr", "re74", "re75"]
 FRAMES: dict[str, Callable[[pandas.DataFrame], Any]] = {
@@ -214,9 +214,8 @@ def test_whatever_gives_a_stream_of_arrow_is_a_table(people: pandas.DataFrame) -
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_observe_takes_frames(library: str) -> None:
-    from packages.matching.tests.observation.logs import question
-
     from equipoise_matching.observation.analysis import observe
+    from packages.matching.tests.observation.logs import question
 
     log = loaded_log()
     frame = FRAMES[library](pandas.DataFrame(log))

@@ -9,10 +9,10 @@ import numpy as np
 import pandas
 import polars
 import pytest
-from tests.stats.simulated import at_least
 
 import equipoise as eq
 from equipoise_matching import match
+from tests.stats.simulated import at_least
 
 WORDS = np.array(["a", "b", "a", "b", None, "b", "a", "b"], dtype=object)
 TABLE: dict[str, Any] = {

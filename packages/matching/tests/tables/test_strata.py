@@ -10,13 +10,13 @@ from typing import Any
 import pandas
 import pyarrow
 import pytest
-from packages.matching.tests.observation.logs import loaded_log, question
 from pyarrow import parquet
 
 from equipoise_matching.observation.strata import observe_strata
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.tables.reading import read_parquet
 from equipoise_matching.tables.strata import AnotherFile, check_files, find_strata, read_rows
+from packages.matching.tests.observation.logs import loaded_log, question
 
 ROWS = 12
 

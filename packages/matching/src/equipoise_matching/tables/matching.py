@@ -311,7 +311,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
         from equipoise_matching.shared.html import with_picture
 
-        return with_picture(self.document(), self.love_plot)
+        return with_picture(self.report().to_html(), self.love_plot)
 
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.model.errors import LONGEST_TEXT, UnusableInput
+from equipoise.shared.errors import LONGEST_TEXT, UnusableInput
 
 
 def test_an_overlong_text_keeps_its_place_and_its_reason() -> None:
