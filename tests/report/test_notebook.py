@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.api import Result
-from equipoise.figures import save
 from equipoise.model.record import CampaignWarning
+from equipoise.shared import pictures
 from equipoise.shared.safe_text import visible
 from equipoise_matching import gen_match, genoud, match, match_balance, match_by
 from tests.documents import document_of, explanation_of
@@ -142,7 +142,7 @@ def test_who_chose_another_renderer_of_altair_gets_it() -> None:
 def test_a_result_is_tables_alone_where_no_figure_can_be_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(save, "_missing_libraries", lambda: ["altair"])
+    monkeypatch.setattr(pictures, "_missing_libraries", lambda: ["altair"])
     shown, _ = in_notebook(Result(document_of()))
     assert Piece(shown["text/html"]).pictures == []
 

@@ -91,7 +91,7 @@ def command(**arguments: Any) -> int:
     effect by the best weights too.
     """
     from equipoise.cli.progress_bars import search_bar
-    from equipoise.report.builders.matching import match_document
+    from equipoise.report.builders.matching import table_document
     from equipoise_matching.tables.matching import search_table
 
     output = matching.output_of(arguments)
@@ -113,7 +113,7 @@ def command(**arguments: Any) -> int:
     matching.write_rows(result, arguments["matched"])
     search = result.search
     assert search is not None
-    report = match_document(result, command_line(search.seed))
+    report = table_document(result, command_line(search.seed))
     document = _document(result, search)
     matching.write(arguments, output, report, search.plot, document, result.balance)
     return 0

@@ -58,7 +58,7 @@ def command(**arguments: Any) -> int:
     `equipoise balance` tests it.
     """
     from equipoise.cli.progress_bars import work_bar
-    from equipoise.report.builders.matching import match_document
+    from equipoise.report.builders.matching import table_document
     from equipoise_matching.tables.matching import match_table
 
     output = matching.output_of(arguments)
@@ -74,7 +74,7 @@ def command(**arguments: Any) -> int:
         **matching.pairs_document(result),
         **_strata_document(result.among),
     }
-    report, balance = match_document(result, command_line(None)), result.balance
+    report, balance = table_document(result, command_line(None)), result.balance
     matching.write(arguments, output, report, balance.love_plot, document, balance)
     return 0
 

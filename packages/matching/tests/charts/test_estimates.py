@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise_matching.charts.estimates import Estimate, effects, estimates, observed_figures
+from equipoise_matching.charts.estimates import Estimate, estimates
 from equipoise_matching.observation.analysis import observe
+from equipoise_matching.observation.drawing import balance_chart, effects_chart
 from equipoise_matching.observation.result import ObservationResult
 from packages.matching.tests.observation.logs import loaded_log, question
 from tests.figures.charts import tables
@@ -19,7 +20,7 @@ def document() -> ObservationResult:
 
 
 def test_each_estimate_is_a_row_with_its_interval_in_percent(document: ObservationResult) -> None:
-    rows = tables(effects(document), "point")[0]
+    rows = tables(effects_chart(document), "point")[0]
     assert [row["kind"] for row in rows] == ["naive", "comparable", *["by time"] * 4, "placebo"]
     assert document.matched is not None
     assert document.matched.effect.ratio is not None
@@ -28,15 +29,15 @@ def test_each_estimate_is_a_row_with_its_interval_in_percent(document: Observati
 
 
 def test_the_description_is_the_summary(document: ObservationResult) -> None:
-    assert effects(document).to_dict()["description"] == document.summary
+    assert effects_chart(document).to_dict()["description"] == document.summary
 
 
 def test_a_refused_answer_still_has_the_naive_effect_and_the_balance() -> None:
     refused = observe(loaded_log(days=6), question(), source="log")
-    figures = {figure.name: figure.chart for figure in observed_figures(refused)}
-    assert set(figures) == {"effects", "balance"}
-    rows = tables(figures["effects"], "point")[0]
+    rows = tables(effects_chart(refused), "point")[0]
     assert [row["kind"] for row in rows] == ["naive"]
+    sides = {row["side"] for row in tables(balance_chart(refused), "point")[0]}
+    assert sides == {"before matching", "after matching"}
 
 
 def test_an_infinite_estimate_is_not_drawn_and_rows_that_name_themselves_need_no_legend() -> None:

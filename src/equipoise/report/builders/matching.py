@@ -20,7 +20,7 @@ from equipoise.report.document import (
     Section,
     Warnings,
 )
-from equipoise_matching.matching.report import balance_report
+from equipoise_matching.matching.report import balance_report, match_report, search_report
 from equipoise_matching.matching.wording import (
     MATTERS_PERCENT,
     Difference,
@@ -43,15 +43,28 @@ _COMPARABLE = "comparable units"
 _ALL_ROWS = "all rows as they are"
 
 
-def match_document(match: TableMatch, command: str) -> Document:
+def table_document(match: TableMatch, command: str) -> Document:
     """Build the document of a match of a table, or of a search for weights and the match by them.
 
     ``command`` matches again.
     """
-    effect = None if match.estimate is None else matched_difference(match.among)
-    return _document(
-        match.report(), match.question(), match.balance, effect, match.naive, match.search, command
-    )
+    question, balance, naive = match.question(), match.balance, match.naive
+    if match.search is None:
+        return match_document(match.among, balance, naive, question, command)
+    effect = None if match.table.outcome is None else match.among
+    return search_document(match.search, effect, balance, naive, question, command)
+
+
+def match_document(
+    result: MatchResult,
+    balance: Balance,
+    naive: Difference | None,
+    question: MatchQuestion,
+    command: str,
+) -> Document:
+    """Build the document of a match: its effect, or without an outcome how alike its pairs are."""
+    report = match_report(result, balance, naive, question)
+    return _document(report, question, balance, matched_difference(result), naive, None, command)
 
 
 def balance_document(
@@ -61,6 +74,23 @@ def balance_document(
     effect = None if result is None else matched_difference(result)
     report = balance_report(balance, result, question)
     return _document(report, question, balance, effect, None, None, command)
+
+
+def search_document(
+    search: GenMatchResult,
+    result: MatchResult | None,
+    balance: Balance,
+    naive: Difference | None,
+    question: MatchQuestion,
+    command: str,
+) -> Document:
+    """Build the document of a search for weights, with the effect by them if there is an outcome.
+
+    ``result`` is the match by the weights; ``None`` without an outcome.
+    """
+    effect = None if result is None else matched_difference(result)
+    report = search_report(search, result, balance, naive, question)
+    return _document(report, question, balance, effect, naive, search, command)
 
 
 def _document(
