@@ -7,12 +7,13 @@ here. The package is the extra ``equipoise[matching]``: an error names the line 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from equipoise.model.errors import UnusableInput
-from equipoise.shared.extras import require
+from equipoise.shared.extras import install_line
 
 FUNCTIONS = {
     **dict.fromkeys(
@@ -23,9 +24,22 @@ FUNCTIONS = {
 """Functions that this package hands on, each with its module."""
 
 
-def require_matching(module: str = "equipoise_matching") -> Any:
+def require_matching(module: str) -> Any:
     """Import a module of `equipoise_matching`; raise `UnusableInput` if it is not installed."""
-    return require(module, "matching and observation", "matching")
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != "equipoise_matching":
+            raise
+        raise matching_is_missing() from error
+
+
+def matching_is_missing() -> UnusableInput:
+    """Return the error of an installation without `equipoise_matching`."""
+    return UnusableInput(
+        "matching and observation need equipoise-matching, which is not installed",
+        hint=install_line("equipoise[matching]"),
+    )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,24 @@ def test_a_process_of_its_own_says_what_this_one_says(
         [*ENTRY, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
     )
     assert Answer(own.returncode, own.stdout, own.stderr) == equipoise(*arguments)
+
+
+@pytest.mark.xfail(reason="the options of the command line import ledger and campaign")
+def test_a_match_loads_neither_ledger_nor_campaign(table: str, tmp_path: Path) -> None:
+    arguments = ["match", table, "--outcome", "y", *COLUMNS]
+    program = f"""
+import sys
+from equipoise.cli.main import run
+assert run({arguments!r}) == 0
+print(*sys.modules)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "equipoise_matching.matching.match" in loaded
+    assert not [
+        name for name in loaded if name.startswith(("equipoise.ledger", "equipoise.campaign"))
+    ]
 
 
 def test_match_prints_the_effect_and_the_balance(equipoise: Equipoise, table: str) -> None:

@@ -25,7 +25,7 @@ def command(**arguments: Any) -> int:
 
     They are matched as `equipoise match` would with the same options.
     """
-    from equipoise.cli.progress_bars import work_bar
+    from equipoise.cli.work_bars import work_bar
     from equipoise.report.builders.matching import balance_document
     from equipoise_matching.tables.matching import balance_of, question_of, run_match
 

@@ -20,8 +20,8 @@ from equipoise.campaign.conduct import Interrupted
 from equipoise.cli.conducting import analyse, show_result
 from equipoise.cli.options import fleet_access
 from equipoise.cli.output_options import OutputOptions
-from equipoise.cli.progress_bars import SHORTEST_REDRAW_S
 from equipoise.cli.streams import say
+from equipoise.cli.work_bars import SHORTEST_REDRAW_S
 from equipoise.cluster import fleet
 from equipoise.cluster.address import LocalWorkers
 from equipoise.cluster.connection import ClusterAccess, running_scheduler

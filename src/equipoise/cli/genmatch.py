@@ -90,7 +90,7 @@ def command(**arguments: Any) -> int:
     FILE is CSV or Parquet. Who is matched, and how balanced, stands below; with --outcome the
     effect by the best weights too.
     """
-    from equipoise.cli.progress_bars import search_bar
+    from equipoise.cli.work_bars import search_bar
     from equipoise.report.builders.matching import table_document
     from equipoise_matching.tables.matching import search_table
 

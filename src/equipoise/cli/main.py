@@ -168,6 +168,10 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_DONE
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "equipoise_matching":
+            from equipoise.matching import matching_is_missing
+
+            return _report(matching_is_missing())
         if isinstance(error, UserError):
             return _report(_working_folder_gone() or limit_reached(error) or error)
         return _internal_error(error, arguments)

@@ -57,7 +57,7 @@ def command(**arguments: Any) -> int:
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.cli.progress_bars import work_bar
+    from equipoise.cli.work_bars import work_bar
     from equipoise.report.builders.matching import table_document
     from equipoise_matching.tables.matching import match_table
 

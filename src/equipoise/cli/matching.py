@@ -15,7 +15,6 @@ from msgspec.structs import asdict
 
 from equipoise.cli import options
 from equipoise.cli.output_options import OutputOptions, check_folder, write_output
-from equipoise.matching import require_matching
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.pictures import require_figures
 
@@ -163,11 +162,7 @@ match_options = options.options_of(
 
 
 def output_of(arguments: dict[str, Any]) -> OutputOptions:
-    """Return where the outputs go; check first that the files can be written.
-
-    Raise `UnusableInput` also if the package that matches is not installed.
-    """
-    require_matching()
+    """Return where the outputs go; check first that the files can be written."""
     output = OutputOptions.from_options(arguments, source=arguments["file"])
     matched = arguments.get("matched")
     if matched is not None:

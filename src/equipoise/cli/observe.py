@@ -13,7 +13,6 @@ from equipoise.cli.command_line import Remembering, command_line
 from equipoise.cli.completing import complete_runs_and_files
 from equipoise.cli.output_options import OutputOptions, write_output
 from equipoise.cluster.address import FORMS
-from equipoise.matching import require_matching
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -156,8 +155,7 @@ def command(**arguments: Any) -> int:
     ledger: its trials are then the rows. Where no comparison holds, Equipoise refuses to answer
     (exit status 2), and says which rows would be needed.
     """
-    require_matching()
-    from equipoise.cli.progress_bars import work_in_sentences
+    from equipoise.cli.work_bars import work_in_sentences
     from equipoise.report.builders.observation import observation_document
     from equipoise.report.json_document import encode
 

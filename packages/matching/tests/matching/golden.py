@@ -21,7 +21,7 @@ def columns(name: str) -> dict[str, NDArray[np.float64]]:
 
 
 def answers(name: str) -> Any:
-    """R's answers in packages/matching/tests/golden/<name>.json: "match", "lalonde" or "balance"."""
+    """R's answers in packages/matching/tests/golden/<name>.json: match, lalonde or balance."""
     return json.loads((GOLDEN / f"{name}.json").read_text())
 
 
