@@ -16,9 +16,12 @@ from equipoise_matching.matching.gen_match import Progress as SearchProgress
 from equipoise_matching.matching.match import MatchResult
 from equipoise_matching.matching.options import Estimand, Order
 from equipoise_matching.observation.analysis import observe as observe_log
+from equipoise_matching.observation.drawing import effects_chart
 from equipoise_matching.observation.question import Names, Question
+from equipoise_matching.observation.report import observation_report
 from equipoise_matching.observation.result import Effect, ObservationResult
 from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.html import with_picture
 from equipoise_matching.shared.numbers import Interval
 from equipoise_matching.shared.pictures import MimeBundle
 from equipoise_matching.shared.python_spelling import in_python, python_errors
@@ -373,13 +376,8 @@ class Observation(Struct, frozen=True):
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
         """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
-        from equipoise.report.builders.observation import observation_document
-        from equipoise.report.document import figures_of
-        from equipoise_matching.shared.html import with_picture
-
-        document = observation_document(self.document, "")
-        first = (figure.chart for figure in figures_of(document))
-        return with_picture(document, lambda: next(first, None))
+        report = observation_report(self.document)
+        return with_picture(report.to_html(), lambda: effects_chart(self.document))
 
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook shows."""
