@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import equipoise_matching
 from equipoise.cluster.connection import connect
 from equipoise.model.errors import UnusableInput
 from equipoise_matching.genetic.executors import BatchEvaluator
@@ -98,7 +99,7 @@ def test_an_error_on_a_worker_names_the_parameters(client: Any) -> None:
 def test_candidates_that_kill_every_worker_are_given_up(client: Any) -> None:
     with (
         BatchEvaluator(dies_always, client, batch_size=1) as evaluator,
-        pytest.raises(UnusableInput, match="gave up the same candidates"),
+        pytest.raises(equipoise_matching.UnusableInput, match="gave up the same candidates"),
     ):
         evaluator(candidates(1))
 

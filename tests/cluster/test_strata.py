@@ -11,6 +11,7 @@ import numpy as np
 import pandas
 import pytest
 
+import equipoise_matching
 from equipoise.cluster.connection import connect
 from equipoise.cluster.messages import from_bytes, to_bytes
 from equipoise.cluster.strata import (
@@ -169,7 +170,9 @@ def test_the_first_stratum_that_cannot_be_judged_speaks(
         log.loc[log["rack"] == rack, "wall_s"] = 0.0
     log.to_parquet(tmp_path / "log.parquet")
     strata = find_strata(str(tmp_path / "log.parquet"), "rack", QUESTION)
-    with pytest.raises(UnusableInput, match="stratum b: wall_s: 0 or less") as here:
+    with pytest.raises(
+        equipoise_matching.UnusableInput, match="stratum b: wall_s: 0 or less"
+    ) as here:
         observe_strata(strata, QUESTION, source="log")
     workers = Scripted([f"w{number}" for number in range(count)], together=together)
     with pytest.raises(UnusableInput) as there:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_layers import imports
+from tests.test_layers import imports, undocumented
 
 PACKAGE = "equipoise_matching"
 SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
@@ -50,6 +50,10 @@ def violations(source: Path) -> list[str]:
 
 def test_no_room_imports_a_higher_one_or_the_laboratory() -> None:
     assert violations(SOURCE) == []
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert undocumented(SOURCE.parent) == []
 
 
 @pytest.mark.parametrize(
