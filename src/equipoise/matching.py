@@ -24,6 +24,10 @@ FUNCTIONS = {
 """Functions that this package hands on, each with its module."""
 
 
+class UnknownArgument(UnusableInput, TypeError):
+    """An argument that a function does not have."""
+
+
 def require_matching(module: str) -> Any:
     """Import a module of `equipoise_matching`; raise `UnusableInput` if it is not installed."""
     try:
@@ -49,7 +53,8 @@ def own_errors() -> Iterator[None]:
     try:
         yield
     except theirs.UnusableInput as error:
-        raise UnusableInput(error.what, hint=error.hint) from error
+        own = UnknownArgument if isinstance(error, TypeError) else UnusableInput
+        raise own(error.what, hint=error.hint) from error
 
 
 def handed_on(name: str) -> Callable[..., Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.figures.test_theme import contrast
 
 from equipoise.report.builders.result import CampaignReport
 from equipoise.shared.theme import BACKGROUND, Theme
@@ -13,6 +12,7 @@ from tests.documents import document_of, points_of
 from tests.report.chromium import DRAWN, Browser
 from tests.report.forms import page
 from tests.report.kinds import compared, historied
+from tests.shared.test_theme import contrast
 
 pytestmark = pytest.mark.live("chromium")
 
