@@ -17,8 +17,8 @@ from equipoise.cli.why import (
     write_pictures,
 )
 from equipoise.cli.writing import flame_graph_of, save_flame_graph
-from equipoise.figures.save import PIXELS_PER_POINT
 from equipoise.model.errors import UnusableInput
+from equipoise.shared.pictures import PIXELS_PER_POINT
 from equipoise.why.campaigns import result_of
 from equipoise.why.explanation import latest_evidence
 from tests.cli.conftest import Equipoise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equipoise.figures.history import COLOR, series
-from equipoise.figures.theme import color_of
+from equipoise.shared.theme import color_of
 from tests.analysis.test_series import STEP, result_of, series_named
 from tests.figures.charts import notes, tables
 

@@ -135,7 +135,7 @@ def test_a_ledger_of_a_later_version_is_refused_and_left_alone(
         "version 1"
     )
     assert refusal.value.hint == (
-        "use the Equipoise that wrote it, or name another ledger with ledger=\"FILE\""
+        'use the Equipoise that wrote it, or name another ledger with ledger="FILE"'
     )
     assert filled.read_bytes() == content
 

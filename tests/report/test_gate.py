@@ -16,10 +16,10 @@ from equipoise.model.gate import GateOutcome, GateResult, GateRow
 from equipoise.model.plan import Revision
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
-from equipoise.model.safe_text import visible
 from equipoise.report.builders.gate import gate_document
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.renderers import markdown as renderer
+from equipoise.shared.safe_text import visible
 from tests.documents import document_of
 from tests.payloads import PAYLOADS
 from tests.report.forms import breakable, page, print_result

@@ -31,7 +31,7 @@ from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import BENCHMARK_SUFFIX, BisectPlan, Commit, Plan, short_name
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.bisection import LineState
 from equipoise.stats.bisection_segment import NamedStep, SegmentState, UnconfirmedStep
 from equipoise.stats.verdict import e_value_of

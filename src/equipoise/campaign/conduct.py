@@ -33,7 +33,7 @@ from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import FAILED, FAILURE, INTERRUPTED, CampaignWarning, Phase, RunRecord
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers

@@ -8,8 +8,10 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import (
-    count_axis,
+from equipoise.figures.building import count_axis
+from equipoise.model.bisection import BisectBlock, BisectBranch, BisectCommit, BisectResult
+from equipoise.model.plan import short_name
+from equipoise.shared.chart_parts import (
     frame,
     labels,
     layer,
@@ -19,9 +21,7 @@ from equipoise.figures.building import (
     tooltips,
     top_legend,
 )
-from equipoise.figures.theme import color_of
-from equipoise.model.bisection import BisectBlock, BisectBranch, BisectCommit, BisectResult
-from equipoise.model.plan import short_name
+from equipoise.shared.theme import color_of
 
 HOW_TO_READ = (
     "Each vertical line is a block: the two commits at its ends ran in random order. A commit "

@@ -8,23 +8,22 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 from msgspec import Struct
 
-from equipoise.figures.building import (
-    RATIO_TOOLTIPS,
+from equipoise.figures.building import RATIO_TOOLTIPS, ratio_axis
+from equipoise.figures.quantity import extent, metric_name
+from equipoise.model.fleet import HostEffect
+from equipoise.model.quantities import Interval, counted
+from equipoise.model.result import Comparison
+from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
     frame,
     layer,
     name_rows,
     point,
-    ratio_axis,
     rule,
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import extent, metric_name
-from equipoise.model.fleet import HostEffect
-from equipoise.model.quantities import Interval, counted
-from equipoise.model.result import Comparison
 
 HOW_TO_READ = (
     "Each row is a host: the mark is the ratio, the bar its interval, and all of these bars hold "

@@ -16,25 +16,27 @@ from msgspec.structs import replace
 from equipoise.figures.building import (
     RATIO_TOOLTIPS,
     RatioAxis,
+    count_axis,
+    ratio_axis,
+)
+from equipoise.figures.quantity import extent, metric_name, rounded
+from equipoise.model.history import HistoryResult, HistoryRevision, ImportedSeries, shown_commit
+from equipoise.model.metrics import is_time
+from equipoise.model.plan import short_name
+from equipoise.model.quantities import counted
+from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
-    count_axis,
     frame,
     labels,
     layer,
     plain_scale,
     point,
-    ratio_axis,
     rule,
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import extent, metric_name, rounded
-from equipoise.figures.theme import color_of
-from equipoise.model.history import HistoryResult, HistoryRevision, ImportedSeries, shown_commit
-from equipoise.model.metrics import is_time
-from equipoise.model.plan import short_name
-from equipoise.model.quantities import counted
+from equipoise.shared.theme import color_of
 
 HOW_TO_READ = (
     "Each bar is a commit that ran side by side with the baseline: the mark is the ratio, the bar "

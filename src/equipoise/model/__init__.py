@@ -1,6 +1,6 @@
 """What Equipoise talks about: frozen data, no input and no output.
 
-Every other room may import this one; this one imports nothing of ours. In reading order:
+Every other room may import this one; this one imports only `shared`. In reading order:
 
 study.py               a study: workload, factors, metrics, budget, and where its keys stand
 plan.py                a plan: conditions, how they are measured and judged; gates, bisections
@@ -13,14 +13,9 @@ bisection.py           the result of a bisection: culprits, the commits that are
 history.py             the result of a history: the curve and the changes; series of other tools
 fleet.py               a fleet: its hosts and terms, and the result over them
 why.py                 causes of a gap, planned interventions, and what they showed
-observation_result.py  the result of ``equipoise observe``
 host.py                what disturbs a host, and its certificate
 primitives.py          the rows of ``equipoise os``
 errors.py              `EquipoiseError` and its exit statuses
-spelling.py            how messages name an option: on the command line and in Python
 redaction.py           known tuning variables, and placeholders for other values
 quantities.py          intervals, and numbers with their units and lists of names for readers
-safe_text.py           untrusted text on a terminal and in CSV
-extras.py              packages of the extras, imported when they are used
-display.py             charts and notebook HTML of results, which higher rooms provide
 """

@@ -19,14 +19,11 @@ from equipoise.model.bisection import BisectGap, BisectResult, Culprit, Unconfir
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import FleetInterval, FleetResult, HostDifference, HostEffect
 from equipoise.model.history import (
-    SERIES_SCHEMA,
     HistoryChange,
     HistoryPair,
     HistoryResult,
     HistoryRevision,
-    SeriesResult,
 )
-from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED, Interval
 from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
@@ -36,15 +33,11 @@ MOST_BYTES = 1024 * 1024 * 1024
 _HINT = "name a file that `equipoise … --json FILE` wrote"
 _MOST_MIN_EFFECT = 1000.0
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_SCHEMAS: dict[type, str] = {
-    ResultDocument: SCHEMA,
-    PooledCampaigns: POOLED_SCHEMA,
-    ObservationResult: OBSERVED_SCHEMA,
-    SeriesResult: SERIES_SCHEMA,
-}
+_SCHEMAS: dict[type, str] = {ResultDocument: SCHEMA, PooledCampaigns: POOLED_SCHEMA}
+"""Names of the schemas of documents whose field ``schema`` has no default."""
 
 
-def encode(document: ResultDocument | PooledCampaigns | ObservationResult | SeriesResult) -> bytes:
+def encode(document: msgspec.Struct) -> bytes:
     """Write a document as one line of JSON without a line end.
 
     Fields stand in the order of the data classes, mappings in their own order, so the
@@ -112,13 +105,14 @@ def read_document(path: Path) -> ResultDocument:
     return document
 
 
-def schema(kind: type = ResultDocument) -> dict[str, Any]:
+def schema(kind: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
     """Make the JSON Schema of a kind of document from its data classes.
 
     Every field is there in every document. A number may be null, where it is infinite:
     a median over trials of which most timed out.
     """
-    name = _SCHEMAS[kind]
+    defaults = {one.name: one.default for one in msgspec.structs.fields(kind)}
+    name = _SCHEMAS.get(kind, defaults["schema"])
     generated = _as_written(msgspec.json.schema(kind))
     generated["$defs"][kind.__name__]["properties"]["schema"] = {"const": name}
     return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}

@@ -20,11 +20,11 @@ from equipoise.model.plan import (
     Plan,
     Revision,
 )
-from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import TOOLS, BenchmarkTool
 from equipoise.revisions.build_cache import Build, BuildCache, NoFolder, source_of
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import CheckoutFailed, Repository
+from equipoise.shared.spelling import option
 
 _POLL_S = 0.05
 _FEWEST_AT_ONCE = 2

@@ -37,7 +37,6 @@ from equipoise.model.plan import (
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
-from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool
 from equipoise.revisions.build_cache import digest, digest_of_toolchain
 from equipoise.revisions.commit_builds import (
@@ -56,6 +55,7 @@ from equipoise.revisions.plan import (
     condition_in,
     metrics_of,
 )
+from equipoise.shared.spelling import option
 
 _FORM = 1
 

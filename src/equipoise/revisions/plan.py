@@ -39,12 +39,12 @@ from equipoise.model.plan import (
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
-from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool, Listing
 from equipoise.revisions.build_cache import BuildCache, source_of, tool_variables
 from equipoise.revisions.checkout import SIDES, check_out
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
+from equipoise.shared.spelling import option
 
 _MOST_LISTED_BYTES = 1 << 20
 

@@ -24,7 +24,7 @@ from msgspec import Struct
 from equipoise.model.bisection import UnconfirmedReason
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import MergedBranch
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.bisection_layout import (
     LAYOUT_SPREAD,
     CandidateStep,

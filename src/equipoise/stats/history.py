@@ -20,7 +20,7 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 from equipoise.model.history import HistoryPair, PairStatus
 from equipoise.model.quantities import Interval
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.bisection_segment import NARROW
 from equipoise.stats.bisection_segment import Pair as Places
 from equipoise.stats.history_course import BASELINE, Course, Link, LinkStatus

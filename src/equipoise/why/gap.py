@@ -17,7 +17,7 @@ from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
 from equipoise.model.quantities import listed
 from equipoise.model.record import RunRecord, Trial
 from equipoise.model.result import Comparison
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.why.evidence.sources import Runs
 
 CALLED = ("faster", "slower")

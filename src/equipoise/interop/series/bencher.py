@@ -23,7 +23,7 @@ from equipoise.interop.series.reading import SeriesReading, SeriesValue, revisio
 from equipoise.model.fleet import check_one_host
 from equipoise.model.quantities import counted
 from equipoise.model.result import MetricSummary, ResultDocument
-from equipoise.model.safe_text import as_unicode
+from equipoise.shared.safe_text import as_unicode
 
 LATENCY = "latency"
 MOST_NAME = 1024

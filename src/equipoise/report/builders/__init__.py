@@ -15,5 +15,6 @@ bisection: culprits, the commits that are left, and the search, also of several 
 history: what changed over the commits, the curve, and its campaigns; imported series.
 host: what disturbs measurements on a host, and its certificate.
 observation: an effect from a log.
+analysis: answer, tables and method of what `equipoise_matching` reports.
 matching: a match, its balance, and a search for weights.
 """

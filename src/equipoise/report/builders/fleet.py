@@ -12,7 +12,6 @@ from equipoise.figures.quantity import metric_name
 from equipoise.model.fleet import FleetAnswers, FleetHost, FleetResult, HostEffect
 from equipoise.model.quantities import counted, listed, names_of
 from equipoise.model.result import Comparison, ResultDocument
-from equipoise.model.spelling import option
 from equipoise.report.builders.claims import (
     campaign_answer,
     failures_of,
@@ -47,6 +46,7 @@ from equipoise.report.units import (
     metric_value,
     percentage,
 )
+from equipoise.shared.spelling import option
 
 MOST_HOSTS = 24
 """Number of hosts of a table that a terminal shows."""

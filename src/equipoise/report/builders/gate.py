@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from equipoise.model.gate import GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.model.result import ResultDocument
-from equipoise.model.spelling import option
 from equipoise.report.document import (
     ALIKE_SHOWN,
     UNKNOWN,
@@ -32,6 +31,7 @@ from equipoise.report.units import (
     percentage,
     waiting_time,
 )
+from equipoise.shared.spelling import option
 
 OUTCOMES: dict[GateOutcome, str] = {
     "slower": "❌ slower",

@@ -27,7 +27,6 @@ from equipoise.model.metrics import history_of_values
 from equipoise.model.plan import short_name
 from equipoise.model.quantities import counted
 from equipoise.model.result import ResultDocument
-from equipoise.model.spelling import option
 from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.builders.origin import minute_of
 from equipoise.report.document import (
@@ -69,6 +68,7 @@ from equipoise.report.units import (
     significant,
     waiting_time,
 )
+from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure

@@ -14,13 +14,13 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import ConditionFailed, TookNoEffect, UnusableInput
 from equipoise.model.plan import WHY_STUDY, Condition, Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import Observation, RunRecord
-from equipoise.model.spelling import option
 from equipoise.model.why import (
     ExperimentPlan,
     Explanation,
     OmittedIntervention,
     PlannedIntervention,
 )
+from equipoise.shared.spelling import option
 from equipoise.why.evidence.collect import EvidenceRun, collect
 from equipoise.why.experiment.judge import BASELINE, CANDIDATE, attempts_of
 from equipoise.why.experiment.reach import KnownEvidence, Observe, expected_changes, reaches_any
