@@ -4,10 +4,15 @@ VENV := .venv
 PYTHON_IN_VENV := $(VENV)/bin/python
 PYTHON_FOUND = $(shell scripts/find_python.sh)
 INSTALL_LOCKED := $(PYTHON_IN_VENV) -m pip install --quiet --disable-pip-version-check --require-hashes
-INSTALL_PACKAGE := $(PYTHON_IN_VENV) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
-# What decides whether the package must be installed anew; its Python sources are used in place.
-NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml hatch_build.py \
-	$(shell find crates -name target -prune -o -type f -print)
+# The packages of this repository, each with a pyproject.toml; the first is the root.
+PACKAGES := . packages/matching
+INSTALL_PACKAGES := $(PYTHON_IN_VENV) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps $(PACKAGES:%=--editable %)
+# What decides whether the packages must be installed anew; their Python sources are used in place.
+NATIVE_SOURCES := Cargo.toml Cargo.lock hatch_build.py $(PACKAGES:%=%/pyproject.toml) \
+	$(shell find crates packages/*/crates -name target -prune -o -type f -print)
+
+# What mypy checks.
+TYPED := src packages/matching/src tests packages/matching/tests conftest.py
 
 # Rust that a build script compiles.
 NOT_OF_CARGO := crates/probes/fork_server/main.rs
@@ -38,14 +43,14 @@ check: $(VENV)/dev $(VENV)/package ## lint, types and the fast tests, in under t
 
 .PHONY: snapshots
 snapshots: $(VENV)/dev $(VENV)/package ## renew the texts that tests hold as snapshots; read the diff
-	@$(PYTHON_IN_VENV) -m pytest -q --snapshot-update $$(grep -rl syrupy tests --include='test_*.py')
+	@$(PYTHON_IN_VENV) -m pytest -q --snapshot-update $$(grep -rl syrupy tests packages/*/tests --include='test_*.py')
 
 # One target each, so that `make --keep-going lint` shows all that is wrong.
 .PHONY: lint lint-types lint-python lint-format-python lint-format-rust lint-rust
 lint: lint-types lint-python lint-format-python lint-format-rust lint-rust ## check types, style and formatting
 
 lint-types: $(VENV)/dev
-	$(PYTHON_IN_VENV) -m mypy --strict src tests
+	$(PYTHON_IN_VENV) -m mypy --strict $(TYPED)
 
 lint-python: $(VENV)/dev
 	$(PYTHON_IN_VENV) -m ruff check
@@ -68,15 +73,15 @@ format: $(VENV)/dev ## format both languages
 	rustfmt --edition 2024 $(NOT_OF_CARGO)
 
 .PHONY: build
-build: $(VENV)/package ## build the native parts and install the package in .venv, editable
+build: $(VENV)/package ## build the native parts and install the packages in .venv, editable
 
-# Its tests take none of the fixtures of others, for which the package would be built for this host as well.
+# Its tests take none of the fixtures of others, for which the packages would be built for this host as well.
 .PHONY: wheel
 wheel: export EQUIPOISE_MANYLINUX := 2.28
 wheel: export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
-wheel: $(VENV)/dev $(VENV)/wheel ## build an sdist and a manylinux wheel into dist/, and test the wheel
-	rm -f dist/equipoise-*
-	$(PYTHON_IN_VENV) -m hatchling build
+wheel: $(VENV)/dev $(VENV)/wheel ## build sdists and manylinux wheels into dist/, and test the wheels
+	rm -f dist/equipoise*
+	@set -e; for package in $(PACKAGES); do (cd $$package && $(CURDIR)/$(PYTHON_IN_VENV) -m hatchling build -d $(CURDIR)/dist); done
 	$(PYTHON_IN_VENV) -m pytest -q --noconftest tests/packaging/test_manylinux.py
 
 # Each prints its own figures; docs/validity.md holds what they printed once.
@@ -114,8 +119,9 @@ fuzz: $(VENV)/dev $(VENV)/package ## read 30,000 random hostile files, 10 minute
 
 .PHONY: schema
 schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
-	@for kind in result:ResultDocument pooled:PooledCampaigns observed:ObservationResult series:SeriesResult; do \
-		$(PYTHON_IN_VENV) -c "import json; from equipoise.report import json_document as d; print(json.dumps(d.schema(d.$${kind#*:}), indent=2))" > docs/$${kind%%:*}.schema.json || exit; \
+	@for kind in result:equipoise.model.result.ResultDocument pooled:equipoise.model.pooled.PooledCampaigns \
+		observed:equipoise_matching.observation.result.ObservationResult series:equipoise.model.history.SeriesResult; do \
+		$(PYTHON_IN_VENV) -c "import json, pydoc; from equipoise.report.json_document import schema; print(json.dumps(schema(pydoc.locate('$${kind#*:}')), indent=2))" > docs/$${kind%%:*}.schema.json || exit; \
 	done
 
 .PHONY: docs
@@ -136,8 +142,8 @@ lock: | tools ## resolve the locks of both languages anew
 
 .PHONY: clean
 clean: ## remove everything that was made
-	rm -rf $(VENV) target dist build demo site src/equipoise/_bin src/equipoise/*.so
-	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf $(VENV) target dist build demo site src/equipoise/_bin src/equipoise/*.so packages/*/src/*/*.so
+	find src packages tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 .PHONY: tools
 tools:
@@ -159,5 +165,5 @@ $(VENV)/wheel: requirements-wheel.lock $(VENV)/base
 	@touch $@
 
 $(VENV)/package: $(NATIVE_SOURCES) $(VENV)/base
-	$(INSTALL_PACKAGE)
+	$(INSTALL_PACKAGES)
 	@touch $@

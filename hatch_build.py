@@ -17,11 +17,11 @@ from typing import Any
 from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-OPTIONS = "--workspace --locked --release --message-format=json-render-diagnostics"
+OPTIONS = "--locked --release --message-format=json-render-diagnostics"
 MANYLINUX = "EQUIPOISE_MANYLINUX"
 """Version of the C library, such as ``2.28``, from which on the wheel is to run; without it, the
 wheel is for this host alone, and says so. cargo-zigbuild links against that version."""
-EXTENSION = "_native"  # the library of the crate equipoise-python
+EXTENSION = "_native"  # the module; the library of its crate may have another name
 NOTICES = "THIRD-PARTY-NOTICES.txt"
 """File of a wheel with the licences of the crates of others that are in its programs."""
 _LICENCE_FILE = re.compile(r"(licen[cs]e|copying|notice|unlicense|copyright)", re.IGNORECASE)
@@ -52,12 +52,25 @@ def third_party_notices(manifests: Iterable[Path]) -> str:
 
 
 class CargoBuildHook(BuildHookInterface[BuilderConfig]):
-    """Programs and preloadable libraries go to ``_bin/``, the extension beside the modules."""
+    """Programs and preloadable libraries go to ``_bin/``, the extension beside the modules.
+
+    Each package says in its pyproject.toml what its own are: ``package``, the folder of its
+    modules; ``crates``, the options of cargo that select its crates; ``extension``, the library
+    that becomes the module ``_native``.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build the crates; ``version`` is ``standard`` or ``editable``."""
+        if self.target_name == "sdist":
+            # Of a link, an sdist would keep the link, which leads nowhere once it is unpacked.
+            included = build_data["force_include"]
+            build_data["force_include"] = {
+                os.path.realpath(file): inside for file, inside in included.items()
+            }
+            return
         built, others = self.build()
-        artefacts = {f"equipoise/{inside}": file for file, inside in built}
+        package = self.config["package"]
+        artefacts = {f"{package}/{inside}": file for file, inside in built}
         system = sysconfig.get_platform()
         if oldest := os.environ.get(MANYLINUX):
             system = system.replace("linux", f"manylinux_{oldest}")
@@ -67,7 +80,7 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
             # Beside what cargo built: a folder that is there, and that nobody commits.
             notices = built[0][0].with_name(NOTICES)
             notices.write_text(third_party_notices(others))
-            artefacts[f"equipoise/{NOTICES}"] = notices
+            artefacts[f"{package}/{NOTICES}"] = notices
             build_data["force_include"].update({str(f): to for to, f in artefacts.items()})
             return
         for inside, file in artefacts.items():
@@ -83,31 +96,30 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
             raise SystemExit("no cargo on the path: install Rust 1.89 or later, https://rustup.rs")
         # The stable ABI needs no interpreter to build against, and so depends on none.
         environment = os.environ | {"PYO3_NO_PYTHON": "1", "PYO3_BUILD_EXTENSION_MODULE": "1"}
-        command = f"cargo build {OPTIONS}"
+        options = " ".join((*self.config["crates"], OPTIONS))
+        command = f"cargo build {options}"
         if oldest := os.environ.get(MANYLINUX):
             target = f"{platform.machine()}-unknown-linux-gnu.{oldest}"
-            command = f"cargo zigbuild {OPTIONS} --target {target}"
+            command = f"cargo zigbuild {options} --target {target}"
         done = subprocess.run(
             command.split(), cwd=self.root, env=environment, stdout=subprocess.PIPE, check=False
         )
         if done.returncode != 0:
             raise SystemExit(f"`{command}` failed in {self.root}; its messages are above")
-        crates = Path(self.root, "crates").resolve()
         found: list[tuple[Path, str]] = []
         others: list[Path] = []
         for message in map(json.loads, done.stdout.splitlines()):
             if message["reason"] != "compiler-artifact":
                 continue
-            manifest = Path(message["manifest_path"]).resolve()
-            if crates not in manifest.parents:
-                others.append(manifest)
+            if not message["package_id"].startswith("path+file:"):
+                others.append(Path(message["manifest_path"]).resolve())
                 continue  # a dependency; some build shared libraries of their own
             target = message["target"]
             if message["executable"] is not None:
                 found.append((Path(message["executable"]), f"_bin/{target['name']}"))
             elif "cdylib" in target["kind"]:
                 library = next(Path(f) for f in message["filenames"] if f.endswith(".so"))
-                extension = target["name"] == EXTENSION
+                extension = target["name"] == self.config["extension"]
                 inside = f"{EXTENSION}.abi3.so" if extension else f"_bin/{library.name}"
                 found.append((library, inside))
         return found, others

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS_THAT_COMPUTE = tuple(
+TESTS_THAT_COMPUTE = ("packages/matching/tests",) + tuple(
     f"tests/{room}"
     for room in (
-        "benchmarks", "design", "figures", "fuzz", "genoud", "interop", "ledger", "matching",
-        "model", "observation", "packaging", "report", "stats", "studies",
+        "benchmarks", "design", "figures", "fuzz", "interop", "ledger", "model", "packaging",
+        "report", "shared", "stats", "studies",
         "kinds/bisect/test_branches.py", "kinds/bisect/test_figures.py",
         "kinds/bisect/test_layout.py", "kinds/bisect/test_report.py",
         "kinds/bisect/test_search.py", "kinds/bisect/test_shared_blocks.py",
@@ -39,13 +39,16 @@ TESTS_THAT_COMPUTE = tuple(
 """They run side by side. The others run campaigns, of which a host has one at a time: they run in
 network namespaces of their own, or one after the other."""
 
-FAST_TESTS = tuple(
-    f"tests/{room}"
-    for room in (
-        "analysis", "design", "files", "ledger", "model", "report/test_json_document.py",
-        "report/test_markdown.py", "why/causes", "why/differences", "test_api.py",
-        "test_import_cycles.py", "test_layers.py", "test_words.py", "cli/test_bad_input.py",
-    )
+FAST_TESTS = (
+    "packages/matching/tests/test_layers.py",
+    *(
+        f"tests/{room}"
+        for room in (
+            "analysis", "design", "files", "ledger", "model", "report/test_json_document.py",
+            "report/test_markdown.py", "shared", "why/causes", "why/differences", "test_api.py",
+            "test_import_cycles.py", "test_layers.py", "test_words.py", "cli/test_bad_input.py",
+        )
+    ),
 )  # fmt: skip
 
 IN_NAMESPACE = str(ROOT / "scripts/python_in_namespace.sh")
@@ -111,7 +114,7 @@ def computing() -> Count:
 
 
 def running() -> Count:
-    """All other tests under tests/, three files at a time where each can have a network namespace.
+    """All other tests, three files at a time where each can have a network namespace.
 
     They wait half of the time, for programs that sleep: three keep two processors busy.
     """
@@ -125,7 +128,7 @@ def running() -> Count:
 
 
 def python(arguments: list[str], **variables: str) -> Count:
-    """Tests under tests/, with these variables; conftest.py writes how they ended."""
+    """Tests, with these variables; conftest.py writes how they ended."""
     with tempfile.TemporaryDirectory() as folder:
         summary = Path(folder, "summary.json")
         environment = os.environ | variables | {"EQUIPOISE_TEST_SUMMARY": str(summary)}

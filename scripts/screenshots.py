@@ -18,7 +18,7 @@ import pandas
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from equipoise.matching.datasets import cps_controls, lalonde  # noqa: E402
+from equipoise_matching.matching.datasets import cps_controls, lalonde  # noqa: E402
 from tests.report.chromium import DRAWN, chromium  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import equipoise as eq
-from equipoise.model.spelling import command_line_spelling
+from equipoise.shared.spelling import command_line_spelling
 from tests.cli.conftest import Answer, equipoise
 
 __all__ = ["equipoise"]

@@ -29,11 +29,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "helpers": frozenset({"model", "interop"}),
     "ledger": frozenset({"model", "files"}),
     "stats": frozenset({"model", NATIVE}),
-    "matching": frozenset({"model", "genoud", NATIVE}),
-    "genoud": frozenset({"model", NATIVE}),
-    "observation": frozenset({"model", "stats", "matching"}),
+    # What it hands on is a package of its own, packages/matching.
+    "matching": frozenset({"model"}),
     "figures": frozenset({"model", "stats", "files"}),
-    "report": frozenset({"model", "files", "design", "stats", "figures", "matching", "genoud"}),
+    "report": frozenset({"model", "files", "design", "stats", "figures"}),
     "interop": frozenset({"model"}),
     "studies": frozenset(
         {"model", "files", "design", "measure", "stats", "figures", "helpers", "matching"}
@@ -44,10 +43,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "revisions": frozenset(
         {"model", "files", "design", "measure", "stats", "campaign", "analysis"}
     ),
-    "cluster": frozenset(
-        {"model", "files", "design", "measure", "ledger", "campaign", "genoud"}
-        | {"observation", "tables"}
-    ),
+    "cluster": frozenset({"model", "files", "design", "measure", "ledger", "campaign", "matching"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
     "api": frozenset(
         {
@@ -65,21 +61,28 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         | {"report", "kinds"}
     ),
     "magics": frozenset({"model", "api"}),
-    "tables": frozenset({"model", "files", "matching", "observation", "report"}),
-    FACE: frozenset({"model", "api", "genoud", "tables", "magics"}),
+    FACE: frozenset({"model", "api", "matching", "magics"}),
 }
+SHARED = "shared"
+"""What every room may import: packages/shared, which both wheels carry."""
+MAY_IMPORT = {room: allowed | {SHARED} for room, allowed in MAY_IMPORT.items()}
+MAY_IMPORT[SHARED] = frozenset()
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
 MAY_IMPORT["kinds"] = frozenset(MAY_IMPORT) - {FACE} | {NATIVE}
 """A kind uses every room; no room imports a kind: `equipoise.model.kinds` finds it by its name."""
 MAY_IMPORT["__main__"] = frozenset({"cli"})
 
 LAZILY: dict[str, frozenset[str]] = {
-    FACE: frozenset({"api", "genoud", "tables", "magics"}),
+    FACE: frozenset({"api", "matching", "magics"}),
     # A comparison of Python functions is a kind; it is loaded for them alone.
     "api": frozenset({"report", "kinds"}),
-    "tables": frozenset({"report"}),
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""
+
+BESIDE: dict[str, frozenset[str]] = {
+    "equipoise_matching": frozenset({"matching", "cluster", "report", "cli", FACE}),
+}
+"""Packages beside this one, each with the rooms that may import it: it may not be installed."""
 
 PRINT = frozenset({"cli", "report", "kinds/command"})
 """Rooms that print; of a kind of campaign only its command does."""
@@ -158,6 +161,8 @@ def layer_violations(source: Path) -> list[str]:
             where = f"{'/'.join(parts)}.py:{imported.line}: {room}"
             if top == FACE:
                 found += import_of_ours(where, room, tuple(below), imported.lazy, source)
+            elif room not in BESIDE.get(top, frozenset({room})):
+                found.append(f"{where} may not import {top}")
             elif top in KNOWS_NO_FILES.get(room, frozenset()):
                 found.append(f"{where} knows neither files nor processes, but imports {top}")
             elif top in PRINTING_PACKAGES and printing_room(parts) not in PRINT:
@@ -221,7 +226,13 @@ def length_violations(root: Path, reasons: dict[str, str]) -> list[str]:
     """Files above 400 lines without a reason, and reasons that no file needs."""
     files = [
         file
-        for folder, pattern in (("src", "*.py"), ("tests", "*.py"), ("crates", "*.rs"))
+        for folder, pattern in (
+            ("src", "*.py"),
+            ("tests", "*.py"),
+            ("crates", "*.rs"),
+            ("packages", "*.py"),
+            ("packages", "*.rs"),
+        )
         for file in sorted((root / folder).rglob(pattern))
         if "target" not in file.parts
     ]
@@ -239,6 +250,12 @@ def length_violations(root: Path, reasons: dict[str, str]) -> list[str]:
 
 def test_no_room_imports_a_higher_one() -> None:
     assert layer_violations(ROOT / "src") == []
+
+
+def test_what_is_shared_imports_none_of_the_packages() -> None:
+    for file in (ROOT / "packages" / SHARED).glob("*.py"):
+        modules = [imported.module for imported in imports(ast.parse(file.read_text()), SHARED)]
+        assert not [module for module in modules if module.startswith("equipoise")], file.name
 
 
 def test_only_cli_and_report_print() -> None:
@@ -279,6 +296,7 @@ def planted(folder: Path, place: str, text: str) -> Path:
         ("attic.py", "import equipoise.model"),
         ("__init__.py", "from equipoise.campaign import compare"),
         ("__init__.py", "def compare():\n    from equipoise.cli.main import main"),
+        ("campaign/run.py", "def run():\n    import equipoise_matching"),
         ("stats/verdict.py", "import subprocess"),
         ("stats/verdict.py", "from pathlib import Path"),
         ("stats/verdict.py", "import os.path"),
@@ -300,6 +318,8 @@ def test_a_planted_import_is_found(tmp_path: Path, place: str, text: str) -> Non
         ("stats/verdict.py", "from equipoise._native import sequence"),
         ("stats/verdict.py", "import math\nimport numpy as np"),
         ("cli/compare.py", "import click\nfrom equipoise.campaign.run import run"),
+        ("cli/match.py", "from equipoise_matching.tables.matching import match_table"),
+        ("model/record.py", "from equipoise.shared.numbers import Interval"),
         ("campaign/run.py", "import os\nfrom equipoise.ledger.store import Ledger"),
         ("__init__.py", "def compare():\n    from equipoise.api import compare"),
         (

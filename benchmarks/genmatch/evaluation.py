@@ -20,8 +20,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from equipoise.matching.datasets import cps_controls, lalonde
-from equipoise.matching.fitness import fitness_problem
+from equipoise_matching.matching.datasets import cps_controls, lalonde
+from equipoise_matching.matching.fitness import fitness_problem
 
 COLUMNS = "age educ black hisp married nodegr u74 u75 re75 re74".split()
 SCRIPT = Path(__file__).with_suffix(".R")

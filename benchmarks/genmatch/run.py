@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 import pandas
 
-from equipoise.matching.datasets import cps_controls, lalonde
-from equipoise.matching.gen_match import gen_match
-from equipoise.matching.match import match
+from equipoise_matching.matching.datasets import cps_controls, lalonde
+from equipoise_matching.matching.gen_match import gen_match
+from equipoise_matching.matching.match import match
 
 X = ("age", "educ", "black", "hisp", "married", "nodegr", "u74", "u75", "re75", "re74")
 SEARCH = Path(__file__).with_name("search.R")

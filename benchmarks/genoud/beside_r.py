@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from benchmarks.genoud.functions import biclaw, claw
-from equipoise.genoud import genoud
+from equipoise_matching import genoud
 
 BEST = {"claw": 0.4113123, "biclaw": 1.671127}
 RUNS = 20

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.genoud.functions import Function, functions
-from equipoise.genoud import GenoudResult, genoud
+from equipoise_matching.genetic import GenoudResult, genoud
 
 Floats = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Prints how much faster `equipoise.matching.match` is than its peers, and what it costs.
+"""Prints how much faster `equipoise_matching.matching.match` is than its peers, and what it costs.
 
     python -m benchmarks.matching
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.matching.data import Sample, normal, stacked
 from benchmarks.matching.timing import Timed, in_r, in_turn
-from equipoise.matching.match import match
+from equipoise_matching.matching.match import match
 
 CORES = len(os.sched_getaffinity(0))
 SIZES = {5_000: 5, 20_000: 3, 40_000: 1}

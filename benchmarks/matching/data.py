@@ -32,7 +32,7 @@ def normal(rows: int, columns: int = 10, share: float = 0.25) -> Sample:
 
 def stacked(copies: int) -> Sample:
     """The 445 rows of the NSW experiment so many times: the sizes of Sekhon (2006)."""
-    from equipoise.matching.datasets import lalonde
+    from equipoise_matching.matching.datasets import lalonde
 
     frame = lalonde()
     return Sample(

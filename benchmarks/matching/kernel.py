@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.matching.data import normal
 from benchmarks.matching.timing import in_turn
 from equipoise import _native
-from equipoise.matching.options import MatchOptions
-from equipoise.matching.units import units_of
+from equipoise_matching.matching.options import MatchOptions
+from equipoise_matching.matching.units import units_of
 
 FLOP = 3
 """Of each pair and coordinate: a subtraction, a multiplication and an addition."""

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from benchmarks.matching.data import normal
-from equipoise.matching.match import match
+from equipoise_matching.matching.match import match
 
 
 def main() -> None:

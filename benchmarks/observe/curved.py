@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
-from equipoise.observation import matching, overlap, pattern, terms
-from equipoise.observation.analysis import observe
-from equipoise.observation.question import Question
+from equipoise_matching.observation import matching, overlap, pattern, terms
+from equipoise_matching.observation.analysis import observe
+from equipoise_matching.observation.question import Question
 
 SEED = 18
 EFFECT = math.log(1.02)

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher, Request
-from equipoise.model.observation_result import ObservationResult
-from equipoise.observation.analysis import observe
-from equipoise.observation.question import Question
+from equipoise_matching.observation.analysis import observe
+from equipoise_matching.observation.question import Question
+from equipoise_matching.observation.result import ObservationResult
 
 NEW, OLD = "new", "old"
 LOOPS = {OLD: 2_000_000, NEW: 1_880_000}

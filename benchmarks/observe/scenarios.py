@@ -16,7 +16,7 @@ EFFECT = -0.03
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A log as ``equipoise.observation`` takes it, of a truth that is known."""
+    """A log as ``equipoise_matching.observation`` takes it, of a truth that is known."""
 
     columns: dict[str, NDArray[Any]]
     effect: float

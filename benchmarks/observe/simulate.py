@@ -19,8 +19,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.observe.scenarios import Made, deployments, hidden_odds
-from equipoise.observation.analysis import observe
-from equipoise.observation.question import Question
+from equipoise_matching.observation.analysis import observe
+from equipoise_matching.observation.question import Question
 
 SEED = 7
 GAMMA = 2.0

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 import equipoise
-from equipoise.matching.datasets import lalonde
+from equipoise_matching.matching.datasets import lalonde
 
 NATIVE = Path(equipoise.__file__).parent / "_bin"
 TUNABLES = {

@@ -2,20 +2,18 @@
 
 ``compare`` runs commands in random blocks and returns a :class:`Result`; the error rate of its
 verdict counts every look. ``match``, ``match_balance``, ``gen_match`` and ``observe`` take data
-frames with the names of columns.
+frames with the names of columns; they and ``genoud`` need ``equipoise[matching]``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equipoise.model.display import register_provider
-
 if TYPE_CHECKING:
-    from equipoise import genoud
     from equipoise.api import Result, compare, compare_code, run, show
     from equipoise.model.errors import EquipoiseError
-    from equipoise.tables.interface import gen_match, match, match_balance, observe
+    from equipoise_matching.genetic.genoud import genoud
+    from equipoise_matching.tables.interface import gen_match, match, match_balance, observe
 
 __all__ = [
     "EquipoiseError",
@@ -34,19 +32,20 @@ __all__ = [
 _HOMES = {
     "EquipoiseError": "model.errors",
     **dict.fromkeys(("Result", "compare", "compare_code", "run", "show"), "api"),
-    **dict.fromkeys(("gen_match", "match", "match_balance", "observe"), "tables.interface"),
 }
 
-# The rooms of numerics draw nothing: what a notebook shows of their results is made above them.
-register_provider("equipoise.report.matching_display")
+_OF_MATCHING = frozenset({"gen_match", "genoud", "match", "match_balance", "observe"})
+"""Functions of the extra ``equipoise[matching]``, which `equipoise_matching.matching` hands on."""
 
 
 def __getattr__(name: str) -> Any:
     # Imported when used: `equipoise --help` must not wait for NumPy.
     import importlib
 
-    if name == "genoud":
-        return importlib.import_module("equipoise.genoud")
+    if name in _OF_MATCHING:
+        from equipoise_matching import handed_on
+
+        return handed_on(name)
     if name not in _HOMES:
         raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
     return getattr(importlib.import_module(f"equipoise.{_HOMES[name]}"), name)

@@ -18,16 +18,16 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
-from equipoise.figures.save import MimeBundle, require_figures
 from equipoise.files.state import default_ledger
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import Library, frame_of
-from equipoise.model.keywords import takes
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
+from equipoise.shared.extras import Library, frame_of
+from equipoise.shared.keywords import takes
+from equipoise.shared.pictures import MimeBundle, require_figures
 from equipoise.studies.catalogue import with_findings
 from equipoise.studies.preparation import StudyOptions, prepare_study
 from equipoise.why.campaigns import result_of, with_experiment

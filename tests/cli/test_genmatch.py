@@ -15,9 +15,9 @@ import pandas
 import pexpect
 import pytest
 
+from packages.matching.tests.matching.golden import GOLDEN
 from tests.cli.conftest import ENTRY, Equipoise, document
 from tests.clusters import local_cluster
-from tests.matching.golden import GOLDEN
 
 ARGUMENTS = ("--treatment", "treat", "--covariates", "a,b,c,d", "--seed", "3")
 QUICK = ("--population", "20", "--generations", "3", "--hard-limit")
@@ -52,8 +52,8 @@ def test_quiet_prints_nothing_and_writes_the_document(
 
 
 def test_the_options_reach_the_search(equipoise: Equipoise, table: str) -> None:
-    from equipoise.matching import match
-    from equipoise.matching.gen_match import gen_match
+    from equipoise_matching import match
+    from equipoise_matching.matching.gen_match import gen_match
 
     frame = pandas.read_csv(GOLDEN / "data_disc.csv")
     x = frame[["a", "b", "c", "d"]].astype(float)

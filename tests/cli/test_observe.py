@@ -12,12 +12,12 @@ import pytest
 
 from equipoise.cli.main import run
 from equipoise.ledger import open_for_writing
-from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import Draw
 from equipoise.report.json_document import schema
+from equipoise_matching.observation.result import ObservationResult
+from packages.matching.tests.observation.logs import Log, loaded_log
 from tests.cli.conftest import Answer, Equipoise
 from tests.clusters import litter_collected
-from tests.observation.logs import Log, loaded_log
 from tests.plans import plan_of, trial_of
 
 ARGUMENTS = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")

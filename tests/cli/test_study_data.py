@@ -77,7 +77,7 @@ def test_without_the_package_it_says_so_and_runs_on_made_up_rows(
     assert [one["failures"] for one in result["conditions"]] == [0, 0]
     (warning,) = [one for one in result["warnings"] if one["code"] == "data_missing"]
     assert "causaldata" in warning["summary"] and "made-up rows" in warning["summary"]
-    assert warning["hint"] == "pip install 'equipoise[datasets]'"
+    assert warning["hint"] == "pip install 'equipoise-matching[datasets]'"
 
 
 def test_a_study_without_a_use_for_the_rows_neither_writes_nor_warns(

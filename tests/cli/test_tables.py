@@ -14,12 +14,12 @@ import numpy as np
 import pandas
 import pytest
 
-from equipoise.matching import match
-from equipoise.matching.datasets import lalonde
-from equipoise.model.observation_result import ObservationResult
 from equipoise.report.json_document import schema
+from equipoise_matching import match
+from equipoise_matching.matching.datasets import lalonde
+from equipoise_matching.observation.result import ObservationResult
+from packages.matching.tests.observation.logs import loaded_log
 from tests.cli.conftest import ENTRY, Equipoise, document
-from tests.observation.logs import loaded_log
 
 WORDS = ("--treatment", "trained", "--covariates", "age,educ,region,married")
 

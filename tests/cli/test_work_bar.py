@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from equipoise.cli.progress_bars import work_in_sentences
+from equipoise.cli.work_bars import work_in_sentences
 from tests.payloads import PAYLOADS
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas
 import pytest
 
+import equipoise_matching
 from equipoise.cluster.connection import connect
 from equipoise.cluster.messages import from_bytes, to_bytes
 from equipoise.cluster.strata import (
@@ -22,12 +23,12 @@ from equipoise.cluster.strata import (
     read_reply,
 )
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observation_result import ObservationResult
-from equipoise.observation.strata import StratifiedLog, observe_strata
-from equipoise.tables.strata import StratumRows, find_strata
+from equipoise_matching.observation.result import ObservationResult
+from equipoise_matching.observation.strata import StratifiedLog, observe_strata
+from equipoise_matching.tables.strata import StratumRows, find_strata
+from packages.matching.tests.observation.logs import loaded_log, question
 from tests.cluster.strata_tasks import dies_once
 from tests.clusters import local_cluster
-from tests.observation.logs import loaded_log, question
 
 RACKS = ("a", "b", "c", "d")
 QUESTION = question(cluster=("day",), covariates=("load", "unmoved"))
@@ -169,7 +170,9 @@ def test_the_first_stratum_that_cannot_be_judged_speaks(
         log.loc[log["rack"] == rack, "wall_s"] = 0.0
     log.to_parquet(tmp_path / "log.parquet")
     strata = find_strata(str(tmp_path / "log.parquet"), "rack", QUESTION)
-    with pytest.raises(UnusableInput, match="stratum b: wall_s: 0 or less") as here:
+    with pytest.raises(
+        equipoise_matching.UnusableInput, match="stratum b: wall_s: 0 or less"
+    ) as here:
         observe_strata(strata, QUESTION, source="log")
     workers = Scripted([f"w{number}" for number in range(count)], together=together)
     with pytest.raises(UnusableInput) as there:

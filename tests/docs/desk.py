@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 from equipoise.ledger import open_for_writing
-from equipoise.matching.datasets import lalonde
 from equipoise.measure.installation import native_programs
 from equipoise.model.record import Draw
+from equipoise_matching.matching.datasets import lalonde
+from packages.matching.tests.observation.logs import loaded_log
 from tests.docs.pages import DOCS, ROOT
-from tests.observation.logs import loaded_log
 from tests.plans import plan_of, trial_of
 from tests.repositories import repository
 

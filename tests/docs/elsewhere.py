@@ -28,7 +28,13 @@ GOOGLE_BENCHMARK = Elsewhere(
 )
 BENCH = Elsewhere("minutes to an hour", "make bench")
 CLUSTER = "asks a cluster of the network"
+MATCHING = Elsewhere(
+    "installs from a registry",
+    "tests/packaging/test_wheel.py"
+    "::test_matching_alone_matches_and_loads_nothing_of_the_laboratory",
+)
 ELSEWHERE = {
+    "pip install 'equipoise-matching[charts]'": MATCHING,
     "equipoise run database --quick": SERVERS,
     "equipoise run database --factor server=mariadb --factor threads=1,4": SERVERS,
     "equipoise run database --factor server=mariadb --factor setting=glibc,tcp,apart": SERVERS,

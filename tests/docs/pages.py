@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = tuple(sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]))
+READMES = (ROOT / "README.md", *ROOT.glob("packages/*/README.md"))
+PAGES = tuple(sorted([*READMES, ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]))
 STUDY_PAGES = tuple(sorted((ROOT / "src/equipoise/studies/builtin").glob("*/page.md")))
 SHELL = frozenset({"", "sh"})
 """What a block of shell is marked with. What a program printed is marked ``text``."""

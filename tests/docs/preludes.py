@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 PEOPLE = """
-from equipoise.matching import gen_match, match
-from equipoise.matching.datasets import lalonde
+from equipoise_matching import gen_match, match
+from equipoise_matching.matching.datasets import lalonde
 people = lalonde()
 y, treat = people["re78"], people["treat"]
 X = people[["age", "educ", "black", "re74"]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.figures.density import density
 from equipoise.figures.quantity import log_ticks, quantity_of
+from equipoise.shared.density import density
 
 
 @pytest.mark.parametrize(

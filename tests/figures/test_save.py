@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from equipoise.figures.distributions import distributions
-from equipoise.figures.save import require_figures, save, script_json, vega_library
-from equipoise.figures.theme import BACKGROUND
+from equipoise.figures.save import save, script_json, vega_library
 from equipoise.model.errors import UnusableInput
+from equipoise.shared.pictures import require_figures
+from equipoise.shared.theme import BACKGROUND
 from tests.documents import HOSTILE, document_of
 
 

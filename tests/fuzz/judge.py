@@ -16,14 +16,15 @@ from types import TracebackType
 import click
 
 from equipoise.cli.main import cli
-from equipoise.model.errors import EXIT_UNUSABLE_INPUT, EquipoiseError, UnusableInput
-from equipoise.model.safe_text import visible
+from equipoise.model.errors import EXIT_UNUSABLE_INPUT, UnusableInput, UserError
+from equipoise.shared.safe_text import visible
 from tests.fuzz.case import Case, Outcome, Target, WrongResult
 from tests.fuzz.guard import Forbidden, Guard, OutOfTime
 
 LONGEST_MESSAGE = 2000
 """Letters of an error: what is longer is no line or two."""
-SOURCES = os.sep + os.path.join("src", "equipoise") + os.sep
+SOURCES = f"{os.sep}src{os.sep}equipoise"
+"""Beginning of the folders of our sources: of `equipoise`, and of `equipoise_matching`."""
 MINIMISING_RUNS = 150
 MINIMISING_CPU_S = 10.0
 
@@ -44,8 +45,6 @@ def judge(target: Target, case: Case, folder: Path, guard: Guard) -> Outcome:
                 warnings.simplefilter("ignore", ignored)
             with guard.watching(limit):
                 target.run(case, folder)
-    except EquipoiseError as error:
-        return _judged_error(error)
     except OutOfTime as error:
         return Outcome("find", f"more than {limit:g} s in {_place(error)}", _trace(error))
     except (Forbidden, WrongResult) as error:
@@ -53,6 +52,8 @@ def judge(target: Target, case: Case, folder: Path, guard: Guard) -> Outcome:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
+        if isinstance(error, UserError):
+            return _judged_error(error, _place(error))
         return Outcome("find", f"{type(error).__name__} in {_place(error)}", _trace(error))
     return Outcome("read")
 
@@ -111,8 +112,7 @@ def command_line(*arguments: str) -> str:
     return written
 
 
-def _judged_error(error: EquipoiseError) -> Outcome:
-    place = _place(error)
+def _judged_error(error: UserError, place: str) -> Outcome:
     shown = visible(error.what)
     if not error.hint:
         return Outcome("find", f"an error without a hint in {place}", str(error)[:500])
@@ -130,7 +130,7 @@ def _place(error: BaseException) -> str:
     frames = _frames(error.__traceback__)
     ours = [one for one in frames if SOURCES in one[0]]
     file, function = (ours or frames or [("?", "?")])[-1]
-    return f"{file.rpartition(SOURCES)[2]}:{function}"
+    return f"{file.rpartition(SOURCES)[2].partition(os.sep)[2]}:{function}"
 
 
 def _frames(trace: TracebackType | None) -> Sequence[tuple[str, str]]:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from conftest import SESSION_VARIABLE
 from equipoise.measure.leftovers import Clearance, abandoned_probes, clear_leftovers
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
-from tests.conftest import SESSION_VARIABLE
 from tests.measure.processes import is_running
 
 

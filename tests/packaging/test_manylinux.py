@@ -23,13 +23,17 @@ TOOLS = Path(sys.executable).parent
 NEEDED = ("true", "sleep", "uname")
 
 
-@pytest.fixture(scope="module")
-def wheel() -> Path:
-    wheels = list((ROOT / "dist").glob("equipoise-*-manylinux_*.whl"))
+def built(package: str) -> Path:
+    wheels = list((ROOT / "dist").glob(f"{package}-*-manylinux_*.whl"))
     if not wheels:
-        pytest.skip("there is no manylinux wheel in dist/: `make wheel` builds and tests one")
+        pytest.skip("there is no manylinux wheel in dist/: `make wheel` builds and tests them")
     (found,) = wheels
     return found
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    return built("equipoise")
 
 
 @pytest.fixture
@@ -73,7 +77,9 @@ def call(bare: dict[str, str], tmp_path: Path) -> Callable[..., subprocess.Compl
     return run
 
 
-def test_the_tag_of_the_wheel_is_true(wheel: Path) -> None:
+@pytest.mark.parametrize("package", ["equipoise", "equipoise_matching"])
+def test_the_tag_of_the_wheel_is_true(package: str) -> None:
+    wheel = built(package)
     shown = subprocess.run(
         [TOOLS / "auditwheel", "show", "--json", wheel], capture_output=True, text=True, check=True
     )

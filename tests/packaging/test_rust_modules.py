@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-CRATES = Path(__file__).parents[2] / "crates"
+ROOT = Path(__file__).parents[2]
 MANIFESTS = sorted(
-    path for path in CRATES.rglob("Cargo.toml") if "target" not in path.relative_to(CRATES).parts
+    path
+    for folder in (ROOT / "crates", *ROOT.glob("packages/*/crates"))
+    for path in folder.rglob("Cargo.toml")
+    if "target" not in path.relative_to(folder).parts
 )
 
 Module = tuple[str, ...]
@@ -24,7 +27,7 @@ def test_no_modules_of_a_crate_import_each_other_in_a_circle(manifest: Path) -> 
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         circle = " -> ".join("::".join(("crate", *module)) for module in reversed(error.args[1]))
-        pytest.fail(f"crates/{manifest.parent.relative_to(CRATES)}: {circle}")
+        pytest.fail(f"{manifest.parent.relative_to(ROOT)}: {circle}")
 
 
 def test_a_circle_is_found(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What tests/conftest.py promises about a session of tests, on planted ones."""
+"""What conftest.py promises about a session of tests, on planted ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CONFTEST = Path(__file__).resolve().parent.parent / "conftest.py"
+CONFTEST = Path(__file__).resolve().parents[2] / "conftest.py"
 
 LIVE = """
 import pytest

@@ -1,6 +1,6 @@
-"""One wheel holds everything, and works where there is no Rust.
+"""Each package is one wheel, alone and beside the other, and works where there is no Rust.
 
-The wheel is built from an sdist, so that the sdist is known to be whole.
+A wheel is built from an sdist, so that the sdist is known to be whole.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python")
 """Our own pip, told which environment to work in: a new one need not get one first."""
 
 
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel, built from an unpacked sdist."""
-    folder = tmp_path_factory.mktemp("wheel")
+def built(package: Path, folder: Path) -> Path:
+    """Build a wheel from an unpacked sdist."""
     backend = [sys.executable, "-m", "hatchling", "build"]
-    subprocess.run([*backend, "-t", "sdist", "-d", str(folder)], cwd=ROOT, check=True)
+    subprocess.run([*backend, "-t", "sdist", "-d", str(folder)], cwd=package, check=True)
     subprocess.run(["tar", "-xzf", next(folder.glob("*.tar.gz"))], cwd=folder, check=True)
     unpacked = next(path for path in folder.iterdir() if path.is_dir())
     # The crates of others need not be compiled once more.
@@ -39,14 +37,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ``bin`` folder of an environment with the wheel and its locked dependencies only."""
-    environment = tmp_path_factory.mktemp("environment")
-    venv.create(environment)
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the laboratory."""
+    return built(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def matching_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of equipoise-matching."""
+    return built(ROOT / "packages/matching", tmp_path_factory.mktemp("matching"))
+
+
+def install(environment: Path, *words: str | Path) -> None:
+    """Install into an environment; skip the test where no registry answers."""
     # Only the modules that are imported need be compiled.
-    install = (*PIP, environment / "bin" / "python", "install", "--quiet", "--no-compile")
-    locked = ("--require-hashes", "-r", ROOT / "requirements.lock")
-    if subprocess.run([*install, *locked], check=False).returncode != 0:
+    command = (*PIP, environment / "bin" / "python", "install", "--quiet", "--no-compile", *words)
+    if subprocess.run(command, check=False).returncode != 0:
         answer = subprocess.run(
             [sys.executable, "-m", "pip", "index", "versions", "click"],
             capture_output=True,
@@ -55,8 +61,48 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         if answer.returncode != 0:
             pytest.skip(f"misses a package registry: {answer.stderr.strip().splitlines()[-1]}")
-        pytest.fail("pip reaches the registry and cannot install requirements.lock: see above")
-    subprocess.run([*install, "--no-deps", wheel], check=True)
+        pytest.fail(f"pip reaches the registry and cannot install {words[-1]}: see above")
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``bin`` folder of an environment with the wheel and its locked dependencies only."""
+    environment = tmp_path_factory.mktemp("environment")
+    venv.create(environment)
+    install(environment, "--require-hashes", "-r", ROOT / "requirements.lock")
+    install(environment, "--no-deps", wheel)
+    return environment / "bin"
+
+
+@pytest.fixture(scope="session")
+def constraints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The locked versions of everything that is developed with, without their hashes."""
+    locked = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8").splitlines()
+    versions = [line.rstrip(" \\") for line in locked if "==" in line and line[0].isalnum()]
+    file = tmp_path_factory.mktemp("constraints") / "constraints.txt"
+    file.write_text("\n".join(versions), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="session")
+def matching_alone(
+    matching_wheel: Path, constraints: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The ``bin`` folder of an environment with equipoise-matching and its dependencies only."""
+    environment = tmp_path_factory.mktemp("alone")
+    venv.create(environment)
+    install(environment, "--constraint", constraints, matching_wheel)
+    return environment / "bin"
+
+
+@pytest.fixture(scope="session")
+def together(
+    wheel: Path, matching_wheel: Path, constraints: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The ``bin`` folder of an environment with both packages."""
+    environment = tmp_path_factory.mktemp("together")
+    venv.create(environment)
+    install(environment, "--constraint", constraints, f"{wheel}[matching]", matching_wheel)
     return environment / "bin"
 
 
@@ -87,6 +133,19 @@ def test_the_wheel_holds_the_extension_the_programs_and_the_libraries(wheel: Pat
     assert "equipoise/_bin/libequipoise_interventions.so" in inside
     assert "equipoise/_native.abi3.so" in inside
     assert "equipoise/py.typed" in inside
+    assert "equipoise/shared/errors.py" in inside
+    assert not [name for name in inside if name.startswith("equipoise_matching")]
+
+
+def test_the_wheel_of_matching_holds_its_extension_and_what_is_shared(matching_wheel: Path) -> None:
+    assert matching_wheel.name.startswith("equipoise_matching-")
+    assert "-cp311-abi3-linux_" in matching_wheel.name
+    with zipfile.ZipFile(matching_wheel) as archive:
+        inside = archive.namelist()
+    assert "equipoise_matching/_native.abi3.so" in inside
+    assert "equipoise_matching/shared/errors.py" in inside
+    assert "equipoise_matching/py.typed" in inside
+    assert not [name for name in inside if name.startswith("equipoise/") or "_bin/" in name]
 
 
 def test_the_wheel_names_the_crates_of_others_with_their_licences(wheel: Path) -> None:
@@ -135,3 +194,66 @@ def test_two_commands_are_compared_where_there_is_no_rust(
     assert [condition["name"] for condition in document["conditions"]] == ["true", "false"]
     assert [condition["trials"] for condition in document["conditions"]] == [2, 2]
     assert document["comparisons"][0]["verdict"] == "undecided"
+
+
+PEOPLE = "treat,age,wage\n" + "".join(
+    f"{row % 2},{20 + row},{100 + 3 * row + 10 * (row % 2)}\n" for row in range(40)
+)
+MATCH = """
+import sys
+from equipoise_matching import genoud
+from equipoise_matching.tables import match
+result = match("people.csv", "wage", "treat", ["age"])
+assert result.estimate == result.pairs.estimate
+print(result.summary().splitlines()[0])
+assert genoud(lambda point: -float(point[0] ** 2), 1, seed=1).value[0] > -1e-6
+assert not [name for name in sys.modules if name.partition(".")[0] == "equipoise"]
+"""
+ARGUMENTS = ("people.csv", "--treatment", "treat", "--outcome", "wage", "--covariates", "age")
+
+
+def called(
+    command: tuple[str | Path, ...], folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder that holds a table."""
+    (folder / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    return subprocess.run(
+        command,
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def test_matching_alone_matches_and_loads_nothing_of_the_laboratory(
+    matching_alone: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    subprocess.run([*PIP, matching_alone / "python", "check"], check=True)
+    done = called((matching_alone / "python", "-c", MATCH), tmp_path, bare)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("treat raises wage by ")
+
+
+def test_the_laboratory_alone_names_the_line_that_installs_matching(
+    installed: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    done = called((installed / "equipoise", "match", *ARGUMENTS), tmp_path, bare)
+    assert done.returncode == 2
+    assert "pip install 'equipoise[matching]'" in done.stderr
+    program = "import equipoise as eq\ntry:\n    eq.match\nexcept eq.EquipoiseError as error:\n"
+    done = called((installed / "python", "-c", f"{program}    print(error.hint)"), tmp_path, bare)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() == "pip install 'equipoise[matching]'"
+
+
+def test_both_together_match_on_the_command_line(
+    together: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    subprocess.run([*PIP, together / "python", "check"], check=True)
+    command = (together / "equipoise", "match", *ARGUMENTS, "--json", "-")
+    done = called(command, tmp_path, bare)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["schema"] == "equipoise.match/1"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.figures.theme import BACKGROUND, Theme
 from equipoise.report.builders.result import CampaignReport
+from equipoise.shared.theme import BACKGROUND, Theme
 from tests.documents import document_of, points_of
-from tests.figures.test_theme import contrast
 from tests.report.chromium import DRAWN, Browser
 from tests.report.forms import page
 from tests.report.kinds import compared, historied
+from tests.shared.test_theme import contrast
 
 pytestmark = pytest.mark.live("chromium")
 

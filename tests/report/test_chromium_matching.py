@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 from equipoise.cli.main import run
-from equipoise.matching.datasets import lalonde, psid_controls
+from equipoise_matching.matching.datasets import lalonde, psid_controls
 from tests.report.accessibility import assert_accessible
 from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet
 

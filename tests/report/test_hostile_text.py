@@ -16,18 +16,18 @@ from msgspec.structs import replace
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
 from equipoise.model.host import Disturbance, Examination
-from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
-from equipoise.model.safe_text import visible_lines
-from equipoise.observation.analysis import observe
 from equipoise.report.builders.host import examination_document, extent_parts
 from equipoise.report.builders.observation import observation_document
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.document import Command
 from equipoise.report.renderers import html, terminal
+from equipoise.shared.safe_text import visible_lines
+from equipoise_matching.observation.analysis import observe
+from equipoise_matching.observation.result import ObservationResult
+from packages.matching.tests.observation.logs import loaded_log, question
 from tests.documents import document_of, explanation_of
-from tests.observation.logs import loaded_log, question
 from tests.payloads import LONG, PAYLOADS
 from tests.report.forms import page, print_result
 

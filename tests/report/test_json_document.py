@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import TAG
-from equipoise.model.observation_result import ObservationResult
 from equipoise.model.pooled import PooledCampaigns
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
@@ -41,6 +40,7 @@ from equipoise.report.json_document import (
     encode,
     schema,
 )
+from equipoise_matching.observation.result import ObservationResult
 from tests.documents import document_of
 
 

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.model.record import CampaignWarning
-from equipoise.model.safe_text import visible
 from equipoise.report.renderers.latex import text
+from equipoise.shared.safe_text import visible
 from tests.documents import document_of, explanation_of
 from tests.payloads import PAYLOADS
 from tests.report.forms import to_latex

@@ -8,9 +8,9 @@ from markdown_it.token import Token
 from msgspec.structs import replace
 
 from equipoise.model.record import CampaignWarning
-from equipoise.model.safe_text import visible
 from equipoise.report.renderers.markdown import code_block, line, text
-from equipoise.report.units import unbroken
+from equipoise.shared.numbers import unbroken
+from equipoise.shared.safe_text import visible
 from tests.documents import comparison_of, document_of, explanation_of
 from tests.payloads import PAYLOADS
 from tests.report.forms import to_markdown

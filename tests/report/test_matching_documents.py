@@ -11,20 +11,7 @@ import pytest
 from msgspec import structs
 from scipy import stats
 
-from equipoise.matching import gen_match, match, match_balance, match_by
-from equipoise.matching.balance import Balance
-from equipoise.matching.match import MatchResult
-from equipoise.report.builders.matching import (
-    MOST_STRATA,
-    Difference,
-    MatchQuestion,
-    balance_document,
-    effect_sentence,
-    match_document,
-    matched_difference,
-    naive_difference,
-    search_document,
-)
+from equipoise.report.builders.matching import balance_document, match_document, search_document
 from equipoise.report.document import (
     Claim,
     Command,
@@ -36,11 +23,21 @@ from equipoise.report.document import (
     Table,
     Warnings,
 )
+from equipoise_matching import gen_match, match, match_balance, match_by
+from equipoise_matching.matching.balance import Balance
+from equipoise_matching.matching.match import MatchResult
+from equipoise_matching.matching.report import MOST_STRATA
+from equipoise_matching.matching.wording import (
+    Difference,
+    MatchQuestion,
+    effect_sentence,
+    matched_difference,
+    naive_difference,
+)
 from tests.report.forms import answer_of
 
-QUESTION = MatchQuestion(
-    "people.csv", "t", "y", ("Each by its nearest.",), "equipoise match people.csv"
-)
+QUESTION = MatchQuestion("people.csv", "t", "y", ("Each by its nearest.",))
+COMMAND = "equipoise match people.csv"
 
 
 def claim_of(document: Document) -> Claim:
@@ -129,7 +126,7 @@ def test_a_match_has_effect_naive_difference_worst_covariate_and_dropped_units()
     outcome, treated, _ = people()
     result = matched(caliper=0.05)
     document = match_document(
-        result, balance_of(result), naive_difference(outcome, treated, None), QUESTION
+        result, balance_of(result), naive_difference(outcome, treated, None), QUESTION, COMMAND
     )
     claim = claim_of(document)
     assert claim.text.startswith("t raises y by 30")
@@ -148,7 +145,7 @@ def test_a_match_has_effect_naive_difference_worst_covariate_and_dropped_units()
     assert section_of(document, "How it was computed")[0] == Paragraph("Each by its nearest.")
     (command,) = section_of(document, "Do it again")
     assert isinstance(command, Command)
-    assert command.line == QUESTION.command
+    assert command.line == COMMAND
 
 
 def test_a_covariate_that_matching_made_less_alike_is_named() -> None:
@@ -160,7 +157,7 @@ def test_a_covariate_that_matching_made_less_alike_is_named() -> None:
     balance = match_balance({"age": age, "black": black}, treated, result, boot=0)
     (worsened,) = balance.worsened()
     assert (worsened.variable, worsened.before) == ("black", 0.0)
-    document = match_document(result, balance, None, QUESTION)
+    document = match_document(result, balance, None, QUESTION, COMMAND)
     assert codes_of(document) == ["worse-balance", "unbalanced"]
     (warnings,) = [part for part in document.parts if isinstance(part, Warnings)]
     assert "less alike in 1 of 2 covariates, in standard deviations: black from +0.0 % to -86." in (
@@ -175,7 +172,7 @@ def test_a_match_without_an_outcome_answers_with_its_balance() -> None:
     _, treated, x = people()
     result = match(None, treated, x)
     document = match_document(
-        result, balance_of(result), None, structs.replace(QUESTION, outcome=None)
+        result, balance_of(result), None, structs.replace(QUESTION, outcome=None), COMMAND
     )
     assert claim_of(document).text.startswith("After matching age differs most, by ")
     assert claim_of(document).estimate == ""
@@ -183,7 +180,7 @@ def test_a_match_without_an_outcome_answers_with_its_balance() -> None:
 
 
 def test_balance_alone_describes_all_rows_and_has_no_warning() -> None:
-    document = balance_document(balance_of(None), None, QUESTION)
+    document = balance_document(balance_of(None), None, QUESTION, COMMAND)
     claim = claim_of(document)
     assert claim.text == ("Without matching, age differs most, by 182.2 % of a standard deviation.")
     assert claim.remarks[0].startswith("The smallest p-value of balance is ")
@@ -196,7 +193,7 @@ def test_two_constants_are_apart_without_limit_and_are_warned_of() -> None:
     columns = {"side": treated.astype(float), "x": np.array([1.0, 1.1, 2.0, 2.1, 3.0, 3.1])}
     result = match(None, treated, np.column_stack([columns["x"]]))
     balance = match_balance(columns, treated, result, boot=0)
-    document = balance_document(balance, result, QUESTION)
+    document = balance_document(balance, result, QUESTION, COMMAND)
     assert claim_of(document).text == (
         "After matching side differs most, without limit; before, side did, without limit."
     )
@@ -205,7 +202,7 @@ def test_two_constants_are_apart_without_limit_and_are_warned_of() -> None:
 
 def test_every_covariate_has_its_row_before_and_after_with_its_name() -> None:
     result = matched()
-    (table,) = tables_of(match_document(result, balance_of(result), None, QUESTION))
+    (table,) = tables_of(match_document(result, balance_of(result), None, QUESTION, COMMAND))
     assert [row[:2] for row in table.rows] == [
         ("age", "before"),
         ("age", "after"),
@@ -220,7 +217,7 @@ def test_of_many_strata_the_largest_stand_in_the_table_and_the_skipped_are_warne
     strata = np.arange(120) % 40 + np.where(np.arange(120) < 60, 0, 100)
     result = match_by(outcome, treated, x, by={"city": strata})
     balance = match_balance({"age": x[:, 0]}, treated, result, boot=0)
-    document = match_document(result, balance, None, QUESTION)
+    document = match_document(result, balance, None, QUESTION, COMMAND)
     table = tables_of(document)[0]
     assert len(table.rows) == min(MOST_STRATA, len(result.strata))
     assert table.notes == (
@@ -234,7 +231,7 @@ def test_a_search_has_the_smallest_p_value_before_and_after_and_its_weights() ->
     outcome, treated, x = people()
     search = gen_match(treated, x, population=10, generations=1, seed=1)
     balance = search.balance()
-    report = search_document(search, None, balance, None, QUESTION)
+    report = search_document(search, None, balance, None, QUESTION, COMMAND)
     before, after = balance.smallest_before, balance.smallest_after
     assert after is not None
     text = claim_of(report).text
@@ -243,7 +240,7 @@ def test_a_search_has_the_smallest_p_value_before_and_after_and_its_weights() ->
     weights = {row["name"]: row["weight"] for row in report.numbers if row["kind"] == "weight"}
     assert weights == dict(zip(search.names, search.weights.tolist(), strict=True))
     effect = match(outcome, treated, x, metric=search.to_metric())
-    effect_report = search_document(search, effect, balance, None, QUESTION)
+    effect_report = search_document(search, effect, balance, None, QUESTION, COMMAND)
     assert claim_of(effect_report).text.startswith("t raises y by ")
     assert claim_of(effect_report).remarks[0] == text
     (facts,) = section_of(effect_report, "What it rests on")
@@ -259,7 +256,7 @@ def method_of(document: Document) -> str:
 
 def test_the_method_says_where_the_variances_come_from() -> None:
     def method(result: MatchResult) -> str:
-        return method_of(match_document(result, balance_of(result), None, QUESTION))
+        return method_of(match_document(result, balance_of(result), None, QUESTION, COMMAND))
 
     assert "The variance of each unit comes from its 2 nearest units in its own arm." in method(
         matched()
@@ -278,7 +275,7 @@ def test_many_units_without_neighbours_are_warned_of() -> None:
     result = match(outcome, treated, cell, exact=True)
     assert result.n_without_neighbors
     balance = match_balance({"age": x[:, 0]}, treated, result, boot=0)
-    found = match_document(result, balance, None, QUESTION)
+    found = match_document(result, balance, None, QUESTION, COMMAND)
     assert "few-neighbours" in codes_of(found)
     number, units = result.n_without_neighbors, len(np.unique(result.treated_index))
     units += len(np.unique(result.control_index))
@@ -291,4 +288,6 @@ def test_many_units_without_neighbours_are_warned_of() -> None:
         if warning.code == "few-neighbours"
     ]
     assert warning.summary.startswith(f"{number} of {units} matched units have no comparable unit")
-    assert "few-neighbours" not in codes_of(match_document(matched(), balance, None, QUESTION))
+    assert "few-neighbours" not in codes_of(
+        match_document(matched(), balance, None, QUESTION, COMMAND)
+    )

@@ -14,11 +14,10 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.api import Result
-from equipoise.figures import save
-from equipoise.genoud import genoud
-from equipoise.matching import gen_match, match, match_balance, match_by
 from equipoise.model.record import CampaignWarning
-from equipoise.model.safe_text import visible
+from equipoise.shared import pictures
+from equipoise.shared.safe_text import visible
+from equipoise_matching import gen_match, genoud, match, match_balance, match_by
 from tests.documents import document_of, explanation_of
 from tests.payloads import PAYLOADS
 from tests.report.forms import breakable
@@ -145,7 +144,7 @@ def test_who_chose_another_renderer_of_altair_gets_it() -> None:
 def test_a_result_is_tables_alone_where_no_figure_can_be_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(save, "_missing_libraries", lambda: ["altair"])
+    monkeypatch.setattr(pictures, "_missing_libraries", lambda: ["altair"])
     shown, _ = in_notebook(Result(document_of()))
     assert Piece(shown["text/html"]).pictures == []
 

@@ -10,7 +10,7 @@ import pytest
 from equipoise.report.builders.result import CampaignReport, campaign_document
 from equipoise.report.document import Answer, Command, Document, Paragraph, Section
 from equipoise.report.renderers import html, markdown, notebook, terminal
-from equipoise.report.units import unbroken
+from equipoise.shared.numbers import unbroken
 from tests.documents import document_of
 from tests.report.chromium import DRAWN, Browser
 

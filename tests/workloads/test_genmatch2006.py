@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from equipoise.design.libraries import BLAS_LIBRARIES
-from equipoise.matching import match
-from equipoise.matching.datasets import lalonde
+from equipoise_matching import match
+from equipoise_matching.matching.datasets import lalonde
 
 from .conftest import Measured
 

@@ -1,12 +1,7 @@
 //! `equipoise._native`: the Python face of the crates. It converts options, arrays and errors.
 
-mod arrays;
 mod betting;
 mod bisection;
-mod fitness;
-mod genoud;
-mod matching;
-mod progress;
 mod special;
 
 use pyo3::prelude::*;
@@ -18,12 +13,6 @@ mod _native {
     use crate::betting::{BettingSequence, FractionSequence, common_interval, smallest_effects};
     #[pymodule_export]
     use crate::bisection::BisectionSearch;
-    #[pymodule_export]
-    use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
-    #[pymodule_export]
-    use crate::genoud::GenoudSearch;
-    #[pymodule_export]
-    use crate::matching::{Estimate, Matcher, Pairs, estimate_effect, match_strata};
     #[pymodule_export]
     use crate::special::{student_p_value, student_quantile};
 

@@ -24,7 +24,7 @@ from equipoise.model.pooled import (
 )
 from equipoise.model.quantities import iso_time
 from equipoise.model.record import RunRecord
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.layouts import FIRST_ANALYSIS
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.two_samples import common_ratio, pool

@@ -19,7 +19,7 @@ from equipoise.model.primitives import OS_STUDY
 from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05

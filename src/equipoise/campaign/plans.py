@@ -51,7 +51,7 @@ from equipoise.model.plan import (
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.verdict import decisive_block
 
 if TYPE_CHECKING:

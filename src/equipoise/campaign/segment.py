@@ -21,7 +21,7 @@ from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import CampaignWarning, Draw, Phase, RecordedWarning, RunRecord, Trial
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 StopReason = Literal["verdict", "block limit", "budget", "precision", "tail"]
 

@@ -36,10 +36,10 @@ def command(request: BalanceRequest) -> int:
 
     They are matched as `equipoise match` would with the same options.
     """
-    from equipoise.cli.progress_bars import work_bar
+    from equipoise.cli.work_bars import work_bar
     from equipoise.report.builders.matching import balance_document
-    from equipoise.tables.matching import balance_of, question_of, run_match
-    from equipoise.tables.problem import read_table
+    from equipoise_matching.tables.matching import balance_of, question_of, run_match
+    from equipoise_matching.tables.problem import read_table
 
     output, pairing = request.checked_output(), request.pairing
     table = read_table(request.file, request.columns)
@@ -65,8 +65,8 @@ def command(request: BalanceRequest) -> int:
             progress=progress,
         )
     chosen = {name: getattr(request, name) for name in ("metric", "propensity", "unmatched")}
-    question = question_of(table, pairing, chosen, command_line(None))
-    report = balance_document(balance, result, question)
+    question = question_of(table, pairing, chosen)
+    report = balance_document(balance, result, question, command_line(None))
     document = {"schema": "equipoise.balance/1", **matching.table_document(table, result, balance)}
     matching.write(request, output, report, balance.love_plot, document, balance)
     return 0

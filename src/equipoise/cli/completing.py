@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from equipoise.files.state import default_ledger
 from equipoise.model.errors import EquipoiseError
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 
 MAX_RUNS = 50
 """Number of runs that a shell lists, the latest first."""

@@ -152,7 +152,7 @@ def write_figures(result: CampaignResult, output: OutputOptions) -> None:
     document = result.document
     if document.run.study == COMPARE_STUDY:
         return
-    from equipoise.figures.save import require_figures
+    from equipoise.shared.pictures import require_figures
     from equipoise.studies.catalogue import analysis_of
 
     study = analysis_of(document.run.study)

@@ -13,8 +13,8 @@ from equipoise.cli.options import ClusterOptions, tables
 from equipoise.cli.options.tables import TableRequest
 
 if TYPE_CHECKING:
-    from equipoise.matching.gen_match import GenMatchResult
-    from equipoise.tables.matching import TableMatch
+    from equipoise_matching.matching.gen_match import GenMatchResult
+    from equipoise_matching.tables.matching import TableMatch
 
 
 _FITNESS = (
@@ -107,9 +107,10 @@ def command(request: GenMatchRequest) -> int:
     FILE is CSV or Parquet. Who is matched, and how balanced, stands below; with --outcome the
     effect by the best weights too.
     """
-    from equipoise.cli.progress_bars import search_bar
-    from equipoise.tables.matching import search_table
-    from equipoise.tables.problem import read_table
+    from equipoise.cli.work_bars import search_bar
+    from equipoise.report.builders.matching import table_document
+    from equipoise_matching.tables.matching import search_table
+    from equipoise_matching.tables.problem import read_table
 
     output = request.checked_output()
     table = read_table(request.file, request.columns)
@@ -134,7 +135,7 @@ def command(request: GenMatchRequest) -> int:
     matching.write_rows(result, request.matched)
     search = result.search
     assert search is not None
-    report = result.document(command_line(search.seed))
+    report = table_document(result, command_line(search.seed))
     document = _document(result, search)
     matching.write(request, output, report, search.plot, document, result.balance)
     return 0

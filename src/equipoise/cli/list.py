@@ -21,10 +21,10 @@ from equipoise.measure.installation import host_site
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
 from equipoise.model.host import CERTIFICATE_STUDY
 from equipoise.model.quantities import iso_time
-from equipoise.model.safe_text import as_unicode
 from equipoise.report.builders.runs import runs_table
 from equipoise.report.document import Column, Paragraph, Part, Table
 from equipoise.report.renderers.terminal import print_parts
+from equipoise.shared.safe_text import as_unicode
 from equipoise.studies.catalogue import built_in_studies
 
 Row = tuple[str, ...]

@@ -22,11 +22,11 @@ from equipoise.model.errors import (
     EXIT_INTERRUPTED,
     EXIT_OUTPUT_FAILED,
     EXIT_UNUSABLE_INPUT,
-    EquipoiseError,
     UnusableInput,
+    UserError,
 )
 from equipoise.model.kinds import Command, every_kind
-from equipoise.model.spelling import command_line_spelling
+from equipoise.shared.spelling import command_line_spelling
 
 # The one-line helps stand here so that --help imports no command.
 GROUPS = {
@@ -180,8 +180,6 @@ def run(arguments: Sequence[str]) -> int:
         if failure := output_failure():
             raise failure
         return status if isinstance(status, int) else EXIT_DONE
-    except EquipoiseError as error:
-        return _report(_working_folder_gone() or limit_reached(error) or error)
     except click.exceptions.NoArgsIsHelpError as error:
         return _print_help(error)
     except click.UsageError as error:
@@ -204,6 +202,12 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_DONE
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "equipoise_matching":
+            from equipoise_matching import matching_is_missing
+
+            return _report(matching_is_missing())
+        if isinstance(error, UserError):
+            return _report(_working_folder_gone() or limit_reached(error) or error)
         return _internal_error(error, arguments)
     except SystemExit as error:
         # click exits with status 1, which means "gate failed", on any broken pipe.
@@ -245,7 +249,7 @@ def _internal_error(error: Exception, arguments: Sequence[str]) -> int:
     return EXIT_INTERNAL_ERROR
 
 
-def _working_folder_gone() -> EquipoiseError | None:
+def _working_folder_gone() -> UnusableInput | None:
     """Return the error of a process whose working folder was deleted."""
     try:
         os.getcwd()
@@ -256,7 +260,7 @@ def _working_folder_gone() -> EquipoiseError | None:
     return None
 
 
-def _report(error: EquipoiseError) -> int:
+def _report(error: UserError) -> int:
     say(error.what, error.hint)
     return error.exit_status
 

@@ -13,7 +13,7 @@ from equipoise.cli.options import tables
 from equipoise.cli.options.tables import TableRequest
 
 if TYPE_CHECKING:
-    from equipoise.matching.match import MatchResult
+    from equipoise_matching.matching.match import MatchResult
 
 _NUMBERS = (
     "estimate",
@@ -69,9 +69,10 @@ def command(request: MatchRequest) -> int:
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.cli.progress_bars import work_bar
-    from equipoise.tables.matching import match_table
-    from equipoise.tables.problem import read_table
+    from equipoise.cli.work_bars import work_bar
+    from equipoise.report.builders.matching import table_document
+    from equipoise_matching.tables.matching import match_table
+    from equipoise_matching.tables.problem import read_table
 
     output = request.checked_output()
     table = read_table(request.file, request.columns)
@@ -94,14 +95,14 @@ def command(request: MatchRequest) -> int:
         **matching.pairs_document(result),
         **_strata_document(result.among),
     }
-    report, balance = result.document(command_line(None)), result.balance
+    report, balance = table_document(result, command_line(None)), result.balance
     matching.write(request, output, report, balance.love_plot, document, balance)
     return 0
 
 
 def _strata_document(result: MatchResult) -> dict[str, Any]:
     """Return the strata and their factors as JSON has them; empty without strata."""
-    from equipoise.matching.stratified import MatchByResult
+    from equipoise_matching.matching.stratified import MatchByResult
 
     if not isinstance(result, MatchByResult):
         return {}

@@ -18,19 +18,20 @@ from equipoise.cli.writing import write_output
 if TYPE_CHECKING:
     from altair import LayerChart
 
-    from equipoise.matching.balance import Balance, SmallestP
-    from equipoise.matching.match import MatchResult
     from equipoise.report.document import Document
-    from equipoise.tables.matching import TableMatch
-    from equipoise.tables.problem import MatchTable
+    from equipoise_matching.matching.balance import Balance, SmallestP
+    from equipoise_matching.matching.match import MatchResult
+    from equipoise_matching.tables.matching import TableMatch
+    from equipoise_matching.tables.problem import MatchTable
 
 
 def write_rows(result: TableMatch, file: Path | None) -> None:
     """Write the matched data set, if a file for it is named."""
     if file is not None:
-        from equipoise.tables.reading import write_columns
+        from equipoise.files.writing import write_or_refuse
+        from equipoise_matching.tables.reading import file_content
 
-        write_columns(file, result.matched_columns())
+        write_or_refuse(file, file_content(file, result.matched_columns()), "name another file")
 
 
 def write(
@@ -96,7 +97,7 @@ def table_document(
     table: MatchTable, among: MatchResult | None, balance: Balance
 ) -> dict[str, Any]:
     """Return what was missing, and what speaks against the answer, as JSON has them."""
-    from equipoise.report.builders.matching import match_warnings
+    from equipoise_matching.matching.wording import match_warnings
 
     return {
         "missing": asdict(table.missing),

@@ -20,9 +20,9 @@ from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from equipoise.cluster.connection import ClusterAccess
-    from equipoise.model.observation_result import ObservationResult
-    from equipoise.observation.matching import Progress
-    from equipoise.observation.question import Question
+    from equipoise_matching.observation.matching import Progress
+    from equipoise_matching.observation.question import Question
+    from equipoise_matching.observation.result import ObservationResult
 
 _ADDRESSES = ("tcp://", "tls://", "ssh:", "local:")
 """How the address of a cluster of hosts begins, and no column that ``--cluster`` takes."""
@@ -113,7 +113,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
 
     def question(self) -> Question:
         """Return the question that is put to the log."""
-        from equipoise.observation.question import NO_CLUSTERS, Question
+        from equipoise_matching.observation.question import NO_CLUSTERS, Question
 
         column, versions = self.treatment
         columns = self.clusters.columns
@@ -233,7 +233,7 @@ def command(request: ObserveRequest) -> int:
     ledger: its trials are then the rows. Where no comparison holds, Equipoise refuses to answer
     (exit status 2), and says which rows would be needed.
     """
-    from equipoise.cli.progress_bars import work_in_sentences
+    from equipoise.cli.work_bars import work_in_sentences
     from equipoise.report.builders.observation import observation_document
     from equipoise.report.json_document import encode
 
@@ -260,8 +260,9 @@ def _observe_log(
     question: Question, request: ObserveRequest, progress: Progress
 ) -> ObservationResult:
     from equipoise.cli.observed_log import read_log
-    from equipoise.observation.analysis import observe
-    from equipoise.tables.missing import complete_log
+    from equipoise_matching.observation.analysis import observe
+    from equipoise_matching.tables.missing import complete_log
+    from equipoise_matching.warning import AnalysisWarning
 
     output = request.output
     log = read_log(request.file, output.ledger, question.treatment, show_env=output.show_env)
@@ -276,7 +277,10 @@ def _observe_log(
         complete.question,
         source=log.source,
         left_out={**log.left_out, **complete.left_out},
-        warnings=(*warnings, *complete.warnings),
+        warnings=(
+            *(AnalysisWarning(one.code, one.summary, one.hint) for one in warnings),
+            *complete.warnings,
+        ),
         progress=progress,
     )
 
@@ -288,8 +292,8 @@ def _observe_strata(
     access: ClusterAccess | None,
     progress: Progress,
 ) -> ObservationResult:
-    from equipoise.observation.strata import check_strata, observe_strata
-    from equipoise.tables.strata import find_strata
+    from equipoise_matching.observation.strata import check_strata, observe_strata
+    from equipoise_matching.tables.strata import find_strata
 
     check_strata(column, question)
     log = find_strata(source, column, question, progress)

@@ -17,7 +17,7 @@ from equipoise.cli.results import Differing, check_allowed, difference_warning, 
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning, RunRecord, Trial
-from equipoise.tables.reading import ENDINGS, is_parquet, read_file
+from equipoise_matching.tables.reading import ENDINGS, is_parquet, read_file
 
 ACCOUNTED = (
     *("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults"),

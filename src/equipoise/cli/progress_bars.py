@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     Progress,
-    ProgressColumn,
     SpinnerColumn,
     TaskID,
-    TextColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Table
 from rich.text import Text
 
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
 from equipoise.cli.study_forecast import StudyForecast
+from equipoise.cli.work_bars import SHORTEST_REDRAW_S, description_column
 from equipoise.model.metrics import inverse_interval, inverse_ratio, verdict_word
 from equipoise.model.plan import Plan
-from equipoise.model.safe_text import visible
 from equipoise.report.renderers.terminal import STYLES
 from equipoise.report.units import estimate_and_interval, seconds_left
+from equipoise.shared.safe_text import visible
 
-if TYPE_CHECKING:
-    from equipoise.genoud.search import Generation
-
-SHORTEST_REDRAW_S = 0.1
 PAIR = 2
 """Number of conditions of a comparison; more are a study."""
 LINES_OF_THE_BAR = 6
@@ -53,10 +44,6 @@ class _ProgressAndTable(Progress):
             yield self.table
 
 
-def _description() -> TextColumn:
-    return TextColumn("{task.description}", markup=False)
-
-
 class Bar(ProgressListener):
     """Blocks, time left, and the interval as it narrows."""
 
@@ -72,7 +59,7 @@ class Bar(ProgressListener):
         self._progress = _ProgressAndTable(
             SpinnerColumn(),
             BarColumn(bar_width=24),
-            _description(),
+            description_column(),
             console=console,
             auto_refresh=False,
             transient=True,
@@ -218,98 +205,3 @@ def _word(status: ComparisonStatus) -> str:
     if status.verdict not in ("faster", "slower"):
         return status.verdict
     return verdict_word(status.verdict, status.metric, more_is_better=status.more_is_better)
-
-
-@contextmanager
-def _bar(
-    first_task: str,
-    columns: Sequence[ProgressColumn],
-    total: float | None,
-    *,
-    quiet: bool,
-    color: bool,
-) -> Iterator[Callable[..., None] | None]:
-    """Give what updates the task of a bar; ``None`` without a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    console = Console(stderr=True, no_color=not color)
-    with Progress(SpinnerColumn(), *columns, console=console, transient=True) as progress:
-        task = progress.add_task(first_task, total=total)
-        yield lambda **fields: progress.update(task, **fields)
-
-
-@contextmanager
-def work_bar(
-    description: str, *, quiet: bool, color: bool
-) -> Iterator[Callable[[int, int], None] | None]:
-    """Give what hears how much work is done, of how much; ``None`` without a terminal.
-
-    Any thread may call it. The bar is gone afterwards.
-    """
-    columns = (
-        _description(),
-        BarColumn(bar_width=24),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    with _bar(description, columns, None, quiet=quiet, color=color) as update:
-        drawn_at = 0.0
-
-        def work_done(done: int, total: int) -> None:
-            nonlocal drawn_at
-            now = time.monotonic()
-            if update is not None and (done >= total or now - drawn_at >= SHORTEST_REDRAW_S):
-                drawn_at = now
-                update(completed=done, total=total)
-
-        yield None if update is None else work_done
-
-
-@contextmanager
-def work_in_sentences(*, quiet: bool, color: bool) -> Iterator[Callable[[str], object]]:
-    """Give what hears what is done next; a terminal shows it until the end."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    with Console(stderr=True, no_color=not color).status("reading") as status:
-        # rich would read brackets in a plain string as its mark-up.
-        yield lambda sentence: status.update(Text(visible(sentence)))
-
-
-@contextmanager
-def search_bar(
-    criterion: str, *, quiet: bool, color: bool
-) -> Iterator[Callable[[Generation, int], None] | None]:
-    """Give what hears of each generation of a genetic search; ``None`` without a terminal.
-
-    Parameters
-    ----------
-    criterion
-        Name of the first of a generation's values.
-    """
-    columns = (BarColumn(bar_width=24), _description())
-    started = time.monotonic()
-    with _bar("generation 0", columns, 1.0, quiet=quiet, color=color) as update:
-
-        def generation_ended(generation: Generation, limit: int) -> None:
-            # Each of those that may follow takes as long as the earlier ones.
-            done = generation.number + 1
-            each_s = (time.monotonic() - started) / done
-            left = _clock(round(each_s * max(limit - generation.number, 0)))
-            description = (
-                f"generation {generation.number}/{limit}, {criterion} {generation.value[0]:.4g}, "
-                f"at most {left} left"
-            )
-            if update is not None:
-                update(description=description, completed=min(done / (limit + 1), 1.0))
-
-        yield None if update is None else generation_ended
-
-
-def _clock(seconds: int) -> str:
-    """Return seconds as a clock shows them: ``3:07``, ``1:02:09``."""
-    minutes, second = divmod(seconds, 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"

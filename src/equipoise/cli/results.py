@@ -21,8 +21,8 @@ from equipoise.model.quantities import listed
 from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
 from equipoise.model.reference import EnvironmentDifference
 from equipoise.model.result import ResultDocument
-from equipoise.model.safe_text import visible
 from equipoise.report.json_document import encode
+from equipoise.shared.safe_text import visible
 
 _MOST_NAMED = 4
 _MOST_LETTERS = 40

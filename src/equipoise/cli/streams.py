@@ -14,7 +14,7 @@ import select
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer

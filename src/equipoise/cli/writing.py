@@ -122,7 +122,7 @@ def report_of(
     command = None if record is None else command_of_plan(record.plan)
     if not figures:
         return CampaignReport(document, command=command)
-    from equipoise.figures.save import require_figures
+    from equipoise.shared.pictures import require_figures
     from equipoise.studies.catalogue import analysis_of
 
     require_figures()
@@ -176,8 +176,9 @@ def with_pictures(documents: Sequence[Document], path: Path) -> str:
     UnusableInput
         A figure cannot be written.
     """
-    from equipoise.figures.save import require_figures, save
+    from equipoise.figures.save import save
     from equipoise.report.renderers.markdown import to_markdown
+    from equipoise.shared.pictures import require_figures
 
     names: Counter[str] = Counter()
 

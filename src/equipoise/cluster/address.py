@@ -18,7 +18,7 @@ from typing import Literal
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 FORMS = "tcp://HOST:PORT, tls://HOST:PORT, ssh:FILE or local:N"
 SCHEDULER_FORM = "tcp://HOST:PORT"

@@ -27,8 +27,8 @@ from equipoise.cluster.address import (
     refuse_unprotected,
 )
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import require
-from equipoise.model.spelling import option
+from equipoise.shared.extras import require
+from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
     from distributed import Client

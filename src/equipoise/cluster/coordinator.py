@@ -27,7 +27,7 @@ from equipoise.ledger.parts import Head
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.host import HostReference
 from equipoise.model.record import INTERRUPTED
-from equipoise.model.safe_text import short_line
+from equipoise.shared.safe_text import short_line
 
 HOST_TIMEOUT_S = 300.0
 """Seconds that a host may give no answer before the fleet's campaign ends without it."""

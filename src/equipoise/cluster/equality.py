@@ -37,7 +37,7 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.host import HostReference
 from equipoise.model.plan import Condition, Plan, Server
 from equipoise.model.quantities import listed
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 EXAMINE_S = 60.0
 """Seconds that a host has to say which files it has."""

@@ -26,7 +26,7 @@ from equipoise.files.reading import OPEN_UNTRUSTED, opened
 from equipoise.files.state import private_folder
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 SHIPPED = "shipped"
 """Folder of shipped files, in the state folder."""

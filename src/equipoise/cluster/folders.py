@@ -35,7 +35,7 @@ from equipoise.files.state import is_identity, private_folder
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import INTERRUPTED
-from equipoise.model.safe_text import short_line
+from equipoise.shared.safe_text import short_line
 
 FLEETS = "fleets"
 """Folder of the campaigns, in the state folder."""

@@ -52,7 +52,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import INTERRUPTED
-from equipoise.model.spelling import command_line_spelling, option
+from equipoise.shared.spelling import command_line_spelling, option
 
 MODULE = "equipoise.cluster.laboratory"
 _MOST_LOG_BYTES = 1 << 16

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from equipoise.design.limits import CampaignLimits
-from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.errors import UnusableInput, UserError
 from equipoise.model.host import HostReference
 
 Message = TypeVar("Message", bound=Struct)
@@ -164,7 +164,7 @@ class Refusal(Struct, frozen=True, tag="refusal"):
     hint: str | None = None
 
     @classmethod
-    def of(cls, error: EquipoiseError) -> Refusal:
+    def of(cls, error: UserError) -> Refusal:
         """Return what an error says."""
         return cls(error.what, error.hint)
 

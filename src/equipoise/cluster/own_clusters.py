@@ -33,7 +33,7 @@ from equipoise.cluster.worker import DASK_FOLDER, QUIET, THREADS
 from equipoise.files.reading import read_whole
 from equipoise.files.state import HOST_VARIABLE, private_folder
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import require
+from equipoise.shared.extras import require
 
 VALIDITY = timedelta(days=365)
 """Validity of the certificate of a cluster, from now and back."""

@@ -18,7 +18,7 @@ from equipoise.cluster.transport import NoAnswer, Transport, Unreachable
 from equipoise.files.state import MAX_NAME_LETTERS, is_identity
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.host import HostReference
-from equipoise.model.safe_text import short_line
+from equipoise.shared.safe_text import short_line
 
 ROUND_S = 2.0
 """Seconds between two questions to the scheduler for its workers."""

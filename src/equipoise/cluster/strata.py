@@ -22,14 +22,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
-from equipoise.genoud.executors import DaskClient
 from equipoise.model.errors import UnusableInput
-from equipoise.model.spelling import command_line_spelling, option
-from equipoise.observation.matching import Progress
-from equipoise.observation.question import Question
-from equipoise.observation.sample import Versions
-from equipoise.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
-from equipoise.tables.strata import AnotherFile, StratumRows, check_files, read_rows
+from equipoise.shared.spelling import command_line_spelling, option
+from equipoise_matching import own_errors
+from equipoise_matching.genetic.executors import DaskClient
+from equipoise_matching.observation.matching import Progress
+from equipoise_matching.observation.question import Question
+from equipoise_matching.observation.sample import Versions
+from equipoise_matching.observation.strata import (
+    JudgeStrata,
+    StratifiedLog,
+    StratumOutcome,
+    judge_rows,
+)
+from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 MOST_LOSSES = 3
 """Workers that may be lost over one stratum before it is given up."""
@@ -65,7 +71,8 @@ class StratumReply(Struct, frozen=True, forbid_unknown_fields=True):
 def judge_request(request: bytes) -> bytes:
     """Judge the stratum of a `StratumRequest` on a worker; return a `StratumReply`."""
     try:
-        reply = _reply(from_bytes(request, StratumRequest))
+        with own_errors():
+            reply = _reply(from_bytes(request, StratumRequest))
         answer = msgspec.msgpack.encode(reply, enc_hook=_plain)
     except UnusableInput as error:
         return to_bytes(Refusal.of(error))

@@ -32,7 +32,7 @@ from equipoise.files.limits import environment_fault, limit_reached
 from equipoise.files.state import default_ledger, this_host
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.spelling import command_line_spelling
+from equipoise.shared.spelling import command_line_spelling
 
 MOST_SLICE_BYTES = 1 << 20
 _MOST_TRIALS = 1000

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from equipoise.cluster.connection import CONNECT_S, TlsFiles, security_for
 from equipoise.cluster.messages import Task
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.extras import require
-from equipoise.model.safe_text import short_line
+from equipoise.shared.extras import require
+from equipoise.shared.safe_text import short_line
 
 SCHEDULER_S = 10.0
 """Seconds in which the scheduler has to answer."""

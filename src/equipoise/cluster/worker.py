@@ -37,7 +37,7 @@ from equipoise.cluster.address import (
 )
 from equipoise.files.state import HOST_VARIABLE, private_folder
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.spelling import command_line_spelling
+from equipoise.shared.spelling import command_line_spelling
 
 FIRST_DELAY_S = 1.0
 """Seconds between the end of a worker and the start of the next one."""

@@ -21,7 +21,7 @@ from equipoise.model.plan import (
 from equipoise.model.primitives import ALPHA, MIN_EFFECT, OS_STUDY, QUICK, TIMEOUT_S
 from equipoise.model.redaction import quoted_but_for_placeholders
 from equipoise.model.result import ResultDocument
-from equipoise.model.safe_text import visible
+from equipoise.shared.safe_text import visible
 
 
 def command_of_plan(plan: Plan) -> str | None:

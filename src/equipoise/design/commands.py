@@ -24,7 +24,7 @@ from equipoise.design.coin import Addresses
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks, Output
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 MOST_CONDITIONS = 1000
 NO_SHELL = "none"

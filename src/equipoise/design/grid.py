@@ -15,8 +15,8 @@ from equipoise.design.commands import MOST_CONDITIONS, find_programs, refuse_in_
 from equipoise.design.site import Site, search_folders, search_path
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
-from equipoise.model.spelling import option
 from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, Study, Words
+from equipoise.shared.spelling import option
 
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 

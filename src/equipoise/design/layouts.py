@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from equipoise.design.coin import Addresses, draw_layouts
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 BLOCKS_IN_EACH = 2
 """Number of blocks that separates the variance between layouts from the variance within."""

@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 from equipoise.design.coin import LARGEST_SEED, fresh_seed
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Stopping
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 STUDY_BLOCKS = 1000
 """Default maximum of a study that compares nothing: no verdict ends it."""

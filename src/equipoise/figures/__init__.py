@@ -10,12 +10,8 @@ Nothing heavy is imported here: a chart's module imports altair when it is impor
 - ``variance_by_level``: the spread that each level adds
 - ``scaling``: cost by size
 - ``primitives``: operating system primitives
-- ``balance``: covariates before and after matching, and the course of a genetic search
-- ``estimates``: estimates of one effect, and the figures of ``equipoise observe``
 - ``save``: writing a chart as a page or a picture
 - ``building``: parts of every chart, with the axis of ratios
-- ``theme``: colours, shapes and the two themes
 - ``quantity``: a metric on an axis: its unit, range and labels
-- ``density``: the kernel density estimate
 - ``values``: values from a result document, and the laws that costs follow
 """

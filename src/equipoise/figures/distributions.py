@@ -12,22 +12,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.figures.building import (
-    Rows,
-    frame,
-    label_strips,
-    labels,
-    layer,
-    plain_scale,
-    point,
-    quantity_axis,
-    quantity_scale,
-    rule,
-    tooltips,
-)
-from equipoise.figures.density import density
+from equipoise.figures.building import quantity_axis, quantity_scale
 from equipoise.figures.quantity import Quantity, quantity_of, rounded
-from equipoise.figures.theme import LABEL_STRIP, color_of
 from equipoise.figures.values import (
     EVERY_TRIAL,
     analysed_values,
@@ -35,6 +21,19 @@ from equipoise.figures.values import (
     primary_metric,
 )
 from equipoise.model.result import MetricSummary, ResultDocument, TrialRow
+from equipoise.shared.chart_parts import (
+    Rows,
+    frame,
+    label_strips,
+    labels,
+    layer,
+    plain_scale,
+    point,
+    rule,
+    tooltips,
+)
+from equipoise.shared.density import density
+from equipoise.shared.theme import LABEL_STRIP, color_of
 
 HOW_TO_READ = (
     "Each dot is one trial, and the hill above shows where trials are dense (all hills have the "

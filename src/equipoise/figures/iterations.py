@@ -8,22 +8,21 @@ import altair as alt
 import numpy as np
 from msgspec import Struct
 
-from equipoise.figures.building import (
+from equipoise.figures.building import count_axis, place_of
+from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
+from equipoise.model.iterations import TrialIterations
+from equipoise.model.result import ConditionResult, ResultDocument
+from equipoise.shared.chart_parts import (
     Rows,
-    count_axis,
     frame,
     layer,
     linear,
-    place_of,
     plain_scale,
     point,
     rule,
     tooltips,
 )
-from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
-from equipoise.figures.theme import color_of
-from equipoise.model.iterations import TrialIterations
-from equipoise.model.result import ConditionResult, ResultDocument
+from equipoise.shared.theme import color_of
 
 HOW_TO_READ = (
     "Each thin line is one trial over its iterations; the thick lines are its levels, and a dot "

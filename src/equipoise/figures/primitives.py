@@ -7,20 +7,20 @@ import statistics
 import altair as alt
 from msgspec.structs import replace
 
-from equipoise.figures.building import (
+from equipoise.figures.building import quantity_scale
+from equipoise.figures.quantity import Quantity, quantity_of
+from equipoise.figures.values import analysed_values
+from equipoise.model.primitives import CLASS, LATENCY, PLACEMENT
+from equipoise.model.result import ResultDocument
+from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
     frame,
     layer,
     point,
-    quantity_scale,
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import Quantity, quantity_of
-from equipoise.figures.values import analysed_values
-from equipoise.model.primitives import CLASS, LATENCY, PLACEMENT
-from equipoise.model.result import ResultDocument
 
 HOW_TO_READ = (
     "Each dot is one process, the median of its batches; the line marks the median of the "

@@ -12,24 +12,26 @@ from msgspec.structs import replace
 
 from equipoise.figures.building import (
     RATIO_TOOLTIPS,
+    count_axis,
+    place_of,
+    ratio_axis,
+)
+from equipoise.figures.quantity import extent, metric_name
+from equipoise.figures.values import primary_metric
+from equipoise.model.result import Comparison, ResultDocument, SampleComparison
+from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
-    count_axis,
     frame,
     label_strips,
     labels,
     layer,
-    place_of,
     point,
-    ratio_axis,
     rule,
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import extent, metric_name
-from equipoise.figures.theme import color_of
-from equipoise.figures.values import primary_metric
-from equipoise.model.result import Comparison, ResultDocument, SampleComparison
+from equipoise.shared.theme import color_of
 from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import ShiftFunction
 

@@ -8,23 +8,25 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.figures.theme import Theme, configuration
 from equipoise.files.writing import write_or_refuse
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import install_line
+from equipoise.shared.pictures import (
+    PIXELS_PER_POINT,
+    png,
+    require_figures,
+    svg,
+    vega_lite_version,
+)
+from equipoise.shared.theme import Theme, configuration
 
 if TYPE_CHECKING:
     import altair as alt
 
-PIXELS_PER_POINT = 2.0
-MAX_VECTOR_ROWS = 1500
-"""A picture of more vector marks becomes slow to scroll; pixels do not."""
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -61,8 +63,8 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
     require_figures()
     writers: dict[str, Callable[[dict[str, Any]], bytes]] = {
         ".html": _html,
-        ".svg": _svg,
-        ".png": _png,
+        ".svg": svg,
+        ".png": png,
     }
     write = writers.get(path.suffix.lower())
     if write is None:
@@ -72,30 +74,6 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
         )
     content = write({**chart.to_dict(validate=False), "config": configuration(theme)})
     write_or_refuse(path, content, "name a folder that can be written to")
-
-
-MimeBundle = tuple[dict[str, Any], dict[str, Any]]
-"""What a notebook shows of an object, by the kind of content, and what it must know of each."""
-
-
-def notebook_pictures(specification: dict[str, Any]) -> MimeBundle:
-    """Return a chart for a notebook as SVG and PNG, which are shown without a network.
-
-    A chart of many marks is PNG alone: its vectors would take megabytes of the notebook.
-
-    Raises
-    ------
-    UnusableInput
-        vl-convert is missing.
-    """
-    require_figures()
-    png = _png(specification)
-    width, height = (int.from_bytes(png[place : place + 4], "big") for place in (16, 20))
-    size = {"width": width / PIXELS_PER_POINT, "height": height / PIXELS_PER_POINT}
-    pictures: dict[str, Any] = {"image/png": png}
-    if sum(map(len, specification.get("datasets", {}).values())) <= MAX_VECTOR_ROWS:
-        pictures["image/svg+xml"] = _svg(specification).decode()
-    return pictures, {"image/png": size}
 
 
 def pixels_of(picture: bytes) -> bytes:
@@ -112,31 +90,6 @@ def pixels_of(picture: bytes) -> bytes:
     return vl_convert.svg_to_png(picture.decode(), scale=PIXELS_PER_POINT)
 
 
-def has_figures() -> bool:
-    """Return whether figures can be drawn here."""
-    return not _missing_libraries()
-
-
-def _missing_libraries() -> list[str]:
-    return [name for name in ("altair", "vl_convert") if importlib.util.find_spec(name) is None]
-
-
-def require_figures() -> None:
-    """Check that figures can be drawn.
-
-    Raises
-    ------
-    UnusableInput
-        altair or vl-convert is not installed.
-    """
-    missing = _missing_libraries()
-    if missing:
-        raise UnusableInput(
-            f"figures need {' and '.join(missing).replace('_', '-')}, which is not installed",
-            hint=install_line("equipoise[report]"),
-        )
-
-
 @functools.cache
 def vega_library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, which makes no request; about 0.9 MB.
@@ -148,13 +101,6 @@ def vega_library() -> str:
     return vl_convert.javascript_bundle(
         "window.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version()
     )
-
-
-def vega_lite_version() -> str:
-    """Return the version of Vega-Lite that altair writes, as vl-convert takes it: ``6.4``."""
-    import altair
-
-    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def script_json(value: Any) -> str:
@@ -195,22 +141,3 @@ def _html(specification: dict[str, Any]) -> bytes:
         library=library,
         script=_SCRIPT,
     ).encode()
-
-
-def _svg(specification: dict[str, Any]) -> bytes:
-    import vl_convert
-
-    return vl_convert.vegalite_to_svg(
-        specification, vl_version=vega_lite_version(), allowed_base_urls=[]
-    ).encode()
-
-
-def _png(specification: dict[str, Any]) -> bytes:
-    import vl_convert
-
-    return vl_convert.vegalite_to_png(
-        specification,
-        vl_version=vega_lite_version(),
-        allowed_base_urls=[],
-        scale=PIXELS_PER_POINT,
-    )

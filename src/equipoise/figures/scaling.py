@@ -9,16 +9,11 @@ from typing import Any
 import altair as alt
 
 from equipoise.figures.building import (
-    Rows,
     bars,
     ends_of,
-    frame,
-    layer,
     lines,
     log_x,
     log_y,
-    rule,
-    tooltips,
 )
 from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
 from equipoise.figures.values import (
@@ -32,6 +27,13 @@ from equipoise.figures.values import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
+from equipoise.shared.chart_parts import (
+    Rows,
+    frame,
+    layer,
+    rule,
+    tooltips,
+)
 from equipoise.stats.scaling import SIMPLE_EXPONENTS, ScalingLaw, describe_law
 
 HOW_TO_READ_SCALING = (

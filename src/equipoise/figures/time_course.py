@@ -11,16 +11,11 @@ import altair as alt
 import numpy as np
 
 from equipoise.figures.building import (
-    Rows,
     condition_color,
     condition_shape,
     count_axis,
-    frame,
-    layer,
     quantity_axis,
     quantity_scale,
-    rule,
-    tooltips,
 )
 from equipoise.figures.quantity import Quantity, quantity_of
 from equipoise.figures.values import (
@@ -30,6 +25,13 @@ from equipoise.figures.values import (
     primary_metric,
 )
 from equipoise.model.result import ResultDocument
+from equipoise.shared.chart_parts import (
+    Rows,
+    frame,
+    layer,
+    rule,
+    tooltips,
+)
 
 HOW_TO_READ = (
     "Trials from first to last, with a running median for each condition. Lines that rise "

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import (
+from equipoise.figures.quantity import rounded
+from equipoise.model.result import ResultDocument, VarianceByLevel
+from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
     frame,
@@ -17,8 +19,6 @@ from equipoise.figures.building import (
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import rounded
-from equipoise.model.result import ResultDocument, VarianceByLevel
 
 HOW_TO_READ = (
     "Each mark is the standard deviation that one level adds, with its interval. More units of the "

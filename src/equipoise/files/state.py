@@ -27,7 +27,7 @@ from pathlib import Path
 from equipoise.files.reading import OPEN_UNTRUSTED, opened
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference
-from equipoise.model.safe_text import as_unicode
+from equipoise.shared.safe_text import as_unicode
 
 STATE_NAME = "equipoise"
 _STATE_OF_HOME = ".local/state"

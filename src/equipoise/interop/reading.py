@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 TIME = "time_s"
 """The seconds of one iteration, which are not those of a process (``wall_s``)."""

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import install_line
 from equipoise.model.result import ResultDocument, TrialRow
-from equipoise.model.safe_text import as_unicode, csv_text
+from equipoise.shared.extras import install_line
+from equipoise.shared.safe_text import as_unicode, csv_text
 
 Kind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
 """Kind of a column; ``numbers`` and ``texts`` are a list and a mapping in each cell."""

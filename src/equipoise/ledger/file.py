@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 _TRIALS_ARE_SAFE = "the trials recorded so far are in it"
 _NO_ROOM_BYTES = 64 * 1024

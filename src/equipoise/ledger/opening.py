@@ -22,7 +22,7 @@ from equipoise.ledger.schema import APPLICATION_ID, latest_version, migrate, ver
 from equipoise.ledger.store import Ledger
 from equipoise.ledger.untrusted import check_small_tables, confine, refuse_foreign_objects
 from equipoise.model.errors import UnusableInput
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 OWN_FOLDER = ".equipoise"
 _FOR_ITS_OWNER = 0o700

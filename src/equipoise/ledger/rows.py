@@ -34,7 +34,7 @@ from equipoise.model.record import (
     Segment,
     Trial,
 )
-from equipoise.model.safe_text import as_unicode
+from equipoise.shared.safe_text import as_unicode
 
 Row = tuple[Any, ...]
 """Values of the kinds that SQLite knows, in the order of the columns below; without its run."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILED
-from equipoise.model.safe_text import as_unicode
+from equipoise.shared.safe_text import as_unicode
 
 
 def new_run_id(started_at: float) -> str:

@@ -67,8 +67,8 @@ from equipoise.model.record import (
     Trial,
     paused_garbage_collector,
 )
-from equipoise.model.safe_text import as_unicode
-from equipoise.model.spelling import option
+from equipoise.shared.safe_text import as_unicode
+from equipoise.shared.spelling import option
 
 FIRST_SEGMENT = 1
 """The number of the segment that `Ledger.begin_run` opens."""

@@ -18,7 +18,7 @@ from equipoise.design.layouts import Compilation, Linker
 from equipoise.measure.abandoned import BUILD_VARIABLE, end_build
 from equipoise.measure.untimed import SHELL, describe_status, end_group, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 BUILDS_VARIABLE = "EQUIPOISE_BUILDS"
 """Variable that names the folder in which builds of revisions are kept."""

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from equipoise.files.reading import becomes_readable
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 NAME = "equipoise-campaign"
 _CREDENTIALS = struct.Struct("3i")

@@ -15,7 +15,7 @@ from equipoise.measure.untimed import describe_signal, unavailable_reason
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
 from equipoise.model.primitives import CLASS, PLACEMENT, PROBE, PROBE_PROGRAM, Form, ProbeRow
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 _LIST_S = 30.0
 _CHECK_S = 60.0

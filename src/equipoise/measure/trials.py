@@ -19,7 +19,7 @@ from equipoise.measure.untimed import describe_signal, run_hook, unavailable_rea
 from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, without_metrics
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
 from equipoise.model.record import Accounting, Draw, FailureKind, Trial
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers, Service

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 SHELL = "/bin/sh"
 TAIL_BYTES = 4096

@@ -28,7 +28,7 @@ from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import Accounting, Better, Sample
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 METRICS_VARIABLE = "EQUIPOISE_METRICS"
 MOST_BYTES = 64 * 1024 * 1024

@@ -1,6 +1,6 @@
 """What Equipoise talks about: frozen data, no input and no output.
 
-Every other room may import this one; this one imports nothing of ours. In reading order:
+Every other room may import this one; this one imports only `shared`. In reading order:
 
 study.py               a study: workload, factors, metrics, budget, and where its keys stand
 kinds.py               kinds of campaign: what one provides, and the register of all
@@ -14,14 +14,9 @@ pooled.py              the document of several campaigns that are pooled
 iterations.py          the iterations of trials, classed
 series.py              series of other tools: a value for each commit, and suspicions
 why.py                 causes of a gap, and what interventions showed
-observation_result.py  the result of ``equipoise observe``
 host.py                a host, what disturbs it, and its certificate
 primitives.py          the rows of ``equipoise os``
 errors.py              `EquipoiseError` and its exit statuses
-spelling.py            how messages name an option: on the command line and in Python
 redaction.py           known tuning variables, and placeholders for other values
 quantities.py          intervals, and numbers with their units and lists of names for readers
-safe_text.py           untrusted text on a terminal and in CSV
-extras.py              packages of the extras, imported when they are used
-display.py             charts and notebook HTML of results, which higher rooms provide
 """

@@ -1,10 +1,15 @@
-"""The one error that a user of Equipoise sees."""
+"""The errors that a user of the laboratory sees, and the exit statuses of the command line."""
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
+from equipoise.shared.errors import EXIT_UNUSABLE_INPUT as EXIT_UNUSABLE_INPUT
+from equipoise.shared.errors import EquipoiseError as EquipoiseError
+from equipoise.shared.errors import UnusableInput as UnusableInput
+
 EXIT_DONE = 0
 EXIT_GATE_FAILED = 1
-EXIT_UNUSABLE_INPUT = 2
 EXIT_CONDITION_FAILED = 3
 EXIT_INTERNAL_ERROR = 70
 """A defect of Equipoise: EX_SOFTWARE of sysexits.h."""
@@ -12,39 +17,17 @@ EXIT_OUTPUT_FAILED = 74
 """Standard output could not be written: EX_IOERR of sysexits.h."""
 EXIT_INTERRUPTED = 130
 
-LONGEST_TEXT = 1000
-"""Largest number of letters of one part of an error, which may quote a name of any length."""
 
+@runtime_checkable
+class UserError(Protocol):
+    """An error that the user can end, of this package or of one beside it.
 
-class EquipoiseError(Exception):
-    """An error that the user can end.
-
-    ``what`` says what is wrong, naming the thing and the place; ``hint`` is one thing that the user
-    can do about it. The middle of more than `LONGEST_TEXT` letters is left out of each.
+    `equipoise_matching` has a class of its own with these fields: neither wheel needs the other.
     """
 
-    exit_status = EXIT_UNUSABLE_INPUT
-    """Exit status of the command line (docs/commands.md)."""
-
-    def __init__(self, what: str, *, hint: str | None = None) -> None:
-        self.what = _shortened(what)
-        self.hint = None if hint is None else _shortened(hint)
-        super().__init__(self.what if hint is None else f"{self.what}\n{self.hint}")
-
-
-def _shortened(text: str) -> str:
-    """Return the text with its middle left out if it is too long.
-
-    The place stands at the beginning and the reason at the end: both stay.
-    """
-    if len(text) <= LONGEST_TEXT:
-        return text
-    half = LONGEST_TEXT // 2
-    return f"{text[:half]} … ({len(text) - 2 * half} letters) … {text[-half:]}"
-
-
-class UnusableInput(EquipoiseError):
-    """Exit status 2: a command line, a file or a ledger that cannot be used."""
+    what: str
+    hint: str | None
+    exit_status: int
 
 
 class TookNoEffect(UnusableInput):

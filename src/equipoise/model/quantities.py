@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-Interval = tuple[float | None, float | None]
-"""Lower and upper bound; ``None`` where there is none yet."""
+from equipoise.shared.numbers import MOST_LISTED as MOST_LISTED
+from equipoise.shared.numbers import Interval as Interval
+from equipoise.shared.numbers import amount as amount
+from equipoise.shared.numbers import joined as joined
+from equipoise.shared.numbers import listed as listed
+from equipoise.shared.numbers import significant as significant
+from equipoise.shared.ratios import FACTOR_FROM as FACTOR_FROM
+from equipoise.shared.ratios import as_factor as as_factor
+from equipoise.shared.ratios import leaves_out as leaves_out
+from equipoise.shared.ratios import reads_as_factor as reads_as_factor
+
 MAX_MEASURED = 1e100
 """Largest measured value: no measurement comes near it, and squares of it can be added up."""
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -17,10 +26,6 @@ _LARGE_COUNTS = ((1e9, "billion"), (1e6, "million"))
 _EXACT_BYTES = 1e6
 MOST_NAMES = 5
 """Number of conditions that a sentence names."""
-FACTOR_FROM = 2.0
-"""From here on "3.3 times" reads better than a percentage, and so does its inverse."""
-MOST_LISTED = 6
-"""Number of values of a column that an error lists."""
 
 
 def excludes_one(interval: Interval) -> bool:
@@ -29,26 +34,10 @@ def excludes_one(interval: Interval) -> bool:
     return (low is not None and low > 1.0) or (high is not None and high < 1.0)
 
 
-def leaves_out(interval: Interval, value: float) -> bool:
-    """Return whether a value lies outside of an interval."""
-    low, high = interval
-    return (low is not None and value < low) or (high is not None and value > high)
-
-
-def reads_as_factor(ratio: float) -> bool:
-    """Return whether a ratio reads as ``3.3 times``, and not as a change in percent."""
-    return 0.0 < ratio < math.inf and not 1.0 / FACTOR_FROM < ratio < FACTOR_FROM
-
-
 def is_known_to_a_tenth(interval: Interval) -> bool:
     """Return whether an interval of a ratio reaches at most a tenth to each side."""
     low, high = interval
     return bool(low) and high is not None and low is not None and high / low <= 1.1**2
-
-
-def as_factor(ratio: float) -> str:
-    """Return a ratio as a factor: ``×3.3``, and ``÷3.3`` for a ratio below 1."""
-    return f"÷{significant(1.0 / ratio)}" if 0.0 < ratio < 1.0 else f"×{significant(ratio)}"
 
 
 def duration(seconds: float) -> str:
@@ -59,20 +48,6 @@ def duration(seconds: float) -> str:
 def byte_count(count: float) -> str:
     """Return bytes with a decimal unit: ``2.1 MB``."""
     return _with_unit(count, BYTE_UNITS)
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """Return a number with so many significant digits, without an exponent where it is readable."""
-    if not math.isfinite(value):
-        return "unlimited"
-    if value == 0:
-        return "0"
-    if not 1e-4 <= abs(value) < 1e7:
-        return f"{value:.{digits - 1}e}"
-    # Rounded first: 9.999 with three digits is 10.0, not 10.00.
-    rounded = float(f"{value:.{digits - 1}e}")
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    return f"{value:.{decimals}f}"
 
 
 def byte_rate(per_second: float) -> str:
@@ -117,11 +92,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def amount(value: float) -> str:
-    """Return a number in the unit of somebody's column: ``1,794``, ``0.0124``."""
-    return f"{value:,.0f}" if 99.95 <= abs(value) < 1e12 else f"{value:.3g}"
-
-
 def exact_bytes(number: float) -> str:
     """Return the size of a block: ``35,600 bytes``, ``2.1 MB``."""
     if abs(number) >= _EXACT_BYTES:
@@ -135,22 +105,6 @@ def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
         return "timed out"
     scale, name = next((unit for unit in units if abs(value) >= unit[0]), units[-1])
     return f"{significant(value / scale)} {name}"
-
-
-def joined(parts: Iterable[str], last: str = "and") -> str:
-    """Return parts of a sentence as ``a, b and c``."""
-    *first, end = tuple(parts) or ("",)
-    return f"{', '.join(first)} {last} {end}" if first else end
-
-
-def listed(values: Sequence[str], most: int = MOST_LISTED, joint: str = ", ") -> str:
-    """Return values as ``a, b, c``; of many, the first and how many more there are.
-
-    Clauses are joined by ``"; "``.
-    """
-    shown, more = joint.join(values[:most]), len(values) - most
-    end = "; and" if joint == "; " else " and"
-    return f"{shown}{end} {more} more" if more > 0 else shown
 
 
 def names_of(conditions: Sequence[str], last: str = "and") -> str:

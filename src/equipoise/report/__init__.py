@@ -4,6 +4,5 @@ document: the one model of a report, as parts in reading order.
 builders: a file for each kind of result, which turns it into a document.
 renderers: a file for each form: terminal, page, Markdown, LaTeX, CSV, notebook.
 json_document: results as JSON, their schemas, and reading them back.
-matching_display: charts and notebook HTML of matching's and genoud's results.
 units: numbers as people read them.
 """

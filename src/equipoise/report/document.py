@@ -8,14 +8,12 @@ the ``forms`` of a part, never by a renderer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from equipoise.model.host import Disturbance
 from equipoise.model.quantities import Interval
-from equipoise.model.record import CampaignWarning
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -202,19 +200,35 @@ class Listing(AnyPart, frozen=True):
     lines: tuple[str, ...]
 
 
+class ShownWarning(Protocol):
+    """A warning of a campaign, of its host or of an analysis, as a report shows it."""
+
+    @property
+    def code(self) -> str:
+        """Name of the kind of warning."""
+
+    @property
+    def summary(self) -> str:
+        """What is wrong."""
+
+    @property
+    def hint(self) -> str:
+        """What to do about it; empty where there is nothing."""
+
+
 class Warnings(AnyPart, frozen=True):
     """Warnings, each with its hint."""
 
-    warnings: tuple[CampaignWarning | Disturbance, ...]
+    warnings: tuple[ShownWarning, ...]
     badge: str = "warning"
     """Word before each warning on a terminal; also the name of its style."""
     most_alike: int = ALIKE_SHOWN
     """Number of warnings of one code that the terminal and text forms show."""
 
     @property
-    def first_of_each_code(self) -> tuple[CampaignWarning | Disturbance, ...]:
+    def first_of_each_code(self) -> tuple[ShownWarning, ...]:
         """At most ``most_alike`` warnings of each code."""
-        by_code: dict[str, list[CampaignWarning | Disturbance]] = {}
+        by_code: dict[str, list[ShownWarning]] = {}
         for warning in self.warnings:
             by_code.setdefault(warning.code, []).append(warning)
         return tuple(one for alike in by_code.values() for one in alike[: self.most_alike])

@@ -17,11 +17,9 @@ import msgspec
 from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import ORDINARY, TAG, every_kind, kind_named, load, place_of
-from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.quantities import MAX_MEASURED, Interval
 from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
-from equipoise.model.series import SERIES_SCHEMA, SeriesResult
 from equipoise.report.kind import report_kind
 
 MOST_BYTES = 1024 * 1024 * 1024
@@ -29,12 +27,8 @@ MOST_BYTES = 1024 * 1024 * 1024
 _HINT = "name a file that `equipoise … --json FILE` wrote"
 MAX_MIN_EFFECT = 1000.0
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_SCHEMAS: dict[type, str] = {
-    ResultDocument: SCHEMA,
-    PooledCampaigns: POOLED_SCHEMA,
-    ObservationResult: OBSERVED_SCHEMA,
-    SeriesResult: SERIES_SCHEMA,
-}
+_SCHEMAS: dict[type, str] = {ResultDocument: SCHEMA, PooledCampaigns: POOLED_SCHEMA}
+"""Names of the schemas of documents whose field ``schema`` has no default."""
 
 
 class WithLevel(Protocol):
@@ -53,7 +47,7 @@ class WithLevel(Protocol):
         """1 minus the coverage of the interval."""
 
 
-def encode(document: ResultDocument | PooledCampaigns | ObservationResult | SeriesResult) -> bytes:
+def encode(document: msgspec.Struct) -> bytes:
     """Write a document as one line of JSON without a line end.
 
     Fields stand in the order of the data classes, mappings in their own order, so the
@@ -129,7 +123,7 @@ def read_document(path: Path) -> ResultDocument:
     return document
 
 
-def schema(kind: type = ResultDocument) -> dict[str, Any]:
+def schema(kind: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
     """Make the JSON Schema of a kind of document from its data classes.
 
     That of result documents is the union over all kinds of campaign.
@@ -137,7 +131,8 @@ def schema(kind: type = ResultDocument) -> dict[str, Any]:
     Every field is there in every document. A number may be null, where it is infinite:
     a median over trials of which most timed out.
     """
-    name = _SCHEMAS[kind]
+    defaults = {one.name: one.default for one in msgspec.structs.fields(kind)}
+    name = _SCHEMAS.get(kind, defaults["schema"])
     kinds = tuple(load(one.document) for one in every_kind()) if kind is ResultDocument else (kind,)
     generated = _as_written(msgspec.json.schema(Union[kinds]))  # noqa: UP007 - of a tuple
     for one in kinds:

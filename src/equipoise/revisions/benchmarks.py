@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from equipoise.design.commands import split_command
 from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 
 class Benchmark(Struct, frozen=True):

@@ -13,12 +13,12 @@ from msgspec import Struct
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.revisions import Commit, Revision
-from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import TOOLS, BenchmarkTool
 from equipoise.revisions.build_cache import Build, BuildCache, NoFolder, source_of
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import CheckoutFailed, Repository
 from equipoise.revisions.terms import CommitsPlan, commits_of
+from equipoise.shared.spelling import option
 
 _POLL_S = 0.05
 _FEWEST_AT_ONCE = 2

@@ -19,7 +19,6 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Commit
-from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool
 from equipoise.revisions.commit_builds import (
     BUDGET_S,
@@ -35,6 +34,7 @@ from equipoise.revisions.plan import (
     metrics_of,
 )
 from equipoise.revisions.terms import CommitBenchmark, CommitsPlan
+from equipoise.shared.spelling import option
 
 
 class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):

@@ -13,7 +13,6 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import joined
 from equipoise.model.revisions import Commit, CommitDiff, Revision, short_name
-from equipoise.model.spelling import option
 from equipoise.revisions.checkout import UNSHALLOW, is_changed
 from equipoise.revisions.git import (
     Repository,
@@ -24,6 +23,7 @@ from equipoise.revisions.git import (
     run_git,
     text_of,
 )
+from equipoise.shared.spelling import option
 
 PROSE_SUFFIXES = frozenset({".adoc", ".markdown", ".md", ".rst"})
 """Ends of the names of files that people read, and builds do not."""

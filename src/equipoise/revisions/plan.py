@@ -32,10 +32,10 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX, REVISION, Revision
-from equipoise.model.spelling import option
 from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool, Listing
 from equipoise.revisions.build_cache import tool_variables
 from equipoise.revisions.git import Repository
+from equipoise.shared.spelling import option
 
 _MOST_LISTED_BYTES = 1 << 20
 

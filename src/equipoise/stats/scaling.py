@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.arrays import (
     LEVEL,
     RESAMPLES,

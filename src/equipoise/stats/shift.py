@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import StatisticAnswer, Verdict
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.arrays import LEVEL, FloatArray
 from equipoise.stats.describe import quantile_interval
 from equipoise.stats.verdict import margin_of

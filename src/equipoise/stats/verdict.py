@@ -25,7 +25,7 @@ from equipoise._native import (
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
 from equipoise.model.result import Verdict
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks

@@ -16,8 +16,9 @@ from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
-from equipoise.model.spelling import option
 from equipoise.model.study import Study
+from equipoise.shared.spelling import option
+from equipoise_matching import own_errors, require_matching
 
 DATA = "data"
 """Folder beside the ledger."""
@@ -99,9 +100,9 @@ def data_file(name: str, rows: str, home: Path) -> Path:
 
 
 def _lalonde() -> str:
-    from equipoise.matching.datasets import lalonde
-
-    return str(lalonde().to_csv(index=False))
+    datasets = require_matching("equipoise_matching.matching.datasets")
+    with own_errors():
+        return str(datasets.lalonde().to_csv(index=False))
 
 
 DATA_SETS: Mapping[str, DataSet] = {"lalonde": DataSet(_lalonde, "made-up")}

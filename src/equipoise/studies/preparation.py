@@ -21,8 +21,8 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
-from equipoise.model.spelling import option
 from equipoise.model.study import Factor, Level, Place, Study, Words, is_size
+from equipoise.shared.spelling import option
 from equipoise.studies.catalogue import find_study
 from equipoise.studies.data_sets import with_data
 from equipoise.studies.reader.study import read_study

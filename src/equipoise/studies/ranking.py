@@ -177,7 +177,8 @@ def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
     """Draw the ratio to the best on each task, a line for each level."""
     import altair as alt
 
-    from equipoise.figures.building import frame, lines, log_y
+    from equipoise.figures.building import lines, log_y
+    from equipoise.shared.chart_parts import frame
 
     rows = [{"task": rank.task, "condition": rank.level, "value": rank.over_best} for rank in ranks]
     largest = max(rank.over_best for rank in ranks)

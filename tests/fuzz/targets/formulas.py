@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.matching.frames import covariates_of
+from equipoise_matching.matching.frames import covariates_of
 from tests.fuzz.case import Case, Target, WrongResult
 from tests.fuzz.mutators import any_number, any_text, mutated_bytes
 

@@ -10,7 +10,6 @@ import pytest
 
 from equipoise.cli.options.requests import read_request
 from equipoise.cli.writing import flame_graph_of, save_flame_graph
-from equipoise.figures.save import PIXELS_PER_POINT
 from equipoise.kinds.explain import command as why
 from equipoise.kinds.explain.command import (
     Pictures,
@@ -19,6 +18,7 @@ from equipoise.kinds.explain.command import (
     write_pictures,
 )
 from equipoise.model.errors import UnusableInput
+from equipoise.shared.pictures import PIXELS_PER_POINT
 from equipoise.why.campaigns import result_of
 from equipoise.why.explanation import latest_evidence
 from tests.cli.conftest import Equipoise

@@ -16,9 +16,9 @@ from equipoise.kinds.gate.report import gate_document
 from equipoise.kinds.gate.result import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import Revision
-from equipoise.model.safe_text import visible
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.renderers import markdown as renderer
+from equipoise.shared.safe_text import visible
 from tests.documents import document_as, document_of
 from tests.payloads import PAYLOADS
 from tests.report.forms import breakable, page, print_result

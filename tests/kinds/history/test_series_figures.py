@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from equipoise.figures.theme import color_of
 from equipoise.kinds.history.figures import COLOR, series
+from equipoise.shared.theme import color_of
 from tests.figures.charts import notes, tables
 from tests.kinds.history.test_suspicions import STEP, result_of, series_named
 

@@ -1,6 +1,6 @@
 //! The data: a table of the experiment of `LaLonde` (1986), or made-up rows like it.
 //!
-//! Nothing is copied into the project: `equipoise.matching.datasets.lalonde` writes the real
+//! Nothing is copied into the project: `equipoise_matching.matching.datasets.lalonde` writes the real
 //! table. The made-up rows have its arms, its kinds of columns and its many ties.
 
 use crate::problem::Problem;

@@ -207,7 +207,7 @@ class OutputOptions(Struct, frozen=True):
         if report is not None:
             check_report(report)
         if self.figures is not None:
-            from equipoise.figures.save import require_figures
+            from equipoise.shared.pictures import require_figures
 
             require_figures()
         return output
@@ -292,7 +292,7 @@ def check_report(path: Path) -> None:
         )
     check_folder(path)
     if has_figures(path):
-        from equipoise.figures.save import require_figures
+        from equipoise.shared.pictures import require_figures
 
         require_figures()
 

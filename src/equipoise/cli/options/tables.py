@@ -24,7 +24,7 @@ from equipoise.cli.options.outputs import (
     report_option,
 )
 from equipoise.model.errors import UnusableInput
-from equipoise.tables.problem import MatchColumns, Pairing
+from equipoise_matching.tables.problem import MatchColumns, Pairing
 
 
 class _FiniteRange(click.FloatRange):
@@ -201,7 +201,7 @@ class TableRequest(Struct, frozen=True, kw_only=True):
         """
         output = self.output.checked(source=self.file)
         if self.matched is not None:
-            from equipoise.tables.reading import check_writable
+            from equipoise_matching.tables.reading import check_writable
 
             check_folder(self.matched)
             check_writable(self.matched)
@@ -211,7 +211,7 @@ class TableRequest(Struct, frozen=True, kw_only=True):
                     hint="name another file for it",
                 )
         if self.plot_file is not None:
-            from equipoise.figures.save import require_figures
+            from equipoise.shared.pictures import require_figures
 
             check_folder(self.plot_file)
             require_figures()

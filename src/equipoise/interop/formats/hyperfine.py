@@ -39,7 +39,7 @@ from equipoise.interop.reading import (
 )
 from equipoise.model.plan import COMMAND
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
-from equipoise.model.safe_text import as_unicode, csv_text
+from equipoise.shared.safe_text import as_unicode, csv_text
 
 _OWN_NAMES = {
     "time_wall_clock": "wall_s",

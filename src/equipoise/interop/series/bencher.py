@@ -22,7 +22,7 @@ from equipoise.interop.reading import Format, SourceFile
 from equipoise.interop.series.reading import SeriesReading, SeriesValue, revision_of_file
 from equipoise.model.quantities import counted
 from equipoise.model.result import MetricSummary, ResultDocument
-from equipoise.model.safe_text import as_unicode
+from equipoise.shared.safe_text import as_unicode
 
 LATENCY = "latency"
 MOST_NAME = 1024

@@ -16,8 +16,8 @@ from msgspec import Struct
 from equipoise.interop.reading import Format, SourceFile, quoted, read_by_format
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import counted
-from equipoise.model.safe_text import as_unicode
 from equipoise.model.series import ImportedSeries, SeriesPoint
+from equipoise.shared.safe_text import as_unicode
 
 Converted = TypeVar("Converted")
 MOST_SERIES = 5000

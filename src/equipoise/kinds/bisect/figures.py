@@ -8,8 +8,17 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import (
-    count_axis,
+from equipoise.figures.building import count_axis
+from equipoise.figures.gallery import Figure, FiguresKind, Sequences
+from equipoise.kinds.bisect.result import (
+    BisectBlock,
+    BisectBranch,
+    BisectCommit,
+    BisectDocument,
+    BisectResult,
+)
+from equipoise.model.revisions import short_name
+from equipoise.shared.chart_parts import (
     frame,
     labels,
     layer,
@@ -19,16 +28,7 @@ from equipoise.figures.building import (
     tooltips,
     top_legend,
 )
-from equipoise.figures.gallery import Figure, FiguresKind, Sequences
-from equipoise.figures.theme import color_of
-from equipoise.kinds.bisect.result import (
-    BisectBlock,
-    BisectBranch,
-    BisectCommit,
-    BisectDocument,
-    BisectResult,
-)
-from equipoise.model.revisions import short_name
+from equipoise.shared.theme import color_of
 
 HOW_TO_READ = (
     "Each vertical line is a block: the two commits at its ends ran in random order. A commit "

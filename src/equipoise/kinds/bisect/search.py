@@ -38,8 +38,8 @@ from equipoise.kinds.bisect.stretch import (
     level_of_rank,
 )
 from equipoise.model.errors import UnusableInput
-from equipoise.model.spelling import option
 from equipoise.revisions.commits import MergedBranch
+from equipoise.shared.spelling import option
 from equipoise.stats.commit_pairs import Pair
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST

@@ -7,8 +7,8 @@ import sys
 from equipoise.campaign import conduct
 from equipoise.cli.options import OutputOptions
 from equipoise.cli.progress import progress_for
-from equipoise.cli.progress_bars import work_bar
 from equipoise.cli.streams import say
+from equipoise.cli.work_bars import work_bar
 from equipoise.design.coin import fresh_seed
 from equipoise.kinds.explain.plan import ExperimentRequest, NothingToTry, OpenGap, plan_experiment
 from equipoise.kinds.explain.reach import KnownEvidence

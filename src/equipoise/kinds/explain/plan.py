@@ -23,8 +23,8 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import ConditionFailed, TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import Observation, RunRecord
-from equipoise.model.spelling import option
 from equipoise.model.why import Explanation
+from equipoise.shared.spelling import option
 from equipoise.why.evidence.collect import EvidenceRun, collect
 from equipoise.why.interventions.catalogue import offered, proposed
 from equipoise.why.interventions.intervention import Alter, Case, Intervention

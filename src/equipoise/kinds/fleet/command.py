@@ -19,8 +19,8 @@ from rich.text import Text
 from equipoise.campaign.conduct import Interrupted
 from equipoise.cli.conducting import analyse, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
-from equipoise.cli.progress_bars import SHORTEST_REDRAW_S
 from equipoise.cli.streams import say
+from equipoise.cli.work_bars import SHORTEST_REDRAW_S
 from equipoise.cluster.address import LocalWorkers
 from equipoise.cluster.connection import ClusterAccess, running_scheduler
 from equipoise.cluster.coordinator import (
@@ -41,8 +41,8 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.safe_text import visible
 from equipoise.report.units import waiting_time
+from equipoise.shared.safe_text import visible
 
 LINES_BESIDE_THE_TABLE = 4
 TROUBLE: frozenset[HostState] = frozenset({"no answer", "failed", "missing"})

@@ -8,24 +8,23 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 from msgspec import Struct
 
-from equipoise.figures.building import (
-    RATIO_TOOLTIPS,
+from equipoise.figures.building import RATIO_TOOLTIPS, ratio_axis
+from equipoise.figures.gallery import Figure, FiguresKind, Sequences, figure_of, of_values
+from equipoise.figures.quantity import extent, metric_name
+from equipoise.figures.ratios import HOW_TO_READ_RATIOS, ratios
+from equipoise.kinds.fleet.result import FleetComparison, FleetDocument, HostEffect
+from equipoise.model.quantities import Interval, counted
+from equipoise.shared.chart_parts import (
     Rows,
     color_and_shape,
     frame,
     layer,
     name_rows,
     point,
-    ratio_axis,
     rule,
     tooltips,
     top_legend,
 )
-from equipoise.figures.gallery import Figure, FiguresKind, Sequences, figure_of, of_values
-from equipoise.figures.quantity import extent, metric_name
-from equipoise.figures.ratios import HOW_TO_READ_RATIOS, ratios
-from equipoise.kinds.fleet.result import FleetComparison, FleetDocument, HostEffect
-from equipoise.model.quantities import Interval, counted
 
 HOW_TO_READ = (
     "Each row is a host: the mark is the ratio, the bar its interval, and all of these bars hold "

@@ -21,7 +21,6 @@ from equipoise.kinds.fleet.result import (
     HostEffect,
 )
 from equipoise.model.quantities import counted, listed, names_of
-from equipoise.model.spelling import option
 from equipoise.report.builders.claims import (
     campaign_answer,
     failures_of,
@@ -68,6 +67,7 @@ from equipoise.report.units import (
     metric_value,
     percentage,
 )
+from equipoise.shared.spelling import option
 
 MOST_HOSTS = 24
 """Number of hosts of a table that a terminal shows."""

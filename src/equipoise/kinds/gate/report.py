@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from equipoise.kinds.gate.result import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
-from equipoise.model.spelling import option
 from equipoise.report.document import (
     ALIKE_SHOWN,
     UNKNOWN,
@@ -33,6 +32,7 @@ from equipoise.report.units import (
     percentage,
     waiting_time,
 )
+from equipoise.shared.spelling import option
 
 OUTCOMES: dict[GateOutcome, str] = {
     "slower": "❌ slower",

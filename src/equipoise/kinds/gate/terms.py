@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import TAG, Terms
 from equipoise.model.revisions import Revision
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.model.record import RunRecord

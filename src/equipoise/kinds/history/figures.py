@@ -16,22 +16,11 @@ from msgspec.structs import replace
 from equipoise.figures.building import (
     RATIO_TOOLTIPS,
     RatioAxis,
-    Rows,
-    color_and_shape,
     count_axis,
-    frame,
-    labels,
-    layer,
-    plain_scale,
-    point,
     ratio_axis,
-    rule,
-    tooltips,
-    top_legend,
 )
 from equipoise.figures.gallery import Figure, FiguresKind, Sequences
 from equipoise.figures.quantity import extent, metric_name, rounded
-from equipoise.figures.theme import color_of
 from equipoise.kinds.history.result import (
     HistoryDocument,
     HistoryResult,
@@ -42,6 +31,19 @@ from equipoise.model.metrics import is_time
 from equipoise.model.quantities import counted
 from equipoise.model.revisions import short_name
 from equipoise.model.series import ImportedSeries, shown_commit
+from equipoise.shared.chart_parts import (
+    Rows,
+    color_and_shape,
+    frame,
+    labels,
+    layer,
+    plain_scale,
+    point,
+    rule,
+    tooltips,
+    top_legend,
+)
+from equipoise.shared.theme import color_of
 
 HOW_TO_READ = (
     "Each bar is a commit that ran side by side with the baseline: the mark is the ratio, the bar "

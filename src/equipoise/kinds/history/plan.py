@@ -15,10 +15,10 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Plan
 from equipoise.model.revisions import Revision
-from equipoise.model.spelling import option
 from equipoise.revisions.build_cache import digest, digest_of_toolchain
 from equipoise.revisions.commit_builds import CommitBuilds, NeededCommit
 from equipoise.revisions.commit_plans import CommitsRequest, plan_of_commits
+from equipoise.shared.spelling import option
 
 _FORM = 1
 

@@ -26,7 +26,6 @@ from equipoise.kinds.history.result import (
 from equipoise.model.quantities import counted
 from equipoise.model.revisions import short_name
 from equipoise.model.series import ImportedSeries, SeriesResult, shown_commit
-from equipoise.model.spelling import option
 from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.builders.origin import minute_of
 from equipoise.report.builders.result import (
@@ -77,6 +76,7 @@ from equipoise.report.units import (
     significant,
     waiting_time,
 )
+from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure

@@ -21,7 +21,7 @@ from equipoise.kinds.history.course import BASELINE, Course, Link, LinkStatus
 from equipoise.kinds.history.result import HistoryPair, PairStatus
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.commit_pairs import NARROW
 from equipoise.stats.commit_pairs import Pair as Places
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution

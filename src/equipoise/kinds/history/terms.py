@@ -8,8 +8,8 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import TAG
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.revisions import Revision
-from equipoise.model.spelling import option
 from equipoise.revisions.terms import CommitsPlan
+from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.model.record import RunRecord

@@ -11,7 +11,7 @@ from equipoise.measure.environment.hardware import CLOCK, CPUS, HUGE_PAGES
 from equipoise.measure.environment.host import Unknown, readable
 from equipoise.measure.environment.system import RANDOMISATION, randomisation_off_for_us
 from equipoise.model.host import Disturbance
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 
 SUPPLIES = "/sys/class/power_supply"
 SLOW = {

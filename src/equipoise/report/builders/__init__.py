@@ -11,5 +11,6 @@ pooled: several campaigns of the same commands.
 runs: campaigns of a ledger, a line each.
 host: what disturbs measurements on a host, and its certificate.
 observation: an effect from a log.
+analysis: answer, tables and method of what `equipoise_matching` reports.
 matching: a match, its balance, and a search for weights.
 """

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from equipoise.figures.quantity import metric_name
-from equipoise.figures.theme import color_of
 from equipoise.figures.values import (
     MIN_SIZES,
     analysed_values,
@@ -51,6 +50,7 @@ from equipoise.report.units import (
     spread_text,
     with_coverage,
 )
+from equipoise.shared.theme import color_of
 from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MOST_OTHERS = 60

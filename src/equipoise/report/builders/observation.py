@@ -1,26 +1,12 @@
-"""An effect from a log as a document: the answer, what it rests on, and what speaks against it."""
+"""The page of an effect from a log: the answer, what it rests on, and what speaks against it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from equipoise.matching.match import VARIANCE_NEIGHBORS
-from equipoise.model.observation_result import (
-    Effect,
-    ObservationResult,
-    Period,
-    Placebo,
-    StratumResult,
-)
-from equipoise.model.quantities import Interval
+from equipoise.report.builders.analysis import answer_of, method_parts, table_of
 from equipoise.report.document import (
-    UNKNOWN,
-    Answer,
-    Claim,
-    Column,
     Document,
     Facts,
     Figures,
@@ -28,70 +14,26 @@ from equipoise.report.document import (
     Origin,
     Part,
     Section,
-    Table,
     Warnings,
-    computation_parts,
     with_interval,
 )
-from equipoise.report.units import (
-    change_text,
-    estimate_and_interval,
-    interval_text,
-    percent_change,
-    signed_amount,
-    significant,
-)
+from equipoise_matching.observation.report import observation_report
+from equipoise_matching.observation.result import ObservationResult
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
-_METHOD = (
-    "Each row of the candidate is matched with the nearest row of the baseline, with replacement "
-    "and all ties. Matching looks at covariates alone, not at the outcome. A regression among the "
-    "baseline's rows, with the curves, steps and products that the rows show, removes what "
-    "matching left (Abadie and Imbens 2011).",
-    "Matching makes rows comparable in what was measured, not in what nobody measured. The hidden "
-    "factor and the placebos show how much that could matter. docs/observe.md has each formula "
-    "and its source.",
-)
-_CLUSTERS = "The interval allows for rows of one cluster that move together."
-_ROWS = (
-    "The interval takes the rows as independent (Abadie and Imbens 2006). The variance of each row "
-    f"comes from its {VARIANCE_NEIGHBORS} nearest rows of the same version, so that either version "
-    "may be noisier than the other."
-)
-_ERRORS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
-
 
 def observation_document(result: ObservationResult, command: str) -> Document:
     """Build the document of an observation; ``command``, if there is one, observes it again."""
-
-    def figures() -> Iterator[Figure]:
-        from equipoise.figures.estimates import observed_figures
-
-        return observed_figures(result)
-
-    question, refusal = result.question, result.refusal
-    estimate, interval = "", ""
-    if result.matched is not None:
-        estimate, ends = _effect_cells(result.matched.effect)
-        interval = f"95 % interval {ends}"
-    claim = Claim(
-        badge="refused" if refusal else "observed",
-        tone=_tone(result),
-        text=result.summary,
-        estimate=estimate,
-        interval=interval,
-        remarks=(refusal.hint,) if refusal else (),
-    )
-    method = (*_METHOD, _ROWS if result.clustering is None else _CLUSTERS)
+    report, question = observation_report(result), result.question
     parts: tuple[Part, ...] = (
-        Answer("", claims=(claim,), warnings=len(result.warnings)),
-        Figures(figures),
-        *_tables(result),
-        Section("What it rests on", (Facts(tuple(_facts(result))),)),
-        *([Warnings(result.warnings)] if result.warnings else []),
-        *computation_parts(method, command),
+        answer_of(report, _tone(result)),
+        Figures(lambda: _figures(result)),
+        *map(table_of, report.tables),
+        Section("What it rests on", (Facts(report.facts),)),
+        *([Warnings(report.warnings)] if report.warnings else []),
+        *method_parts(report, command),
     )
     return Document(
         name="observed",
@@ -106,99 +48,16 @@ def observation_document(result: ObservationResult, command: str) -> Document:
     )
 
 
-def _tables(result: ObservationResult) -> Iterator[Table]:
-    """Build the tables of the effects, the balance, the hidden factor and the strata."""
-    yield _table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
-    question = result.question
-    versions = (question.candidate, question.baseline)
-    means = (*versions, "apart", "candidate, matched", "baseline, matched", "apart")
-    headings = (*means, "distributions apart", "curve that differs most", "apart")
-    rows = (
-        (
-            one.column,
-            *map(_value, (one.candidate_before, one.baseline_before)),
-            _standard_deviations(one.difference_before),
-            *map(_value, (one.candidate_after, one.baseline_after)),
-            _standard_deviations(one.difference_after),
-            "" if one.ks_after is None else f"{one.ks_after:.2f}",
-            one.term or "",
-            "" if one.term is None else _standard_deviations(one.term_after),
-        )
-        for one in result.balance
-    )
-    yield _table("Balance", headings, rows)
-    if result.hidden_bias is not None:
-        as_ratio = result.naive.ratio is not None
-        bounds = (
-            (f"odds ×{bound.gamma:g}", _interval((bound.low, bound.high), as_ratio))
-            for bound in result.hidden_bias.bounds
-        )
-        bias, unit = result.hidden_bias, question.unit
-        alike = unit if bias.of == "pairs" else bias.of
-        yield replace(
-            _table("Hidden factor", ("95 % interval",), bounds),
-            notes=(
-                "Each row is the interval of the effect if something that was not measured "
-                f"multiplied the odds of {question.treatment} {question.candidate} by so much "
-                f"between two comparable {alike}.",
-            ),
-        )
-    if result.strata is not None:
-        of_strata = ("rows", "estimate", "differs most", "apart", "odds to change it")
-        yield _table("Stratum", of_strata, map(_stratum_row, result.strata.each))
+def _figures(result: ObservationResult) -> Iterator[Figure]:
+    """Draw the effects, then the balance."""
+    from equipoise.figures.gallery import Figure
+    from equipoise_matching.charts.balance import HOW_TO_READ_LOVE_PLOT
+    from equipoise_matching.charts.estimates import HOW_TO_READ_EFFECTS
+    from equipoise_matching.observation.drawing import balance_chart, effects_chart
 
-
-def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    columns = (Column("", "name"), *(Column(heading, "number") for heading in headings))
-    return Table(columns, tuple(rows), title=title)
-
-
-def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
-    """Yield what the answer rests on."""
-    rows, matching, question = result.rows, result.matching, result.question
-    left_out = "".join(f"; {count:,} left out: {why}" for why, count in rows.left_out.items())
-    yield "log", question.source
-    yield "seed", str(question.seed)
-    yield (
-        "rows",
-        f"{rows.candidate:,} of {question.candidate}, {rows.baseline:,} of "
-        f"{question.baseline}{left_out}",
-    )
-    yield "about", result.about
-    for mean in result.dropped:
-        yield mean.column, f"{_value(mean.kept)} on average, {_value(mean.dropped)} where dropped"
-    caliper = "no caliper"
-    if matching.caliper is not None:
-        caliper = f"caliper {matching.caliper:g} sd on {', '.join(matching.caliper_on)}"
-    adjusted = "; a regression removes what matching left" if matching.adjusted else ""
-    yield (
-        "matching",
-        f"{matching.method}, {caliper}; {matching.pairs:,} pairs, which use "
-        f"{matching.baseline_used:,} rows of {question.baseline}{adjusted}",
-    )
-    if matching.model:
-        yield "model", matching.model
-    if result.clustering is not None:
-        clusters = result.clustering
-        yield (
-            "clusters",
-            f"{clusters.by}: {clusters.clusters:,}, {clusters.with_candidate:,} with "
-            f"{question.candidate}, {clusters.with_baseline:,} with {question.baseline}",
-        )
-    if result.strata is not None:
-        strata = result.strata
-        yield "strata", f"{strata.column}: {strata.worst} differs most after matching"
-        if strata.shared_clusters:
-            yield "shared clusters", f"{strata.shared_clusters:,} have rows in several strata"
-        for stratum in strata.each:
-            if stratum.dropped is not None:
-                yield stratum.name, f"takes no part: {stratum.dropped}"
-    if result.hidden_bias is not None:
-        yield "hidden factor", result.hidden_bias.summary
-    if result.robustness is not None:
-        yield "robustness", result.robustness.summary
-    for placebo in result.placebos:
-        yield f"placebo {placebo.kind}", placebo.summary
+    how_to_read = HOW_TO_READ_EFFECTS.replace("{unit}", result.question.unit)
+    yield Figure("effects", how_to_read, effects_chart(result))
+    yield Figure("balance", HOW_TO_READ_LOVE_PLOT, balance_chart(result))
 
 
 def _tone(result: ObservationResult) -> str:
@@ -212,38 +71,6 @@ def _tone(result: ObservationResult) -> str:
         # The outcome may be an income: neither direction is bad.
         return "equivalent"
     return "slower" if effect.interval[0] > (0.0 if effect.ratio is None else 1.0) else "faster"
-
-
-def _stratum_row(stratum: StratumResult) -> tuple[str, ...]:
-    matched = stratum.matched_rows
-    rows = f"{stratum.candidate_rows if matched is None else matched:,}"
-    if stratum.difference is None:
-        return (stratum.name, rows, "none", "", "", "")
-    estimate = signed_amount(stratum.difference)
-    gamma = stratum.gamma_to_change
-    return (
-        stratum.name,
-        rows,
-        change_text(stratum.ratio, estimate),
-        stratum.worst_column or "",
-        _standard_deviations(stratum.worst_difference),
-        "unknown" if gamma is None else f"×{gamma:.3g}",
-    )
-
-
-def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
-    for name, _, effect in result.effects:
-        if effect.difference is not None:
-            yield (name, *_effect_cells(effect))
-        if name != "comparable" or result.matched is None:
-            continue
-        for error in result.matched.errors:
-            as_ratio = effect.ratio is not None
-            interval = _interval(error.ratio_ci if as_ratio else error.difference_ci, as_ratio)
-            yield (f"  {_ERRORS[error.name]}", "", interval)
-        if effect.ratio is not None:
-            difference = replace(effect, ratio=None)
-            yield (f"  in {result.question.outcome}", *_effect_cells(difference))
 
 
 def _effect_numbers(result: ObservationResult) -> Iterator[NumberRow]:
@@ -272,29 +99,3 @@ def _balance_numbers(result: ObservationResult) -> Iterator[NumberRow]:
             "term": one.term,
             "term_apart_after_sd": one.term_after,
         }
-
-
-def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
-    """Return an estimate and its interval: as a ratio, or where there is none as a difference."""
-    if effect.ratio is not None:
-        if effect.ratio_ci is None:
-            return percent_change(effect.ratio), "none"
-        return estimate_and_interval(effect.ratio, effect.ratio_ci)
-    difference = UNKNOWN if effect.difference is None else signed_amount(effect.difference)
-    return difference, _interval(effect.difference_ci, False)
-
-
-def _interval(ends: Interval | None, as_ratio: bool) -> str:
-    if ends is None:
-        return "none"
-    if as_ratio:
-        return interval_text(ends)
-    return " to ".join("unlimited" if end is None else signed_amount(end) for end in ends)
-
-
-def _value(value: float | None) -> str:
-    return "unknown" if value is None else significant(value)
-
-
-def _standard_deviations(difference: float | None) -> str:
-    return "unlimited" if difference is None else f"{difference:+.2f} sd"

@@ -8,7 +8,6 @@ from typing import Any
 
 from equipoise.model.quantities import listed
 from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
-from equipoise.model.spelling import option
 from equipoise.report.document import UNKNOWN, Cell, Paragraph, Section, Styled, Table, headed
 from equipoise.report.units import (
     estimate_and_interval,
@@ -16,6 +15,7 @@ from equipoise.report.units import (
     percent_change,
     percentage,
 )
+from equipoise.shared.spelling import option
 
 _CHANGED_SHOWN = 6
 """Rows that the answer names, those that changed most."""

@@ -21,7 +21,6 @@ from equipoise.model.result import (
     ResultDocument,
     SampleComparison,
 )
-from equipoise.model.spelling import option
 from equipoise.report.builders import (
     claims,
     conditions,
@@ -69,6 +68,7 @@ from equipoise.report.units import (
     percent_change,
     percentage,
 )
+from equipoise.shared.spelling import option
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure, Sequences

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from equipoise.model.safe_text import csv_text
 from equipoise.report.document import Document
+from equipoise.shared.safe_text import csv_text
 
 
 def to_csv(documents: Sequence[Document]) -> str:

@@ -11,17 +11,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import Figure
-from equipoise.figures.save import (
-    MAX_VECTOR_ROWS,
-    content_policy,
-    require_figures,
-    script_json,
-    vega_library,
-)
-from equipoise.figures.theme import configuration
-from equipoise.model.safe_text import visible_lines
+from equipoise.figures.save import content_policy, script_json, vega_library
 from equipoise.report.document import Document, Figures, FlameGraph, Part, Section, parts_in
-from equipoise.report.units import unbroken
+from equipoise.shared.numbers import unbroken
+from equipoise.shared.pictures import MAX_VECTOR_ROWS, require_figures
+from equipoise.shared.safe_text import visible_lines
+from equipoise.shared.theme import configuration
 
 LARGEST_FLAME_GRAPH = 750_000
 """Bytes; a larger flame graph is left to a file of its own: a page should be small enough to

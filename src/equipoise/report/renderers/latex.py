@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from equipoise.model.safe_text import visible
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -25,6 +24,7 @@ from equipoise.report.document import (
     text_of,
 )
 from equipoise.report.renderers.markdown import claim_note, facts_sentence
+from equipoise.shared.safe_text import visible
 
 _COMMANDS = str.maketrans(
     {

@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from urllib.parse import quote
 
-from equipoise.model.safe_text import visible
-from equipoise.model.spelling import option
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -28,7 +26,9 @@ from equipoise.report.document import (
     parts_in,
     text_of,
 )
-from equipoise.report.units import unbroken
+from equipoise.shared.numbers import unbroken
+from equipoise.shared.safe_text import visible
+from equipoise.shared.spelling import option
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
 """What CommonMark, tables, strikethrough or formulae give a meaning within a line."""

@@ -14,8 +14,6 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from equipoise.model.safe_text import visible
-from equipoise.model.spelling import option
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -36,6 +34,8 @@ from equipoise.report.document import (
     parts_in,
     text_of,
 )
+from equipoise.shared.safe_text import visible
+from equipoise.shared.spelling import option
 
 STYLES = {
     "strong": "bold",

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.why.evidence.observer import EVIDENCE_PROGRAM, Function, Sampled, native_file
 from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 

@@ -10,7 +10,7 @@ from equipoise.design.commands import find_program, split_command
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
-from equipoise.model.spelling import option
+from equipoise.shared.spelling import option
 from equipoise.stats.intervention import CONFIRMED_ABOVE
 from equipoise.why.interventions import blas, files, memory, runtime
 from equipoise.why.interventions.intervention import (

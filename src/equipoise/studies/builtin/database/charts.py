@@ -7,18 +7,16 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 
 from equipoise.figures.building import (
-    Rows,
     bars,
-    chart_of,
     condition_color,
     ends_of,
-    frame,
     lines,
     log_x,
     log_y,
 )
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import metric_name, unit_of
+from equipoise.shared.chart_parts import Rows, chart_of, frame
 from equipoise.studies.builtin.database.analysis import THROUGHPUT, Curve, curves_of, places
 from equipoise.studies.study_data import StudyData
 

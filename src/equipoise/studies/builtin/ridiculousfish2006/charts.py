@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import altair as alt
 
-from equipoise.figures.building import Rows, chart_of, condition_color, frame, lines
+from equipoise.figures.building import condition_color, lines
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
+from equipoise.shared.chart_parts import Rows, chart_of, frame
 from equipoise.studies.builtin.ridiculousfish2006.analysis import BY_BLOCK, Cost, block_rows, steps
 from equipoise.studies.study_data import StudyData
 

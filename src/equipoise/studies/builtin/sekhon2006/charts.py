@@ -8,16 +8,14 @@ from collections.abc import Iterator
 import altair as alt
 
 from equipoise.figures.building import (
-    Rows,
     bars,
-    chart_of,
     condition_color,
-    frame,
     lines,
     log_x,
     log_y,
 )
 from equipoise.figures.gallery import Figure
+from equipoise.shared.chart_parts import Rows, chart_of, frame
 from equipoise.studies.builtin.sekhon2006.analysis import (
     DEFAULT,
     HERE,

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import frame, layer, log_x, point, point_labels
+from equipoise.figures.building import log_x, point_labels
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
-from equipoise.figures.theme import color_of
+from equipoise.shared.chart_parts import frame, layer, point
+from equipoise.shared.theme import color_of
 from equipoise.studies.builtin.threshold.analysis import Point, points, threshold_text
 from equipoise.studies.study_data import StudyData
 

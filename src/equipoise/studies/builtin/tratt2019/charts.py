@@ -7,10 +7,15 @@ from collections.abc import Iterator
 import altair as alt
 import numpy as np
 
-from equipoise.figures.building import chart_of, frame, layer, point
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import rounded, unit_of
-from equipoise.figures.theme import color_of
+from equipoise.shared.chart_parts import (
+    chart_of,
+    frame,
+    layer,
+    point,
+)
+from equipoise.shared.theme import color_of
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.builtin.tratt2019.analysis import LEAST_RUNS, PROGRAMS, STEPS, TIME
 from equipoise.studies.study_data import StudyData

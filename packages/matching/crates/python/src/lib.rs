@@ -1,0 +1,21 @@
+//! `equipoise_matching._native`: the Python face of the crates. It converts options, arrays and
+//! errors.
+
+mod arrays;
+mod fitness;
+mod genoud;
+mod matching;
+mod progress;
+
+use pyo3::prelude::*;
+
+/// The native part of `equipoise_matching`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
+    #[pymodule_export]
+    use crate::genoud::GenoudSearch;
+    #[pymodule_export]
+    use crate::matching::{Estimate, Matcher, Pairs, estimate_effect, match_strata};
+}

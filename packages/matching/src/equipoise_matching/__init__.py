@@ -1,0 +1,81 @@
+"""The effect of a treatment, from units that did and units that did not get it, by matching.
+
+``match``, ``match_balance``, ``gen_match`` and their kin take arrays; the functions of
+``equipoise_matching.tables`` with the same names, and ``observe``, take data frames and files with
+the names of columns. ``genoud`` is the genetic search alone. In the order of the rooms, a lower one
+first:
+
+- ``shared``: what this wheel and that of `equipoise` both carry
+- ``warning``, ``report``: what a result has to say
+- ``charts``: charts of effects and of balance (the extra ``equipoise-matching[charts]``)
+- ``genetic``: genetic optimisation using derivatives
+- ``matching``: matching and balance on arrays
+- ``observation``: the effect of a change, from a log
+- ``tables``: the same on data frames, CSV and Parquet files
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from equipoise_matching.genetic.genoud import genoud
+    from equipoise_matching.matching.balance import match_balance
+    from equipoise_matching.matching.distributions import ks_boot, qq_stats
+    from equipoise_matching.matching.fitness import match_fitness
+    from equipoise_matching.matching.gen_match import GenMatchResult, gen_match
+    from equipoise_matching.matching.match import MatchResult, match
+    from equipoise_matching.matching.propensity import propensity_score
+    from equipoise_matching.matching.stratified import MatchByResult, match_by
+    from equipoise_matching.matching.univariate import balance_uv
+    from equipoise_matching.shared.errors import UnusableInput
+    from equipoise_matching.tables.interface import observe
+
+__all__ = [
+    "GenMatchResult",
+    "MatchByResult",
+    "MatchResult",
+    "UnusableInput",
+    "balance_uv",
+    "gen_match",
+    "genoud",
+    "ks_boot",
+    "match",
+    "match_balance",
+    "match_by",
+    "match_fitness",
+    "observe",
+    "propensity_score",
+    "qq_stats",
+]
+
+_HOMES = {
+    "GenMatchResult": "matching.gen_match",
+    "MatchByResult": "matching.stratified",
+    "MatchResult": "matching.match",
+    "UnusableInput": "shared.errors",
+    "balance_uv": "matching.univariate",
+    "gen_match": "matching.gen_match",
+    "genoud": "genetic.genoud",
+    "ks_boot": "matching.distributions",
+    "match": "matching.match",
+    "match_balance": "matching.balance",
+    "match_by": "matching.stratified",
+    "match_fitness": "matching.fitness",
+    "observe": "tables.interface",
+    "propensity_score": "matching.propensity",
+    "qq_stats": "matching.distributions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when used: a match needs neither formulae nor the search.
+    import importlib
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'equipoise_matching' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"equipoise_matching.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

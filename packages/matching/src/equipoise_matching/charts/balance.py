@@ -1,0 +1,435 @@
+"""Charts of covariate balance: before and after matching, and along a genetic search."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from operator import itemgetter
+
+import altair as alt
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from equipoise_matching.shared.chart_parts import (
+    Rows,
+    color_and_shape,
+    frame,
+    layer,
+    linear,
+    name_rows,
+    plain_scale,
+    point,
+    rule,
+    tooltips,
+    top_legend,
+)
+from equipoise_matching.shared.density import density
+from equipoise_matching.shared.theme import color_of, shape_of
+
+HOW_TO_READ_LOVE_PLOT = (
+    "Each row is one covariate: the difference between treated and controls, in percent of the "
+    "standard deviation of the treated. Near 0 is balanced; the dashed lines mark 10 %."
+)
+HOW_TO_READ_SHARES = (
+    "Each line is one covariate with two values: from the share of the controls that have it to "
+    "the share of the treated. A shorter line means better balance."
+)
+HOW_TO_READ_QQ_PLOT = (
+    "Each mark is one quantile: of the controls to the right, of the treated upwards. On the "
+    "dashed line both groups have the same distribution."
+)
+HOW_TO_READ_DENSITY = (
+    "Two hills of equal area, one of the treated and one of the controls: after matching above "
+    "the line, before matching below it. The groups differ where the hills do not overlap."
+)
+HOW_TO_READ_COURSE = (
+    "The difference between treated and controls in each covariate, in percent of the standard "
+    "deviation of the treated: before matching, by the best weights of each generation, and, at "
+    "the right end, after the search. The strong line follows the worst covariate of each "
+    "generation; the dashed line marks 10 %."
+)
+HOW_TO_READ_VALUES = (
+    "The line is the best value after each generation, the points the median individual: while "
+    "they lie apart, the population still has variety. The dashed line marks the last improvement "
+    "that counted."
+)
+LARGE_DIFFERENCE = 10.0
+"""Percent: a common threshold for a difference that matters (Austin 2009)."""
+MAX_POINTS = 5000
+"""Number of points of a chart; a picture of more says no more."""
+BEFORE = -1
+"""Position of the data before matching on the axis of generations."""
+
+_SIDES = ("before matching", "after matching")
+_GROUPS = ("treated", "controls")
+
+Floats = NDArray[np.float64]
+Points = Sequence[tuple[float, float]]
+
+
+def _color_and_shape(sides: Sequence[object]) -> tuple[alt.Color, alt.Shape]:
+    """Return colour and shape of before and after; after has the first colour of the palette."""
+    return color_and_shape("side", _SIDES[: len(sides)], (1, 0)[: len(sides)], top_legend())
+
+
+def love_plot(
+    variables: Sequence[str], before: Sequence[float], after: Sequence[float] | None = None
+) -> alt.LayerChart:
+    """Draw the standardized differences, the largest before matching on top (Love 2004).
+
+    They are in percent, one for each variable; a note names those that are not finite.
+    """
+    sides = [before] if after is None else [before, after]
+    order = sorted(
+        range(len(variables)),
+        key=lambda k: -abs(before[k]) if math.isfinite(before[k]) else -math.inf,
+    )
+    rows: Rows = [
+        {"variable": variables[k], "side": name, "sdiff": round(side[k], 4)}
+        for k in order
+        for name, side in zip(_SIDES, sides, strict=False)
+        if math.isfinite(side[k])
+    ]
+    unknown = [variables[k] for k in order if not all(math.isfinite(side[k]) for side in sides)]
+    reach = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(abs(row["sdiff"]) for row in rows)])
+    x = linear(alt.X, "sdiff", -reach, reach, title="standardized difference, %")
+    color, shape = _color_and_shape(sides)
+    limits = [{"sdiff": end} for end in (-LARGE_DIFFERENCE, LARGE_DIFFERENCE)]
+    parts = [f"{name}: {side:.1f} % before" for name, side in zip(variables, before, strict=True)]
+    if after is not None:
+        parts = [f"{text}, {side:.1f} % after" for text, side in zip(parts, after, strict=True)]
+    return frame(
+        [
+            layer([{"sdiff": 0.0}], rule(style="negligible"), x=x),
+            layer(limits, rule(style="reference"), x=x),
+            layer(
+                rows,
+                point(70),
+                x=x,
+                y=name_rows("variable", [variables[k] for k in order]),
+                color=color,
+                shape=shape,
+                tooltip=tooltips(
+                    ("variable:N",), ("side:N", "when"), ("sdiff:Q", "difference, %", ".2f")
+                ),
+            ),
+        ],
+        title="Balance of the covariates",
+        notes=[f"Not finite, so not drawn: {', '.join(unknown)}."] if unknown else [],
+        description=f"Standardized differences of the covariates. {'; '.join(parts)}",
+        height=22 * max(len(variables), 3),
+    )
+
+
+class Share(Struct, frozen=True):
+    """Percentages of the controls and of the treated that have one of two values."""
+
+    label: str
+    before: tuple[float, float]
+    after: tuple[float, float] | None
+
+    def describe(self) -> str:
+        """Return the percentages in words."""
+        text = (
+            f"{self.label}: {self.before[1]:.1f} % of the treated and {self.before[0]:.1f} % of "
+            "the controls before"
+        )
+        if self.after is None:
+            return text
+        return f"{text}, {self.after[1]:.1f} % and {self.after[0]:.1f} % after"
+
+
+def shares(rows: Sequence[Share]) -> alt.LayerChart:
+    """Draw a line from controls to treated for each covariate, before and after."""
+    lines: Rows = [
+        {
+            "label": row.label,
+            "side": side,
+            "controls": round(ends[0], 4),
+            "treated": round(ends[1], 4),
+        }
+        for row in rows
+        for side, ends in zip(_SIDES, (row.before, row.after), strict=True)
+        if ends is not None
+    ]
+    points: Rows = [
+        {"label": line["label"], "side": line["side"], "arm": group, "share": line[group]}
+        for line in lines
+        for group in reversed(_GROUPS)
+    ]
+    sides = [side for side in _SIDES if any(line["side"] == side for line in lines)]
+    channels = {
+        "y": name_rows("label", [row.label for row in rows], paddingInner=0.3),
+        "yOffset": alt.YOffset(
+            "side:N", sort=None, scale=alt.Scale(domain=sides, paddingOuter=0.6)
+        ),
+        "color": alt.Color(
+            "side:N",
+            scale=alt.Scale(domain=sides, range=[color_of(1), color_of(0)][: len(sides)]),
+            legend=top_legend(columns=1, symbolType="stroke"),
+        ),
+    }
+    shape = alt.Shape(
+        "arm:N",
+        scale=alt.Scale(domain=list(reversed(_GROUPS)), range=[shape_of(1), shape_of(0)]),
+        # One neutral colour, since the shapes occur in both colours.
+        legend=top_legend(columns=1, symbolFillColor=color_of(5)),
+    )
+    x = linear(alt.X, "controls", 0, 100, title="share, %")
+    share = alt.X("share:Q", scale=plain_scale(0, 100))
+    tooltip = tooltips(
+        ("label:N", "covariate"),
+        ("side:N", "when"),
+        ("arm:N", "group"),
+        ("share:Q", "share, %", ".1f"),
+    )
+    return frame(
+        [
+            layer(lines, rule(2), x=x, x2="treated:Q", **channels),
+            layer(points, point(60), x=share, shape=shape, tooltip=tooltip, **channels),
+        ],
+        title="Shares",
+        description=(
+            f"Shares of treated and controls. {'; '.join(row.describe() for row in rows)}"
+        ),
+        height=34 * max(len(rows), 2),
+    )
+
+
+def qq_plot(
+    variable: str, before: Points, after: Points | None = None, *, notes: Sequence[str] = ()
+) -> alt.LayerChart:
+    """Draw quantiles of the treated against quantiles of the controls.
+
+    ``before`` and ``after`` have pairs, of the controls and of the treated, at the same levels.
+    """
+    sides = [before] if after is None else [before, after]
+    rows: Rows = [
+        {"control": control, "treated": treated, "side": name}
+        for name, points in zip(_SIDES, sides, strict=False)
+        for control, treated in points
+    ]
+    quantiles = [row[group] for row in rows for group in ("control", "treated")]
+    low, high = min(quantiles, default=0.0), max(quantiles, default=1.0)
+    margin = 0.03 * (high - low) or 0.5 * abs(high) or 0.5
+    low, high = low - margin, high + margin
+    x = linear(alt.X, "control", low, high, title=f"{variable} of the controls")
+    y = linear(alt.Y, "treated", low, high, title=f"{variable} of the treated")
+    color, shape = _color_and_shape(sides)
+    tooltip = tooltips(
+        ("control:Q", "control", ".5~g"), ("treated:Q", "treated", ".5~g"), ("side:N", "when")
+    )
+    diagonal = [{"control": end, "treated": end} for end in (low, high)]
+    mark = point(36, opacity=0.7)
+    return frame(
+        [
+            layer(diagonal, alt.MarkDef("line", style="reference"), x=x, y=y),
+            layer(rows, mark, x=x, y=y, color=color, shape=shape, tooltip=tooltip),
+        ],
+        title=f"Quantiles of {variable}",
+        notes=notes,
+        description=f"Quantiles of {variable} among treated and controls. {HOW_TO_READ_QQ_PLOT}",
+        height=420,
+    )
+
+
+class Weighted(Struct, frozen=True):
+    """Values with their weights; ``None`` for equal weights."""
+
+    values: Floats
+    weights: Floats | None
+
+
+Groups = tuple[Weighted, Weighted]
+"""Values of one covariate among the treated and among the controls."""
+
+
+def group_density(variable: str, before: Groups, after: Groups | None) -> alt.LayerChart | None:
+    """Draw the density of one covariate in both groups; ``None`` if a group is too small.
+
+    With ``after``, the hills before matching point down.
+    """
+    sides = [(1.0, before)] if after is None else [(1.0, after), (-1.0, before)]
+    values = np.concatenate([group.values for _, groups in sides for group in groups])
+    low, high = float(values.min()), float(values.max())
+    margin = 0.04 * (high - low) or 0.5
+    begin, width = low - margin, high - low + 2.0 * margin
+    rows: Rows = []
+    for sign, groups in sides:
+        for name, group in zip(_GROUPS, groups, strict=True):
+            # Values as shares of the axis: squares of very large values would overflow.
+            hill = density((group.values - begin) / width, 0.0, 1.0, group.weights)
+            if hill is None:
+                return None
+            grid, heights = hill
+            area = float(heights.sum() * (grid[1] - grid[0]))
+            rows += [
+                {
+                    "arm": name,
+                    "side": f"{name} {'up' if sign > 0 else 'down'}",
+                    "at": float(f"{begin + width * place:.6g}"),
+                    "height": round(sign * height / area, 4),
+                }
+                for place, height in zip(grid.tolist(), heights.tolist(), strict=True)
+            ]
+    top = 1.08 * max(abs(row["height"]) for row in rows)
+    title, bottom = "before ↓  ↑ after matching", -top
+    if after is None:
+        title, bottom = "before matching", 0.0
+    y = linear(alt.Y, "height", bottom, top, title=title, labels=False, ticks=False, grid=False)
+    x = linear(alt.X, "at", begin, begin + width, title=variable)
+    legend = top_legend(symbolType="stroke")
+    colors = alt.Scale(domain=list(_GROUPS), range=[color_of(2), color_of(3)])
+    dashes = alt.Scale(domain=list(_GROUPS), range=[[1, 0], [6, 3]])
+    color = alt.Color("arm:N", scale=colors, legend=legend)
+    # Colour is never the only difference.
+    dash = alt.StrokeDash("arm:N", scale=dashes, legend=legend)
+    hill_channels = {"x": x, "y": y, "color": color, "detail": "side:N"}
+    return frame(
+        [
+            layer([{"height": 0.0}], rule(style="negligible"), y=y),
+            layer(rows, alt.MarkDef("area", opacity=0.18), **hill_channels),
+            layer(rows, alt.MarkDef("line", strokeWidth=2), strokeDash=dash, **hill_channels),
+        ],
+        title=f"Distribution of {variable}",
+        description=(
+            f"Distribution of {variable} among treated and controls. {HOW_TO_READ_DENSITY}"
+        ),
+        height=260,
+    )
+
+
+def search_balance(
+    variables: Sequence[str],
+    before: Sequence[float],
+    along: Sequence[tuple[int, Sequence[float]]],
+    *,
+    notes: Sequence[str] = (),
+) -> alt.LayerChart:
+    """Draw each covariate's standardized difference, without its sign, over the generations.
+
+    Differences are in percent. ``along`` has the generations in their order, each with the
+    differences by its best weights; the last ones are those after the search.
+    """
+    stages = [(BEFORE, before), *along]
+    rows: Rows = [
+        {"generation": generation, "variable": name, "sdiff": round(abs(value), 4)}
+        for generation, values in stages
+        for name, value in zip(variables, values, strict=True)
+    ]
+    unknown = {row["variable"] for row in rows if not math.isfinite(row["sdiff"])}
+    rows = [row for row in rows if math.isfinite(row["sdiff"])]
+    by_generation = itertools.groupby(rows, key=itemgetter("generation"))
+    worst = [max(stage, key=itemgetter("sdiff")) for _, stage in by_generation]
+    thin = _largest_differences(rows, MAX_POINTS // len(stages))
+    if len(thin) < len(rows):
+        count = len({row["variable"] for row in thin})
+        notes = [
+            *notes,
+            f"Thin lines: the {count:,} of {len(variables):,} covariates with the largest "
+            "differences. The strong line follows all.",
+        ]
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        notes = [*notes, f"Not finite somewhere, so not drawn there: {names}."]
+    last = max([1, *(generation for generation, _ in along)])
+    x = linear(
+        alt.X,
+        "generation",
+        BEFORE - 0.3,
+        last + 0.3,
+        title="generation",
+        values=[BEFORE, *range(0, last + 1, max(1, math.ceil(last / 12)))],
+        labelExpr="datum.value < 0 ? 'before' : format(datum.value, 'd')",
+        labelFlush=True,
+    )
+    top = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(row["sdiff"] for row in rows)])
+    y = linear(alt.Y, "sdiff", 0, top, title="standardized difference, % (without sign)")
+    tooltip = tooltips(("variable:N",), ("generation:Q",), ("sdiff:Q", "difference, %", ".2f"))
+    weak, strong = color_of(5), color_of(0)
+    lines = alt.MarkDef(
+        "line", strokeWidth=1.2, opacity=0.55, color=weak, point={"size": 14, "color": weak}
+    )
+    worst_line = alt.MarkDef(
+        "line", strokeWidth=3, color=strong, point={"size": 45, "color": strong}
+    )
+    return frame(
+        [
+            layer([{"sdiff": LARGE_DIFFERENCE}], rule(style="reference"), y=y),
+            layer(thin, lines, x=x, y=y, detail="variable:N", tooltip=tooltip),
+            layer(worst, worst_line, x=x, y=y, tooltip=tooltip),
+        ],
+        title="Balance along the search",
+        notes=notes,
+        description=_describe_balance(worst),
+        height=300,
+    )
+
+
+def search_values(rows: Rows, *, peak: int, value: str = "value") -> alt.LayerChart:
+    """Draw the best and the median value over the generations.
+
+    Each row has "generation", "best", "median" and "evaluations" of one; ``peak`` is the generation
+    of the last improvement, ``value`` the title of the axis.
+    """
+    best = [row for row in rows if math.isfinite(row["best"])]
+    median = [row for row in rows if math.isfinite(row["median"])]
+    values = [row["best"] for row in best] + [row["median"] for row in median] or [0.0]
+    low, high = min(values), max(values)
+    margin = 0.05 * (high - low) or 0.05 * (1.0 + abs(high))
+    last = max([1, *(row["generation"] for row in rows)])
+    x = linear(alt.X, "generation", 0, last, title="generation", tickMinStep=1)
+    y = linear(alt.Y, "best", low - margin, high + margin, title=value)
+    tooltip = tooltips(
+        ("generation:Q",),
+        ("best:Q", "best", ".6g"),
+        ("median:Q", "median", ".6g"),
+        ("evaluations:Q", "evaluations", ","),
+    )
+    line = alt.MarkDef("line", color=color_of(0), interpolate="step-after", point=True)
+    diamond = alt.MarkDef("point", color=color_of(1), shape="diamond", size=30)
+    layers = [
+        layer([{"generation": peak}], rule(style="reference"), x=x),
+        layer(best, line, x=x, y=y, tooltip=tooltip),
+        layer(median, diamond, x=x, y=alt.Y("median:Q", scale=y["scale"]), tooltip=tooltip),
+    ]
+    notes = ["Line: the best individual. Diamonds: the median individual."]
+    missing = 2 * len(rows) - len(best) - len(median)
+    if missing:
+        notes.append(f"Not finite, so not drawn: {missing} values.")
+    description = "A genetic search without a generation."
+    if rows:
+        description = (
+            f"Best value of a genetic search: {rows[0]['best']:.6g} in generation 0, "
+            f"{rows[-1]['best']:.6g} in generation {rows[-1]['generation']}; the last improvement "
+            f"came in generation {peak}."
+        )
+    return frame(
+        layers,
+        title="The search, generation by generation",
+        notes=notes,
+        description=description,
+        height=260,
+    )
+
+
+def _largest_differences(rows: Rows, count: int) -> Rows:
+    """Return the rows of the ``count`` covariates with the largest differences at any time."""
+    largest: dict[str, float] = {}
+    for row in rows:
+        largest[row["variable"]] = max(largest.get(row["variable"], 0.0), row["sdiff"])
+    drawn = set(sorted(largest, key=lambda name: -largest[name])[: max(1, count)])
+    return [row for row in rows if row["variable"] in drawn]
+
+
+def _describe_balance(worst: Rows) -> str:
+    if not worst:
+        return "Standardized differences of the covariates along a search; none is finite."
+    first, end = worst[0], worst[-1]
+    return (
+        "The largest standardized difference of the covariates, without its sign: "
+        f"{first['sdiff']:.1f} % ({first['variable']}) before matching, {end['sdiff']:.1f} % "
+        f"({end['variable']}) by the weights of generation {end['generation']}"
+    )

@@ -1,0 +1,81 @@
+"""Estimates of one effect below each other, each with its interval, beside no difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import altair as alt
+from msgspec import Struct
+
+from equipoise_matching.shared.chart_parts import (
+    Rows,
+    color_and_shape,
+    frame,
+    layer,
+    linear,
+    name_rows,
+    point,
+    rule,
+    tooltips,
+    top_legend,
+)
+
+HOW_TO_READ_EFFECTS = (
+    "Each row is one estimate with its 95 % interval; the line marks no difference. The answer is "
+    "the one among comparable {unit}. The interval of a placebo must reach the line."
+)
+
+
+class Estimate(Struct, frozen=True):
+    """One row of the figure; ``interval`` is ``None`` for a mark alone."""
+
+    label: str
+    kind: str
+    at: float
+    interval: tuple[float, float] | None
+
+
+def estimates(
+    rows: Sequence[Estimate],
+    kinds: Sequence[str],
+    *,
+    unit: str,
+    title: str,
+    notes: Sequence[str],
+    description: str,
+) -> alt.LayerChart:
+    """Draw each finite estimate as a mark on its interval, from top to bottom.
+
+    The position of a kind among ``kinds`` fixes its colour and its shape.
+    """
+    drawn: Rows = []
+    for row in rows:
+        low, high = row.interval or (row.at, row.at)
+        if all(map(math.isfinite, (row.at, low, high))):
+            drawn.append(
+                {"label": row.label, "kind": row.kind, "at": row.at, "low": low, "high": high}
+            )
+    labels = list(dict.fromkeys(row["label"] for row in drawn))
+    places = [i for i, kind in enumerate(kinds) if any(row["kind"] == kind for row in drawn)]
+    reach = 1.05 * max([1e-9, *(abs(row[end]) for row in drawn for end in ("low", "high"))])
+    low_end = linear(alt.X, "low", -reach, reach, title=unit, labelBound=True)
+    at = alt.X("at:Q", scale=low_end["scale"])
+    y = name_rows("label", labels)
+    # A legend would repeat the labels where each row is a kind of its own.
+    legend = None if labels == [row["kind"] for row in drawn] else top_legend(columns=2)
+    color, shape = color_and_shape("kind", [kinds[i] for i in places], places, legend)
+    tooltip = tooltips(
+        ("label:N",), ("at:Q", unit, ".3g"), ("low:Q", "from", ".3g"), ("high:Q", "to", ".3g")
+    )
+    return frame(
+        [
+            layer([{"at": 0.0}], rule(style="reference"), x=at),
+            layer(drawn, rule(2), x=low_end, x2="high:Q", y=y, color=color),
+            layer(drawn, point(70), x=at, y=y, color=color, shape=shape, tooltip=tooltip),
+        ],
+        title=title,
+        notes=notes,
+        description=description,
+        height=26 * max(len(labels), 3),
+    )

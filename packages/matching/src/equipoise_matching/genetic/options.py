@@ -1,0 +1,223 @@
+"""The options of a search, checked."""
+
+from __future__ import annotations
+
+import operator
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise_matching.genetic.worker import Floats
+from equipoise_matching.shared.errors import UnusableInput
+
+DEFAULT_BOUND = 10.0
+"""Bound of each parameter without bounds, on either side of 0."""
+EVEN_OPERATORS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
+MOST_PARAMETERS = 100_000
+MOST_GENERATIONS = 1_000_000_000
+LIMITS = {
+    "nvars": (1, MOST_PARAMETERS),
+    "population": (2, 1_000_000),
+    "generations": (1, MOST_GENERATIONS),
+    "wait_generations": (0, MOST_GENERATIONS),
+    "burn_in": (0, MOST_GENERATIONS),
+    "seed": (0, 2**64 - 1),
+}
+"""Smallest and largest value of each option that is a whole number."""
+SWITCHES = ("maximize", "hard_generation_limit", "integer", "polish", "gradient_check", "memory")
+MOST_NUMBERS = 100_000_000
+"""Numbers of a whole population, candidates times parameters: 800 MB."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchOptions:
+    """The options of a search, checked; ``_native`` reads them by name.
+
+    Parameters
+    ----------
+    bounds
+        Shape (nvars, 2); -10 and 10 by default.
+    starting_values
+        Shape (nvars,) or (rows, nvars), inside the bounds.
+    polish, gradient_check
+        Whether the search asks for a polished best, and for the gradient before it waits.
+    seed
+        0 to 2^64 - 1; drawn by default.
+
+    The others are those of :func:`equipoise_matching.genetic.genoud`.
+
+    Raises
+    ------
+    UnusableInput
+        Naming the option that cannot be used, and the parameter (from 1) that it is wrong for.
+    """
+
+    nvars: int
+    _: KW_ONLY
+    maximize: bool = False
+    population: int = 1000
+    generations: int = 100
+    wait_generations: int = 10
+    hard_generation_limit: bool = True
+    bounds: ArrayLike | None = None
+    boundary_enforcement: int = 0
+    starting_values: ArrayLike | None = None
+    integer: bool = False
+    polish: bool = False
+    gradient_check: bool = False
+    burn_in: int = 0
+    operators: Sequence[float] | None = None
+    p9mix: float | None = None
+    solution_tolerance: float = 1e-3
+    memory: bool = True
+    generator: str = "philox"
+    seed: int = field(default_factory=lambda: secrets.randbits(64))
+
+    def __post_init__(self) -> None:
+        """Check the options; make arrays of the bounds and starting values."""
+        checked: dict[str, Any] = {
+            name: whole(name, getattr(self, name), *limits) for name, limits in LIMITS.items()
+        }
+        checked |= {name: bool(getattr(self, name)) for name in SWITCHES}
+        nvars, population = checked["nvars"], checked["population"]
+        if population * nvars > MOST_NUMBERS:
+            raise UnusableInput(
+                f"a population of {population} candidates with {nvars} parameters each",
+                hint=f"give a population of at most {MOST_NUMBERS // nvars}",
+            )
+        one_of("generator", self.generator, ("philox", "tlp"))
+        one_of("boundary_enforcement", self.boundary_enforcement, (0, 1, 2))
+        if self.p9mix is not None and not 0 <= self.p9mix <= 1:
+            raise UnusableInput(f"p9mix is {self.p9mix}: a share between 0 and 1 is needed")
+        if not self.solution_tolerance >= 0:
+            raise UnusableInput(
+                f"solution_tolerance is {self.solution_tolerance}: 0 or more is needed"
+            )
+        bounds = checked_bounds(self.bounds, nvars, integer=checked["integer"])
+        starts = checked_starts(self.starting_values, bounds, integer=checked["integer"])
+        operators = checked_operators(self.operators)
+        checked |= {"bounds": bounds, "starting_values": starts, "operators": operators}
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any], **changes: Any) -> SearchOptions:
+        """Return the options among the arguments of a function, by their names, with changes."""
+        names = [option.name for option in fields(cls) if option.name in arguments]
+        return cls(**{name: arguments[name] for name in names} | changes)
+
+    @property
+    def lower(self) -> Floats:
+        """Lower bounds, shape (nvars,)."""
+        return np.array(self.bounds, dtype=np.float64)[:, 0].copy()
+
+    @property
+    def upper(self) -> Floats:
+        """Upper bounds, shape (nvars,)."""
+        return np.array(self.bounds, dtype=np.float64)[:, 1].copy()
+
+    @property
+    def boundary(self) -> int:
+        """The engine's name of ``boundary_enforcement``."""
+        return self.boundary_enforcement
+
+    @property
+    def mix(self) -> float | None:
+        """The engine's name of ``p9mix``."""
+        return self.p9mix
+
+
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """Return a whole number in its range."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise UnusableInput(
+            f"{name} is {value!r}", hint=f"give a whole number from {low} to {high}"
+        ) from None
+    if not low <= number <= high:
+        raise UnusableInput(f"{name} is {number}", hint=f"give {low} to {high}")
+    return number
+
+
+def one_of(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Refuse what is none of the choices."""
+    if value not in choices:
+        raise UnusableInput(
+            f"{name} is {value!r}", hint=f"give one of {', '.join(map(str, choices))}"
+        )
+
+
+def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> Floats:
+    """Return lower and upper bounds, shape (nvars, 2)."""
+    if bounds is None:
+        return np.tile([-DEFAULT_BOUND, DEFAULT_BOUND], (nvars, 1))
+    table = numbers("bounds", bounds)
+    if table.shape != (nvars, 2):
+        raise UnusableInput(
+            f"bounds have shape {table.shape}",
+            hint=f"give a lower and an upper bound for each parameter: shape ({nvars}, 2)",
+        )
+    for place, (low, high) in enumerate(table, 1):
+        if not np.isfinite(high - low):
+            raise UnusableInput(f"bounds of parameter {place}: {low:g} and {high:g} are not finite")
+        if low > high:
+            raise UnusableInput(
+                f"bounds of parameter {place} cross: {low:g} > {high:g}",
+                hint="give the lower bound first",
+            )
+        if integer and not (low.is_integer() and high.is_integer()):
+            raise UnusableInput(
+                f"bounds of parameter {place}: {low:g} and {high:g} are no whole numbers"
+            )
+    return table
+
+
+def checked_starts(starting_values: ArrayLike | None, bounds: Floats, *, integer: bool) -> Floats:
+    """Return starting values of shape (rows, nvars), all inside the bounds."""
+    nvars, (lower, upper) = len(bounds), bounds.T
+    if starting_values is None:
+        return np.empty((0, nvars))
+    starts = np.atleast_2d(numbers("starting_values", starting_values))
+    if starts.ndim != 2 or starts.shape[1] != nvars:
+        raise UnusableInput(
+            f"starting_values have shape {starts.shape}",
+            hint=f"give one row of {nvars} parameters for each starting value",
+        )
+    for row, start in enumerate(starts, 1):
+        outside = ~((start >= lower) & (start <= upper))
+        if outside.any():
+            place = int(np.argmax(outside))
+            raise UnusableInput(
+                f"starting value {row}: parameter {place + 1} is {start[place]:g}, outside "
+                f"{lower[place]:g} to {upper[place]:g}",
+                hint="move it inside or widen the bounds",
+            )
+        if integer and not np.all(start == np.round(start)):
+            raise UnusableInput(f"starting value {row} has a parameter that is no whole number")
+    return np.ascontiguousarray(starts)
+
+
+def checked_operators(operators: Sequence[float] | None) -> tuple[float, ...]:
+    """Return the nine weights of the operators."""
+    if operators is None:
+        return EVEN_OPERATORS
+    weights = tuple(numbers("operators", operators).ravel().tolist())
+    usable = len(weights) == len(EVEN_OPERATORS) and all(0 <= weight < np.inf for weight in weights)
+    if not usable or sum(weights) == 0:
+        raise UnusableInput(
+            f"operators are {weights}", hint="give nine weights of 0 or more, not all 0: P1 to P9"
+        )
+    return weights
+
+
+def numbers(name: str, values: ArrayLike) -> Floats:
+    """Return the values as an array of floats."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UnusableInput(f"{name} cannot be read as numbers: {error}") from error

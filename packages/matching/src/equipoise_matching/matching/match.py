@@ -1,0 +1,491 @@
+"""Match treated units with controls, and estimate the effect of the treatment from the pairs.
+
+Abadie and Imbens 2006 (Econometrica 74(1)) and 2011 (JBES 29(1)); Sekhon 2011 (JSS 42(7)).
+Formulae, and where R's package Matching differs: docs/matching.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from equipoise_matching import _native
+from equipoise_matching.matching.options import (
+    DONOR_ARMS,
+    QUERIED_ARMS,
+    Estimand,
+    MatchOptions,
+    MatchProblem,
+    Order,
+    check_whole,
+    match_problem,
+    pairing_of,
+)
+from equipoise_matching.matching.units import Floats, Indices, Truths, Units, power_of_two, units_of
+from equipoise_matching.shared import html
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.extras import require
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+VARIANCE_NEIGHBORS = 2
+"""Neighbours that give each unit's variance unless the caller says otherwise.
+
+One variance of all units, R's default, gives intervals that are too narrow where the controls are
+noisier than the treated units (docs/matching.md).
+"""
+
+_NORMAL = 1.959963984540054
+"""Standard errors from the estimate to the ends of a 95 % interval."""
+
+MANY_WITHOUT_NEIGHBORS = 0.1
+"""Share of the units in pairs without a neighbour above which a report warns."""
+
+
+def match(
+    y: ArrayLike | None,
+    treat: ArrayLike,
+    X: ArrayLike,
+    *,
+    estimand: Estimand = "ATT",
+    m: int = 1,
+    metric: str | ArrayLike = "inverse_variance",
+    exact: Any = None,
+    caliper: ArrayLike | None = None,
+    replace: bool = True,
+    order: Order = "data",
+    ties: bool = True,
+    common_support: bool = False,
+    weights: ArrayLike | None = None,
+    bias_adjust: bool = False,
+    covariates: ArrayLike | None = None,
+    variance_neighbors: int | None = None,
+    variance: Literal["population", "sample"] = "population",
+    restrict: ArrayLike | None = None,
+    distance_tolerance: float = 1e-5,
+    reuse: MatchResult | None = None,
+    r_compatible: bool = False,
+    threads: int | None = None,
+    seed: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> MatchResult:
+    """Match each unit of the estimand with its nearest unit of the other arm.
+
+    Parameters
+    ----------
+    y
+        Shape (n,), the outcome; ``None`` matches without one.
+    treat
+        Shape (n,), 1 for treated units, 0 for controls.
+    X
+        Shape (n, k), the covariates to match on: array or frame.
+    estimand
+        The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
+    m
+        Number of matches of a unit, before ties; no more than there are units to match with.
+    metric
+        Metric on the standardised columns: "inverse_variance", "mahalanobis", k weights or a
+        symmetric positive semidefinite matrix (k, k).
+    exact
+        Columns that must be equal: ``True`` for all, one truth each, or names.
+    caliper
+        Largest distance of a match, in standard deviations of each column: one value or k.
+    replace, ties
+        Whether a unit may serve more than once; whether all tied matches are kept (their weight is
+        shared) or some drawn by lot. Without replacement ties are always drawn.
+    order
+        Without replacement, the order in which units find their matches: that of the "data", or
+        that of the one column of X, from its "largest" or its "smallest" value.
+    common_support
+        Whether to leave out rows outside the range that both arms share in the first column.
+    weights
+        Shape (n,), observation weights.
+    bias_adjust, covariates
+        Regression adjustment on ``covariates`` (n, l), by default X (Abadie and Imbens 2011).
+    variance_neighbors
+        Number of nearest units of the same arm that give the variance of each unit's outcome; 0
+        for one variance of all units. By default 2, but 0 with ``r_compatible``, as in R.
+    variance
+        Whether the error is that of the effect in the "population" or among these units ("sample").
+    restrict
+        Triples: a row, another row (from 0), a squared distance; negative forbids the pair.
+    distance_tolerance
+        Squared distances that differ by no more are ties.
+    reuse
+        An earlier match of the same units, whose pairs serve for this outcome.
+    r_compatible
+        Whether to give R's numbers where they differ from the right ones (docs/matching.md).
+    threads, seed
+        Neither the number of threads (all cores by default) nor their timing changes the answer;
+        lots are drawn from ``seed`` (0 by default).
+    progress
+        Called with the number of units that are done, and of all; may be called by any thread.
+
+    Raises
+    ------
+    UnusableInput
+        If something cannot be used, naming column and rows, or if no unit can be matched.
+    """
+    units = units_of(y, treat, X, weights, covariates)
+    neighbors = checked_neighbors(variance_neighbors, variance, r_compatible)
+    rows = len(units.x)
+    # Pairs that are reused have their order.
+    turns = order if reuse is None else "data"
+    problem = match_problem(units, metric=metric, order=turns, **pairing_of(locals()))
+    units, options = problem.units, problem.options
+    has_error = replace and (ties or not r_compatible)
+    needs_variances = neighbors > 0 and units.outcome is not None and has_error
+    matcher = _native.Matcher(units, options) if reuse is None or needs_variances else None
+    if reuse is not None:
+        pairs = reused_pairs(reuse, rows, estimand, common_support)
+    elif matcher is not None:
+        pairs = matcher.pairs(progress)
+    variances = None
+    if needs_variances and matcher is not None and len(pairs.query):
+        variances = matcher.variances(pairs, float(neighbors))
+    fields = result_fields(
+        problem,
+        pairs,
+        variances,
+        variance,
+        has_error=has_error,
+        neighbors=neighbors,
+        bias_adjust=bias_adjust,
+    )
+    if r_compatible:
+        # R only counts units that serve as a match, that restrictions forbid to match or that
+        # find an exhausted pool.
+        is_named = (options.caliper is not None) & ~np.isin(pairs.dropped, pairs.matched)
+        fields["dropped_index"] = pairs.dropped[is_named]
+    elif problem.rows is not None and reuse is None:
+        # R counts the rows that common support leaves; we count those of the input.
+        for name in ("treated_index", "control_index", "dropped_index"):
+            fields[name] = problem.rows[fields[name]]
+    if fields["effective_caliper"] is not None:
+        (fields["effective_caliper"],) = fields["effective_caliper"]
+    return MatchResult(**fields, rows=rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchResult:
+    """The pairs, the effect and its errors.
+
+    Rows count from 0. A field is ``None`` where there is no number: effect and errors without an
+    outcome, ``se`` where Abadie and Imbens give none (without replacement; a single unit).
+
+    Parameters
+    ----------
+    estimate, estimate_unadjusted
+        The effect with and without the bias adjustment, in units of the outcome.
+    se, se_standard, se_conditional
+        The error of Abadie and Imbens (2006); the error that takes pairs as independent; the part
+        of the error that comes from the choice of these units.
+    variance_neighbors
+        Number of neighbours that give each unit's variance for ``se``; 0 for one variance of all,
+        ``None`` without ``se``.
+    n_without_neighbors
+        Units in pairs that have no neighbour of the same arm (caliper, ``exact`` and strata count).
+        They take the one variance of all.
+    t, p_value
+        ``estimate`` over its error (``se_standard`` where there is no ``se``), two-sided normal.
+    treated_index, control_index, weights
+        The rows of each pair, and its weight.
+    dropped_index
+        Units that had no, or too few, admissible matches.
+    n, n_treated
+        Rows and treated rows that took part (fewer than given with ``common_support``).
+    n_weighted
+        Sum of the pairs' weights.
+    n_dropped
+        Number of dropped units.
+    effective_caliper
+        Shape (columns,), units of each column; ``None`` without a caliper.
+    estimand
+        The effect that was estimated: ATT, ATC or ATE.
+    matched_treated
+        Whether each pair is the match of its treated unit (else of its control).
+    rows
+        Number of rows in the input.
+    """
+
+    estimate: float | None
+    se: float | None
+    se_standard: float | None
+    se_conditional: float | None
+    estimate_unadjusted: float | None
+    t: float | None
+    p_value: float | None
+    treated_index: Indices = field(repr=False)
+    control_index: Indices = field(repr=False)
+    weights: Floats = field(repr=False)
+    dropped_index: Indices = field(repr=False)
+    n: int
+    n_treated: int
+    n_weighted: float
+    n_dropped: int
+    effective_caliper: Floats | None
+    estimand: str
+    matched_treated: Truths = field(repr=False)
+    rows: int
+    variance_neighbors: int | None
+    n_without_neighbors: int
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of ``estimate``: ±1.96 errors; ``None`` without an error."""
+        error = self.se_standard if self.se is None else self.se
+        if self.estimate is None or error is None or not math.isfinite(error):
+            return None
+        return self.estimate - _NORMAL * error, self.estimate + _NORMAL * error
+
+    @property
+    def row_weights(self) -> Floats:
+        """Weight of each row of the input in the matched data, shape (rows,); 0 if unmatched."""
+        both = np.concatenate([self.treated_index, self.control_index])
+        sums = np.bincount(both, np.tile(self.weights, 2), self.rows)
+        return np.asarray(sums, dtype=np.float64)
+
+    @property
+    def effective_sizes(self) -> tuple[float, float]:
+        """Effective numbers of treated units and of controls.
+
+        (Σw)² / Σw² over the weights of the rows (Kish 1965): a control that serves ten pairs is one
+        control.
+        """
+        sizes = []
+        for index in (self.treated_index, self.control_index):
+            weights = np.bincount(index, self.weights)
+            # In units of the largest: the squares of tiny weights are 0.
+            weights = weights / (weights.max() or 1.0)
+            squares = float((weights**2).sum())
+            sizes.append(float(weights.sum()) ** 2 / squares if squares else 0.0)
+        return sizes[0], sizes[1]
+
+    def of_rows(self, numbers: Indices, rows: int) -> Self:
+        """Return the match with rows under the numbers that they have in a larger table.
+
+        ``numbers`` are those of the rows of the input, shape (n,), in a table of so many ``rows``.
+        """
+        indices = ("treated_index", "control_index", "dropped_index")
+        return replace(self, **{name: numbers[getattr(self, name)] for name in indices}, rows=rows)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return the effect, its error and the numbers of units: names with their values."""
+        numbers = {
+            "Estimate": self.estimate,
+            "Abadie-Imbens error": self.se,
+            "Error (pairs independent)": None if self.se is not None else self.se_standard,
+            "t": self.t,
+            "p-value": self.p_value,
+        }
+        facts = [(name, f"{number:.5g}") for name, number in numbers.items() if number is not None]
+        if self.interval is not None:
+            ends = " to ".join(f"{end:.5g}" for end in self.interval)
+            facts.insert(1, ("95 % interval", ends))
+        treated, controls = self.effective_sizes
+        return [
+            *facts,
+            *self._variance_facts(),
+            ("Estimand", self.estimand),
+            ("Observations", f"{self.n}"),
+            ("Treated", f"{self.n_treated}"),
+            ("Matched observations", f"{self.n_weighted:.6g}"),
+            ("Matched pairs (unweighted)", f"{len(self.weights)}"),
+            ("Effective sample size", f"{treated:.4g} treated, {controls:.4g} controls"),
+            ("Dropped", f"{self.n_dropped}"),
+        ]
+
+    def _variance_facts(self) -> list[tuple[str, str]]:
+        if self.variance_neighbors is None:
+            return []
+        if not self.variance_neighbors:
+            return [("Variance", "one for all units")]
+        facts = [("Variance", f"each unit's, from {self.variance_neighbors} neighbours")]
+        if self.n_without_neighbors:
+            number = f"{self.n_without_neighbors} (one variance for all)"
+            facts.append(("Without neighbours", number))
+        return facts
+
+    def summary(self) -> str:
+        """Return the facts, a line each."""
+        return aligned(self.facts())
+
+    def _repr_html_(self) -> str:
+        """Return the facts as a notebook shows them."""
+        return html.facts(self.facts())
+
+    def to_frame(self) -> DataFrame:
+        """Return a row for each pair: ``treated_index``, ``control_index``, ``weight`` (pandas).
+
+        Raises
+        ------
+        UnusableInput
+            pandas is not installed.
+        """
+        columns = {
+            "treated_index": self.treated_index,
+            "control_index": self.control_index,
+            "weight": self.weights,
+        }
+        frame: DataFrame = require("pandas", "frames").DataFrame(columns)
+        return frame
+
+
+def aligned(facts: list[tuple[str, str]]) -> str:
+    """Return names with their values, a line each."""
+    width = max(len(name) for name, _ in facts)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in facts)
+
+
+def checked_neighbors(neighbors: int | None, variance: str, r_compatible: bool) -> int:
+    """Return the number of neighbours that give a variance; refuse a name that no variance has."""
+    if neighbors is None:
+        neighbors = 0 if r_compatible else VARIANCE_NEIGHBORS
+    check_whole("variance_neighbors", neighbors, 0)
+    if variance not in ("population", "sample"):
+        raise UnusableInput(
+            f"there is no variance {variance!r}", hint="give 'population' or 'sample'"
+        )
+    return int(neighbors)
+
+
+def reused_pairs(
+    earlier: MatchResult, rows: int, estimand: str, common_support: bool
+) -> _native.Pairs:
+    """Return the pairs of an earlier match of the same units."""
+    if not isinstance(earlier, MatchResult):
+        raise UnusableInput(
+            f"reuse is of type {type(earlier).__name__}", hint="give what match() returned"
+        )
+    if earlier.rows != rows or earlier.estimand != estimand:
+        raise UnusableInput(
+            f"reuse is a match of {earlier.rows} rows for {earlier.estimand}, and this is one of "
+            f"{rows} rows for {estimand}",
+            hint="reuse a match of the same units with the same estimand",
+        )
+    if common_support or earlier.n != earlier.rows:
+        raise UnusableInput(
+            "reuse and common_support do not go together", hint="leave one of them out"
+        )
+    is_treated = earlier.matched_treated
+    return _native.Pairs(
+        np.where(is_treated, earlier.treated_index, earlier.control_index),
+        np.where(is_treated, earlier.control_index, earlier.treated_index),
+        earlier.weights,
+        earlier.dropped_index,
+    )
+
+
+def result_fields(
+    problem: MatchProblem,
+    pairs: _native.Pairs,
+    variances: Floats | None,
+    variance: str,
+    *,
+    has_error: bool,
+    neighbors: int,
+    bias_adjust: bool = False,
+) -> dict[str, Any]:
+    """Return the fields of a result; rows are those of the problem, the caliper is by stratum."""
+    if not len(pairs.query):
+        raise UnusableInput(
+            "no unit has a valid match: caliper, exact or restrict leave none",
+            hint="widen the caliper, or ask for fewer exact columns or fewer matches (m)",
+        )
+    units, options, estimate = problem.units, problem.options, None
+    if units.outcome is not None:
+        estimate = effect_estimate(units, options, pairs, variances, bias_adjust=bias_adjust)
+    is_treated = units.treated[pairs.query]
+    numbers = effect_numbers(problem, pairs, estimate, variance, has_error=has_error)
+    return {
+        **numbers,
+        "variance_neighbors": None if numbers["se"] is None else neighbors,
+        "n_without_neighbors": without_neighbors(pairs, variances),
+        "treated_index": np.where(is_treated, pairs.query, pairs.matched),
+        "control_index": np.where(is_treated, pairs.matched, pairs.query),
+        "weights": pairs.weights,
+        "dropped_index": pairs.dropped,
+        "n": len(units.x),
+        "n_treated": int(units.treated.sum()),
+        "n_weighted": float(pairs.weights.sum()),
+        "n_dropped": len(pairs.dropped),
+        "effective_caliper": problem.reported_caliper,
+        "estimand": options.estimand,
+        "matched_treated": is_treated,
+    }
+
+
+def without_neighbors(pairs: _native.Pairs, variances: Floats | None) -> int:
+    """Return the number of units in pairs whose neighbours give no variance."""
+    if variances is None:
+        return 0
+    units = np.union1d(pairs.query, pairs.matched)
+    return int(np.isnan(variances[units]).sum())
+
+
+def effect_estimate(
+    units: Units,
+    options: MatchOptions,
+    pairs: _native.Pairs,
+    variances: Floats | None,
+    *,
+    bias_adjust: bool,
+) -> _native.Estimate:
+    """Estimate the effect from the pairs, in ``units.outcome_unit``."""
+    z = units.x if units.z is None else units.z
+    if bias_adjust and options.r_compatible:
+        # Fifteen thirds are five.
+        weight = math.fsum(pairs.weights)
+        size = min(int(np.isin(units.treated, QUERIED_ARMS[options.estimand]).sum()), weight)
+        bias_adjust = options.ties and size >= z.shape[1]
+    elif bias_adjust:
+        for arm in DONOR_ARMS[options.estimand]:
+            donors = np.unique(pairs.matched[units.treated[pairs.matched] == arm]).size
+            if donors <= z.shape[1]:
+                raise UnusableInput(
+                    f"bias_adjust fits {z.shape[1]} slopes and a constant to {donors} matched "
+                    f"{'treated units' if arm else 'controls'}: too few",
+                    hint="give fewer covariates, or match without bias_adjust",
+                )
+    adjusted_by = z / [power_of_two(column) for column in z.T] if bias_adjust else None
+    return _native.estimate_effect(units, options, pairs, adjusted_by, variances)
+
+
+def effect_numbers(
+    problem: MatchProblem,
+    pairs: _native.Pairs,
+    estimate: _native.Estimate | None,
+    variance: str,
+    *,
+    has_error: bool,
+) -> dict[str, float | None]:
+    """Return the fields of a result that come from the outcome."""
+    if estimate is None:
+        names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
+        return dict.fromkeys((*names, "t", "p_value"))
+    # Pairs are in the order of the units that were matched.
+    if not problem.options.r_compatible and pairs.query[0] == pairs.query[-1]:
+        has_error = False
+    is_population = variance == "population"
+    error = math.sqrt(estimate.population_variance if is_population else estimate.sample_variance)
+    best_error = error if has_error else estimate.standard_error_of_pairs
+    t = None
+    if best_error > 0 and (has_error or pairs.query.size > 1):
+        t = estimate.effect / best_error
+    unit = problem.units.outcome_unit
+    return {
+        "estimate": estimate.effect * unit,
+        "se": error * unit if has_error else None,
+        "se_standard": estimate.standard_error_of_pairs * unit,
+        "se_conditional": estimate.conditional_error * unit if has_error else None,
+        "estimate_unadjusted": estimate.unadjusted * unit,
+        "t": t,
+        "p_value": None if t is None else math.erfc(abs(t) / math.sqrt(2.0)),
+    }

@@ -1,0 +1,98 @@
+"""The propensity score: the chance of treatment given the covariates, by a logistic model."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from equipoise_matching.matching.frames import Covariates, covariates_of
+from equipoise_matching.matching.units import Floats
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.extras import require
+
+_REPEATED = 1e-10
+"""A direction so much smaller than the largest one is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class PropensityScore:
+    """A fitted logistic model of the treatment.
+
+    Attributes
+    ----------
+    score
+        P(treated) of each row, between 0 and 1: what to match on.
+    linear
+        Its logit, a row each; matching on it spreads out scores near 0 and 1.
+    names
+        The covariates that entered; constant columns do not.
+    """
+
+    score: Floats
+    linear: Floats
+    names: tuple[str, ...]
+
+
+def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
+    """Fit P(treated) by a binomial GLM with logit link (Rosenbaum and Rubin 1983).
+
+    Parameters
+    ----------
+    formula_or_matrix, data
+        A formula and its frame, or a matrix of covariates and the treatment
+        (``frames.covariates_of``).
+
+    Raises
+    ------
+    UnusableInput
+        The input cannot be used, or the covariates tell treated from untreated without
+        error, so that no score exists.
+    """
+    return score_of(covariates_of(formula_or_matrix, data))
+
+
+def score_of(covariates: Covariates) -> PropensityScore:
+    """Return the propensity score of checked covariates."""
+    models = require("statsmodels.api", "propensity scores")
+    problems = require("statsmodels.tools.sm_exceptions", "propensity scores")
+    separated = (problems.PerfectSeparationWarning, problems.ConvergenceWarning)
+    matrix = covariates.matrix
+    varies = np.ptp(matrix, axis=0) > 0.0
+    design = np.column_stack([np.ones(len(matrix)), _basis(matrix[:, varies])])
+    model = models.GLM(covariates.treated.astype(float), design, family=models.families.Binomial())
+    with warnings.catch_warnings():
+        for category in separated:
+            warnings.simplefilter("error", category)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            fitted = model.fit(maxiter=100, tol=1e-12)
+        except separated as warning:
+            raise UnusableInput(
+                "the covariates tell treated from untreated without error: no propensity "
+                "score exists",
+                hint="leave out the covariate that decides the treatment",
+            ) from warning
+    score = np.asarray(fitted.fittedvalues, dtype=np.float64)
+    linear = np.asarray(design @ fitted.params, dtype=np.float64)
+    return PropensityScore(score, linear, tuple(compress(covariates.names, varies)))
+
+
+def _basis(matrix: Floats) -> Floats:
+    """Orthogonal columns that span the same models as these beside a constant.
+
+    The scores depend on the span alone; tiny numbers are not taken for zero, and columns that
+    repeat others make nothing singular.
+    """
+    if not matrix.shape[1]:
+        return matrix
+    # By the largest number first: the squares of 1e200 would be infinite.
+    scaled = matrix / np.abs(matrix).max(axis=0)
+    scaled = scaled - scaled.mean(axis=0)
+    scaled = scaled / scaled.std(axis=0)
+    columns, sizes, _ = np.linalg.svd(scaled, full_matrices=False)
+    independent = sizes > _REPEATED * sizes[0]
+    return np.asarray(columns[:, independent] * np.sqrt(len(matrix)), dtype=np.float64)

@@ -1,0 +1,185 @@
+"""What a match, a balance and a search for weights have to say: answer, tables, facts, method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from equipoise_matching.matching import wording
+from equipoise_matching.matching.stratified import MatchByResult
+from equipoise_matching.matching.wording import Difference, MatchQuestion
+from equipoise_matching.report import UNKNOWN, Report, TextTable
+from equipoise_matching.shared.numbers import amount, signed_amount
+from equipoise_matching.shared.spelling import option
+
+if TYPE_CHECKING:
+    from equipoise_matching.matching.balance import Balance
+    from equipoise_matching.matching.gen_match import GenMatchResult
+    from equipoise_matching.matching.match import MatchResult
+
+MOST_STRATA = 50
+"""Number of strata that a reader is shown; a page of all may be too large to send."""
+_BALANCE_COLUMNS = (
+    ("treated", "mean_treated"),
+    ("control", "mean_control"),
+    ("sdiff %", "sdiff"),
+    ("var ratio", "variance_ratio"),
+    ("t p", "t_p_value"),
+    ("KS p", "ks_p"),
+    ("eCDF max", "ecdf_max"),
+    ("QQ mean", "qq_mean"),
+)
+
+
+def match_report(
+    result: MatchResult, balance: Balance, naive: Difference | None, question: MatchQuestion
+) -> Report:
+    """Report a match: its effect, or without an outcome how alike its pairs are."""
+    smallest = wording.smallest_p_sentence(balance)
+    return _report(
+        "matched",
+        question,
+        balance,
+        result,
+        naive,
+        sentences=(wording.balance_sentence(balance), smallest),
+        facts=result.facts(),
+        tables=(*_strata_table(result), replace(balance_table(balance), notes=(smallest,))),
+    )
+
+
+def balance_report(balance: Balance, result: MatchResult | None, question: MatchQuestion) -> Report:
+    """Report the balance of covariates."""
+    sentences = (wording.balance_sentence(balance), wording.smallest_p_sentence(balance))
+    return _report(
+        "balance",
+        question,
+        balance,
+        result,
+        sentences=sentences,
+        facts=() if result is None else result.facts(),
+        tables=(balance_table(balance),),
+    )
+
+
+def search_report(
+    search: GenMatchResult,
+    result: MatchResult | None,
+    balance: Balance,
+    naive: Difference | None,
+    question: MatchQuestion,
+) -> Report:
+    """Report a search for weights, with the effect by them if there is an outcome.
+
+    ``result`` is the match by the weights; ``None`` without an outcome.
+    """
+    facts = [] if result is None else result.facts()
+    report = _report(
+        "genetic search",
+        question,
+        balance,
+        search.matches if result is None else result,
+        naive,
+        sentences=(wording.smallest_p_sentence(balance), wording.balance_sentence(balance)),
+        facts=(*facts, *(fact for fact in search.facts() if fact not in facts)),
+        tables=(weights_table(search), balance_table(balance)),
+    )
+    *method, limits = report.method
+    return replace(report, method=(*method, wording.SEARCH_WEIGHTS, limits))
+
+
+def _report(
+    badge: str,
+    question: MatchQuestion,
+    balance: Balance,
+    matches: MatchResult | None,
+    naive: Difference | None = None,
+    *,
+    sentences: tuple[str, str],
+    facts: Sequence[tuple[str, str]],
+    tables: Sequence[TextTable],
+) -> Report:
+    """Put together what every report on matching has.
+
+    ``sentences`` are on the balance; without an effect the first of them is the answer.
+    """
+    effect = None if matches is None else wording.matched_difference(matches)
+    text, *remarks = sentences
+    estimate, interval = "", ""
+    if effect is not None and matches is not None:
+        estimate = signed_amount(effect.value)
+        interval = f"95 % interval {wording.signed_interval(effect.interval)}"
+        text = wording.effect_sentence(
+            effect, question.outcome, question.treatment, matches.estimand
+        )
+        remarks = list(sentences)
+    if naive is not None:
+        remarks.insert(0, wording.naive_sentence(naive))
+    if matches is not None:
+        remarks += [wording.dropped_sentence(matches), wording.effective_sentence(matches)]
+    return Report(
+        badge=badge,
+        text=text,
+        estimate=estimate,
+        interval=interval,
+        remarks=(*remarks, *question.notes),
+        tables=tuple(tables),
+        facts=(("Table", question.source), *facts),
+        warnings=tuple(wording.match_warnings(matches, balance)),
+        method=(
+            *question.method,
+            *wording.error_sentences(matches),
+            wording.tests_sentence(balance),
+            wording.LIMITS,
+        ),
+    )
+
+
+def weights_table(search: GenMatchResult) -> TextTable:
+    """Build the table of the weights that a search found."""
+    weights = zip(search.names, search.weights.tolist(), strict=True)
+    rows = tuple((name, f"{weight:.6g}") for name, weight in weights)
+    title = "Weights of the standardised covariates"
+    return TextTable(("covariate", "weight"), rows, title)
+
+
+def balance_table(balance: Balance) -> TextTable:
+    """Build the table of balance: a row for each variable before matching, and one after it."""
+    rows = []
+    for row in balance.rows():
+        boot = row["ks_boot_p_value"]
+        row["ks_p"] = row["ks_p_value"] if boot is None else boot
+        values = (_number_text(row[key]) for _, key in _BALANCE_COLUMNS)
+        rows.append((str(row["variable"]), str(row["when"]), *values))
+    headings = ("covariate", "matching", *(heading for heading, _ in _BALANCE_COLUMNS))
+    return TextTable(headings, tuple(rows), "Balance", labels=2)
+
+
+def _strata_table(result: MatchResult) -> Iterator[TextTable]:
+    if not isinstance(result, MatchByResult):
+        return
+    largest = sorted(result.strata, key=lambda stratum: -stratum.n)[:MOST_STRATA]
+    more = len(result.strata) - len(largest)
+    rows = tuple(
+        (
+            "/".join(str(value) for value in stratum.values),
+            f"{stratum.n:,}",
+            f"{stratum.n_treated:,}",
+            "skipped" if stratum.skipped else f"{stratum.n_weighted:.6g}",
+            f"{stratum.n_dropped:,}",
+            UNKNOWN if stratum.estimate is None else amount(stratum.estimate),
+        )
+        for stratum in largest
+    )
+    numbers = ("rows", "treated", "matched", "dropped", "estimate")
+    note = f"The largest of them; {option('json')} has the {more:,} others too."
+    notes = (note,) if more else ()
+    yield TextTable((", ".join(result.by), *numbers), rows, "Strata", notes)
+
+
+def _number_text(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"

@@ -1,0 +1,376 @@
+"""The sentences of a match: its effect, balance and method, and what speaks against it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from equipoise_matching.matching.match import MANY_WITHOUT_NEIGHBORS, MatchResult
+from equipoise_matching.matching.stratified import MatchByResult
+from equipoise_matching.matching.units import power_of_two
+from equipoise_matching.matching.univariate import Moments, welch_interval
+from equipoise_matching.shared.numbers import amount, listed, signed_amount
+from equipoise_matching.shared.spelling import option
+from equipoise_matching.warning import AnalysisWarning
+
+if TYPE_CHECKING:
+    from equipoise_matching.matching.balance import Balance, SmallestP
+    from equipoise_matching.matching.univariate import UnivariateBalance
+
+MATTERS_PERCENT = 10.0
+"""Percent of a standard deviation: a common threshold for what matters (Austin 2009)."""
+_WORDING = {
+    "ATT": ("treated", "the treated units", "treated unit"),
+    "ATC": ("untreated", "the untreated units", "control"),
+    "ATE": ("units", "all units", "unit"),
+}
+"""For each estimand: the units that seek a match, what the effect averages over, and one unit."""
+_METRICS = {
+    "inverse_variance": "each scaled by its standard deviation",
+    "mahalanobis": "by their Mahalanobis distance",
+}
+MOST_WORSENED = 4
+"""Covariates with a worse balance that a warning names at most."""
+MOST_NAMED = 12
+"""Covariates that the sentence on the method names at most."""
+LIMITS = (
+    "Matching makes units comparable in what was measured. It cannot balance what nobody measured. "
+    "docs/matching.md and docs/genmatch.md have each formula and its source."
+)
+SEARCH_WEIGHTS = (
+    "The search itself counts each row in its Kolmogorov-Smirnov tests as often as it is in a "
+    "pair, whatever the pair's weight (docs/genmatch.md). The balance weighs the pairs, so its "
+    "smallest p-value may be another than that of the search."
+)
+_ORDERS = {
+    "data": "in the order of the rows",
+    "largest": "from the largest score on",
+    "smallest": "from the smallest score on",
+}
+
+
+class MatchQuestion(Struct, frozen=True):
+    """What was asked of a table."""
+
+    source: str
+    treatment: str
+    outcome: str | None
+    method: tuple[str, ...]
+    """How units were matched, a sentence each."""
+    notes: tuple[str, ...] = ()
+    """What became of rows before matching, a sentence each."""
+
+
+class Difference(Struct, frozen=True):
+    """A difference in the unit of the outcome, with its 95 % interval where there is one."""
+
+    value: float
+    interval: tuple[float, float] | None
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval leaves "no difference" out."""
+        return self.interval is not None and not self.interval[0] <= 0.0 <= self.interval[1]
+
+
+def naive_difference(
+    outcome: NDArray[np.float64], treated: NDArray[np.bool_], weights: NDArray[np.float64] | None
+) -> Difference:
+    """Return the difference of the means of all rows, treated less untreated, by Welch."""
+    unit = power_of_two(outcome)
+    first, second = (
+        Moments.of(outcome[arm] / unit, None if weights is None else weights[arm])
+        for arm in (treated, ~treated)
+    )
+    ends = welch_interval(first, second)
+    return Difference(
+        unit * (first.mean - second.mean),
+        None if ends is None else (unit * ends[0], unit * ends[1]),
+    )
+
+
+def matched_difference(result: MatchResult) -> Difference | None:
+    """Return the effect with a normal interval; ``None`` where no outcome was given."""
+    if result.estimate is None:
+        return None
+    return Difference(result.estimate, result.interval)
+
+
+def effect_sentence(
+    effect: Difference, outcome: str | None, treatment: str, estimand: str = "ATT"
+) -> str:
+    """Say whether there is an effect, and how large."""
+    average = f"on average over {_WORDING[estimand][1]}"
+    verb = "raises" if effect.value >= 0 else "lowers"
+    changes = f"{treatment} {verb} {outcome} by {amount(abs(effect.value))}"
+    if effect.interval is None:
+        return f"{changes}, {average}; its interval is unknown."
+    if not effect.excludes_zero:
+        return (
+            f"No effect of {treatment} on {outcome} can be shown (95 % interval "
+            f"{signed_interval(effect.interval)}), {average}."
+        )
+    near, far = sorted(abs(end) for end in effect.interval)
+    return f"{changes} (95 % interval {amount(near)} to {amount(far)}), {average}."
+
+
+def naive_sentence(naive: Difference) -> str:
+    """Say what all rows, unmatched, would have said."""
+    size = f"{amount(abs(naive.value))} {'higher' if naive.value >= 0 else 'lower'}"
+    interval = "" if naive.interval is None else f" [{signed_interval(naive.interval)}]"
+    return f"Without matching, the treated rows are {size}{interval}."
+
+
+def balance_sentence(balance: Balance) -> str:
+    """Say which covariate differs most between the groups, before and after matching."""
+    before = most_different(balance.variables, balance.before)
+    if balance.after is None:
+        return f"Without matching, {_worst_phrase(before)}."
+    after = most_different(balance.variables, balance.after)
+    earlier = "this is unknown" if before is None else f"{before[0]} did, {_by(before[1])}"
+    return f"After matching {_worst_phrase(after)}; before, {earlier}."
+
+
+def dropped_sentence(result: MatchResult) -> str:
+    """Say how many units found no match."""
+    units = _WORDING[result.estimand][0]
+    untreated = result.n - result.n_treated
+    counts = {"ATT": result.n_treated, "ATC": untreated, "ATE": result.n}
+    total = counts[result.estimand]
+    outside = result.rows - result.n
+    support = f" {outside:,} rows lie outside the common support." if outside else ""
+    if not result.n_dropped:
+        return f"All {total:,} {units} found a match.{support}"
+    return f"{result.n_dropped:,} of {total:,} {units} found no match and are left out.{support}"
+
+
+def effective_sentence(result: MatchResult) -> str:
+    """Say how many units the weights of the pairs leave in effect."""
+    treated, controls = (f"{size:,.4g}" for size in result.effective_sizes)
+    used = len(np.unique(result.treated_index)), len(np.unique(result.control_index))
+    return (
+        f"The pairs use {used[0]:,} treated units and {used[1]:,} controls; by their weights they "
+        f"are worth {treated} and {controls} (effective sample size)."
+    )
+
+
+def smallest_p_sentence(balance: Balance) -> str:
+    """Say the smallest p-value before and after matching."""
+    before = _smallest_p(balance.smallest_before)
+    if balance.smallest_after is None:
+        return f"The smallest p-value of balance is {before}."
+    after = _smallest_p(balance.smallest_after)
+    return f"The smallest p-value of balance was {before} before matching and is {after} after it."
+
+
+def signed_interval(interval: tuple[float, float] | None) -> str:
+    """Return both ends of an interval with their signs."""
+    return "unknown" if interval is None else " to ".join(map(signed_amount, interval))
+
+
+def most_different(
+    variables: tuple[str, ...], side: tuple[UnivariateBalance, ...]
+) -> tuple[str, float] | None:
+    """Return the covariate that differs most, and by how much in percent; ``None`` if unknown."""
+    known = [
+        (name, abs(variable.sdiff))
+        for name, variable in zip(variables, side, strict=True)
+        if not math.isnan(variable.sdiff)
+    ]
+    return max(known, key=lambda pair: pair[1]) if known else None
+
+
+def _worst_phrase(worst: tuple[str, float] | None) -> str:
+    if worst is None:
+        return "it is unknown how much the covariates differ"
+    unit = "" if math.isinf(worst[1]) else " of a standard deviation"
+    return f"{worst[0]} differs most, {_by(worst[1])}{unit}"
+
+
+def _by(percent: float) -> str:
+    """Return a difference in percent; two different constants differ without limit."""
+    if math.isinf(percent):
+        return "without limit"
+    return f"by {percent:.1f} %" if percent < 1000.0 else f"by {percent:.3g} %"
+
+
+def _percent(sdiff: float) -> str:
+    return "unlimited" if math.isinf(sdiff) else f"{sdiff:+.1f} %"
+
+
+def _smallest_p(smallest: SmallestP) -> str:
+    if not smallest.where:
+        return "unknown"
+    (name, test), *others = smallest.where
+    more = f" and {len(others)} more" if others else ""
+    return f"{smallest.value:.3g} ({name}, {test}{more})"
+
+
+def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
+    """Say how units were matched on the covariates of these names, by the options of a match."""
+    if options.get("unmatched"):
+        yield "Nothing was matched: all rows are compared as they are."
+        return
+    nearest = "its nearest" if options["m"] == 1 else f"its {options['m']} nearest"
+    covariates = ", ".join(names)
+    if len(names) > MOST_NAMED:
+        covariates = f"{len(names)} covariates ({', '.join(names[:MOST_NAMED])}, …)"
+    yield (
+        f"Each {_WORDING[options['estimand']][2]} is matched with {nearest} of the other arm in "
+        f"{covariates}, {_distance(options)}. The search is exact, {_ties(options)}."
+    )
+    limits = list(_limits(options))
+    if limits:
+        yield f"Pairs are limited: {'; '.join(limits)}."
+    if "population" in options:
+        yield (
+            "The weights of the covariates are those that a genetic search found with "
+            f"{options['population']:,} candidates a generation, judged by "
+            f"{options['fitness']} (Diamond and Sekhon 2013)."
+        )
+    if options["weights"]:
+        yield f"Rows count as {options['weights']} says."
+    if options.get("bias_adjust"):
+        yield (
+            "A regression within each arm takes out the imbalance that matching left (Abadie and "
+            "Imbens 2011)."
+        )
+    if options["r_compatible"]:
+        yield "The quirks of R's package Matching are reproduced (docs/matching.md)."
+
+
+def _distance(options: Mapping[str, Any]) -> str:
+    if "population" in options:
+        return "weighted by what the search found"
+    if options["propensity"]:
+        return "all of them through a propensity score (a logistic regression)"
+    metric = options["metric"]
+    return _METRICS[metric] if isinstance(metric, str) else "weighted as the given metric says"
+
+
+def _ties(options: Mapping[str, Any]) -> str:
+    if not options["replace"]:
+        return f"each match is used once, {_ORDERS[options['order']]}"
+    if not options["ties"]:
+        return "with replacement, ties are broken by lot"
+    return "with replacement and all ties"
+
+
+def _limits(options: Mapping[str, Any]) -> Iterator[str]:
+    if options["exact"]:
+        yield f"equal in {', '.join(options['exact'])}"
+    if options["caliper"]:
+        widths = ", ".join(f"{width:g}" for width in options["caliper"])
+        yield f"within {widths} standard deviations in each covariate"
+    if options.get("by"):
+        yield f"only among rows that agree in {', '.join(options['by'])}"
+    if options["common_support"]:
+        yield "rows outside the overlap of both groups are left out"
+
+
+def error_sentences(result: MatchResult | None) -> Iterator[str]:
+    """Say where the effect, its error and its interval come from."""
+    if result is None or result.estimate is None:
+        return
+    mean = "The effect is the weighted mean of the differences in pairs."
+    if result.se is not None:
+        yield f"{mean} Its error is that of Abadie and Imbens (2006), its interval ±1.96 errors."
+        yield _variance_sentence(result)
+    elif result.se_standard is not None:
+        yield f"{mean} Its error takes the pairs as independent, its interval is ±1.96 errors."
+
+
+def _variance_sentence(result: MatchResult) -> str:
+    """Say which outcomes give each unit's variance."""
+    neighbors, without = result.variance_neighbors, result.n_without_neighbors
+    if not neighbors:
+        return (
+            "All units share one variance: the interval is too narrow where the controls are "
+            "noisier than the treated units."
+        )
+    nearest = "nearest unit" if neighbors == 1 else f"{neighbors} nearest units"
+    sentence = f"The variance of each unit comes from its {nearest} in its own arm."
+    if not without:
+        return sentence
+    return (
+        f"{sentence} {without:,} of {_units_in_pairs(result):,} matched units have none within "
+        "reach and share one variance."
+    )
+
+
+def _units_in_pairs(result: MatchResult) -> int:
+    return len(np.unique(result.treated_index)) + len(np.unique(result.control_index))
+
+
+def tests_sentence(balance: Balance) -> str:
+    """Say what the numbers of the balance are."""
+    side = balance.before if balance.after is None else balance.after
+    tests = [variable.ks for variable in side if variable.ks is not None]
+    distributions = "no distribution is tested"
+    if tests:
+        boot = any(test.boot_p_value is not None for test in tests)
+        method = "bootstrapped (Abadie 2002)" if boot else "exact or asymptotic"
+        distributions = f"Kolmogorov-Smirnov tests of distributions, {method}"
+    paired = ", paired after matching" if balance.after is not None else ""
+    return (
+        "Balance: differences of means in percent of one group's standard deviation; t-tests of "
+        f"means{paired}; {distributions}. A p-value falls with the number of rows: none is a "
+        "measure of balance on its own."
+    )
+
+
+def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[AnalysisWarning]:
+    """Yield what speaks against the answer of a match."""
+    if balance.after is not None:
+        worsened = balance.worsened()
+        if worsened:
+            changes = [
+                f"{one.variable} from {_percent(one.before)} to {_percent(one.after)}"
+                for one in worsened
+            ]
+            named = listed(changes, MOST_WORSENED, "; ")
+            yield AnalysisWarning(
+                "worse-balance",
+                f"Matching made the groups less alike in {len(worsened)} of "
+                f"{len(balance.variables)} covariates, in standard deviations: {named}.",
+                "search for better weights with equipoise genmatch, or match on fewer covariates",
+            )
+        worst = most_different(balance.variables, balance.after)
+        if worst is None or worst[1] > MATTERS_PERCENT:
+            yield AnalysisWarning(
+                "unbalanced",
+                f"After matching {_worst_phrase(worst)}: that difference, not the treatment, may "
+                "be what is seen.",
+                f"search for better weights with equipoise genmatch, or give {option('caliper')} "
+                f"or {option('exact')}",
+            )
+    if result is not None and result.n_dropped:
+        yield AnalysisWarning(
+            "dropped",
+            f"{dropped_sentence(result)} The answer is about the others.",
+            f"widen {option('caliper')} or give fewer {option('exact')}, or say whom the answer "
+            "is about",
+        )
+    if isinstance(result, MatchByResult) and result.skipped:
+        yield AnalysisWarning(
+            "skipped",
+            f"{len(result.skipped):,} of {len(result.strata):,} strata lack treated units or "
+            "controls and take no part.",
+            f"give {option('by')} fewer columns or wider classes",
+        )
+    if result is not None and result.n_without_neighbors:
+        units = _units_in_pairs(result)
+        if result.n_without_neighbors > MANY_WITHOUT_NEIGHBORS * units:
+            yield AnalysisWarning(
+                "few-neighbours",
+                f"{result.n_without_neighbors:,} of {units:,} matched units have no comparable "
+                "unit in their own arm. They share one variance, and the interval is too narrow "
+                "where the controls are noisier.",
+                f"widen {option('caliper')}, or give fewer {option('exact')} or {option('by')} "
+                "columns",
+            )

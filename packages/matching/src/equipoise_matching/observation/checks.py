@@ -1,0 +1,184 @@
+"""Placebos and periods: effects that cannot exist, and whether the effect changes in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from msgspec.structs import astuple
+
+from equipoise_matching.matching.frames import numbers_of, plain, text_of
+from equipoise_matching.matching.units import Floats, Indices, Truths
+from equipoise_matching.observation.clusters import choose_clusters, time_of
+from equipoise_matching.observation.covariates import read_covariates
+from equipoise_matching.observation.effects import (
+    EffectEstimate,
+    Estimate,
+    MatchedSample,
+    PairSubset,
+    effect_over_pairs,
+    estimate_by_clusters,
+    estimate_effect,
+    to_effect,
+)
+from equipoise_matching.observation.matching import BalancedMatch, Progress, match_until_balanced
+from equipoise_matching.observation.question import Log, Question
+from equipoise_matching.observation.result import Period, Placebo
+from equipoise_matching.observation.sample import Scales
+from equipoise_matching.observation.wording import range_clause
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.extras import require
+
+MAX_PERIODS = 4
+MIN_ROWS = 20
+"""Candidate rows that each period needs."""
+
+
+def placebos_of(match: MatchedSample, progress: Progress) -> Iterator[Placebo]:
+    """Estimate the effect on every placebo outcome, then in the placebo period."""
+    sample = match.sample
+    names, unit, treatment = (
+        getattr(sample.question, field) for field in ("placebo_outcomes", "unit", "treatment")
+    )
+    for name in names:
+        effects = _scales(numbers_of(sample.log[name], name), sample.question).map(
+            lambda values: estimate_effect(
+                values, match.matched, sample.clusters, intervals=len(names)
+            )
+        )
+        yield _placebo(
+            "outcome",
+            name,
+            effects,
+            f"comparable {unit} differ in {name} {{range}}, which {treatment} cannot have changed: "
+            "something that was not measured differs too, and may be what the answer shows",
+            f"comparable {unit} do not differ in {name} {{range}}, which {treatment} cannot have "
+            "changed: nothing speaks against the answer here",
+        )
+    if sample.placebo_log is not None and sample.placebo_treated is not None:
+        yield _placebo_period(sample.placebo_log, sample.placebo_treated, sample.question, progress)
+
+
+def _placebo_period(log: Log, treated: Truths, question: Question, progress: Progress) -> Placebo:
+    """Match the rows that the candidate cannot have reached in the same way, and estimate."""
+    assert question.placebo_period is not None
+    name = "=".join(question.placebo_period)
+    try:
+        if treated.all() or not treated.any():
+            raise UnusableInput(f"{name} has rows of only one of the two versions")
+        covariates = read_covariates(log, question)
+        clusters = choose_clusters(log, question, treated)
+        matched = match_until_balanced(covariates, treated, question, progress)
+        if not matched.is_balanced:
+            raise UnusableInput(
+                f"the rows of {name} cannot be balanced ({matched.worst:.2f} standard deviations)"
+            )
+        values = numbers_of(log[question.outcome], question.outcome)
+    except UnusableInput as error:
+        return Placebo("period", name, None, None, None, None, None, f"unknown: {error.what}")
+    effects = _scales(values, question).map(
+        lambda values: estimate_effect(values, matched, clusters)
+    )
+    return _placebo(
+        "period",
+        name,
+        effects,
+        f"an effect shows in {name} {{range}}, where {question.treatment} cannot have one: "
+        "something that was not measured differs too, and may be what the answer shows",
+        f"no effect shows in {name} {{range}}, where {question.treatment} cannot have one: nothing "
+        "speaks against the answer here",
+    )
+
+
+def _scales(values: Floats, question: Question) -> Scales[Floats]:
+    """Return the values, with logarithms if a ratio is wanted and all are above 0."""
+    has_logs = question.ratio and bool((values > 0.0).all())
+    return Scales(np.log(values) if has_logs else None, values)
+
+
+def _placebo(
+    kind: str, name: str, effects: Scales[EffectEstimate], with_effect: str, without: str
+) -> Placebo:
+    """Return the check; ``{range}`` in both summaries stands for the interval of the effect."""
+    effect = to_effect(effects.map(lambda effect: effect.estimate))
+    known = (effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
+    if effect.interval is None:
+        unknown = f"{name} checks nothing: there are too few clusters for an interval"
+        return Placebo(kind, name, *known, None, unknown)
+    summary = with_effect if effect.excludes_zero else without
+    summary = summary.replace("{range}", f"({range_clause(effect)})")
+    return Placebo(kind, name, *known, effect.excludes_zero, summary)
+
+
+def periods_of(match: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
+    """Estimate the effect in each period, from the pairs of its candidate rows.
+
+    The periods come with the p-value of Cochran's Q for one common effect, which is ``None`` where
+    a period has no error.
+    """
+    sample = match.sample
+    dictionary, strata = match.matched.model.dictionary, sample.covariates.exact_strata()
+    # All periods share the terms of the whole log.
+    matrix = dictionary.values(match.effects.main.terms)
+    code: Indices = np.arange(len(matrix)) if sample.clusters is None else sample.clusters.code
+
+    def estimate(pairs: PairSubset, outcome: Floats) -> Estimate:
+        return estimate_by_clusters(effect_over_pairs(outcome, matrix, strata, pairs), code)
+
+    periods: list[Period] = []
+    estimates: list[Estimate] = []
+    for begins, ends, pairs in _split(sample.log, match.matched):
+        scales = sample.outcomes.map(partial(estimate, pairs))
+        estimates.append(scales.main)
+        rows = len(np.unique(pairs.treated_index))
+        periods.append(Period(begins, ends, rows, *astuple(to_effect(scales))))
+    return tuple(periods), _chance_of_equality(estimates)
+
+
+def _split(log: Log, matched: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
+    """Split the pairs at equal shares of the candidate's rows in time.
+
+    A period has its first time, its last time and its pairs. There is none without times or with
+    too few rows.
+    """
+    pairs, timed = matched.pairs, time_of(log)
+    rows = np.unique(pairs.treated_index)
+    count = min(MAX_PERIODS, len(rows) // MIN_ROWS)
+    if timed is None or count < 2:
+        return []
+    name, time = timed
+    borders = np.unique(np.quantile(time[rows], np.linspace(0.0, 1.0, count + 1)))
+    if len(borders) < 3:
+        return []
+    pair_time = time[pairs.treated_index]
+    period = np.clip(np.searchsorted(borders, pair_time, side="right") - 1, 0, len(borders) - 2)
+    periods = []
+    for place in range(len(borders) - 1):
+        inside = period == place
+        if not inside.any():
+            return []
+        part = PairSubset(
+            pairs.treated_index[inside], pairs.control_index[inside], pairs.weights[inside]
+        )
+        rows = np.unique(part.treated_index)
+        order = rows[np.argsort(time[rows], kind="stable")]
+        periods.append((_time_text(log, name, order[0]), _time_text(log, name, order[-1]), part))
+    return periods
+
+
+def _chance_of_equality(estimates: list[Estimate]) -> float | None:
+    """Return the p-value of Cochran's Q for one common effect; ``None`` without errors."""
+    errors = np.array([estimate.error for estimate in estimates if estimate.error])
+    if len(errors) < 2 or len(errors) < len(estimates):
+        return None
+    effects = np.array([estimate.effect for estimate in estimates])
+    weights = 1.0 / errors**2
+    centre = float(np.average(effects, weights=weights))
+    heterogeneity = float((weights * (effects - centre) ** 2).sum())
+    return float(require("scipy.stats", "tests").chi2.sf(heterogeneity, len(effects) - 1))
+
+
+def _time_text(log: Log, name: str, row: int) -> str:
+    value = log[name][row]
+    return str(value) if log[name].dtype.kind == "M" else text_of(plain(value))

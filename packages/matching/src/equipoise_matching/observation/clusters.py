@@ -1,0 +1,130 @@
+"""Clusters: rows that are not independent share a window of time, day, host or job.
+
+The method is in docs/observe.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec import Struct
+
+from equipoise_matching.matching.frames import levels_of, missing_in
+from equipoise_matching.matching.units import Floats, Indices, Truths
+from equipoise_matching.observation.question import Log, Question
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.spelling import option
+
+MIN_CLUSTERS = 10
+"""Clusters that each version needs: with fewer the error itself is a guess."""
+
+NAMES = frozenset(
+    {
+        "window", "deployment", "job", "job_id", "build", "build_id", "pipeline", "commit",
+        "day", "date", "week", "host", "hostname", "machine", "node", "runner", "pod",
+        "campaign", "run", "block",
+    }
+)  # fmt: skip
+"""Names of columns that form clusters unless ``--cluster`` says otherwise."""
+TIMES = frozenset(
+    {"time", "timestamp", "ts", "started", "started_at", "start_time", "datetime", "when"}
+)
+"""Names of columns that hold the time of a measurement."""
+_MOSTLY_DISTINCT = 0.5
+_RUNS_PER_WINDOW = 2
+
+
+class Clusters(Struct, frozen=True):
+    """``code`` (rows,) is the cluster of each row; ``by`` describes what forms the clusters."""
+
+    by: str
+    code: Indices
+
+    def count(self, rows: Truths | Indices) -> int:
+        """Return the number of clusters that the selected rows belong to."""
+        return len(np.unique(self.code[rows]))
+
+    def smaller_arm(self, treated: Truths) -> int:
+        """Return the number of clusters of the version that has fewer."""
+        return min(self.count(treated), self.count(~treated))
+
+
+def is_known_cluster(name: str) -> bool:
+    """Return whether a column of this name holds a time or a place of measurement."""
+    return name.lower() in NAMES | TIMES
+
+
+def time_of(log: Log) -> tuple[str, Floats] | None:
+    """Return the first column that holds times, and its values as increasing numbers."""
+    for name, column in log.items():
+        if column.dtype.kind == "M" and not np.isnat(column).any():
+            return name, column.astype("datetime64[us]").astype(np.float64)
+    for name, column in log.items():
+        if name.lower() not in TIMES | {"day", "date", "week"}:
+            continue
+        if column.dtype.kind in "iuf" and np.isfinite(column.astype(np.float64)).all():
+            return name, column.astype(np.float64)
+        if column.dtype.kind == "O" and all(hasattr(time, "isoformat") for time in column.tolist()):
+            return name, np.asarray(column, dtype="datetime64[us]").astype(np.float64)
+    return None
+
+
+def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters | None:
+    """Return the requested clusters, or the coarsest known ones with enough in each version.
+
+    The result is ``None`` if no column is known or the question excludes clusters. If no known
+    column has enough clusters, the one with the most is returned: the answer is then refused
+    rather than given with a wrong error.
+    """
+    if question.cluster == ():
+        return None
+    if question.cluster is not None:
+        return _requested_clusters(log, question.cluster, treated)
+    other_roles = {question.treatment, question.outcome, *question.placebo_outcomes}
+    known = [
+        _clusters_of_column(log, name, treated)
+        for name in log
+        if is_known_cluster(name) and name not in other_roles and not missing_in(log[name]).any()
+    ]
+    if not known:
+        return None
+    enough = [clusters for clusters in known if clusters.smaller_arm(treated) >= MIN_CLUSTERS]
+    if enough:
+        return min(enough, key=lambda clusters: int(clusters.code.max()))
+    return max(known, key=lambda clusters: clusters.smaller_arm(treated))
+
+
+def windows_of_runs(time: Floats, treated: Truths) -> Indices:
+    """Return the window of each row: two runs each, a run being a stretch of one version."""
+    order = np.argsort(time, kind="stable")
+    changed = np.diff(treated[order].astype(np.int8)) != 0
+    run = np.concatenate([[0], np.cumsum(changed)])
+    window = np.empty(len(time), dtype=np.int64)
+    window[order] = run // _RUNS_PER_WINDOW
+    return window
+
+
+def _requested_clusters(log: Log, names: tuple[str, ...], treated: Truths) -> Clusters:
+    requested = [_clusters_of_column(log, name, treated) for name in names]
+    requested.sort(key=lambda clusters: int(clusters.code.max()))
+    coarsest = requested[0]
+    for finer in requested[1:]:
+        together = np.unique(finer.code * (int(coarsest.code.max()) + 1) + coarsest.code)
+        if len(together) > int(finer.code.max()) + 1:
+            raise UnusableInput(
+                f"{option('cluster')}: {coarsest.by} and {finer.by} overlap: one {finer.by} has "
+                "rows in "
+                f"several of {coarsest.by}",
+                hint="name only the column whose rows depend more on each other",
+            )
+    return coarsest
+
+
+def _clusters_of_column(log: Log, name: str, treated: Truths) -> Clusters:
+    column = log[name]
+    code = levels_of(column, name)
+    is_time = column.dtype.kind in "Mf" or name.lower() in TIMES
+    if is_time and int(code.max()) + 1 > _MOSTLY_DISTINCT * len(column):
+        # The order of the levels is the order of time.
+        windows = windows_of_runs(code.astype(np.float64), treated)
+        return Clusters(f"windows of two runs in {name}", windows)
+    return Clusters(name, code)

@@ -1,0 +1,62 @@
+"""Charts of an observation: its effects, and the balance of its columns."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from equipoise_matching.observation.result import ObservationResult
+from equipoise_matching.shared.pictures import require_figures
+
+if TYPE_CHECKING:
+    from altair import LayerChart
+
+_KINDS = ("naive", "comparable", "by time", "placebo")
+
+
+def effects_chart(result: ObservationResult) -> LayerChart:
+    """Draw the naive effect, the one among comparable rows, those by time, and the placebos.
+
+    Beside ratios, placebo outcomes without a logarithm are left out: they have no percent.
+    """
+    require_figures()
+    from equipoise_matching.charts.estimates import Estimate, estimates
+
+    in_percent = result.naive.ratio is not None
+    rows = []
+    for label, kind, part in result.effects:
+        value, ends = part.difference, part.difference_ci
+        if in_percent:
+            value, ends = part.ratio, part.ratio_ci
+        if value is None:
+            continue
+        numbers = [value, *(ends or (value, value))]
+        if in_percent:
+            numbers = [100.0 * (number - 1.0) for number in numbers]
+        rows.append(Estimate(label, kind, numbers[0], (numbers[1], numbers[2])))
+    question = result.question
+    return estimates(
+        rows,
+        _KINDS,
+        unit="change, %" if in_percent else f"difference in {question.outcome}",
+        title=f"{question.candidate} against {question.baseline}: {question.outcome}",
+        notes=[f"About {result.about}."],
+        description=result.summary,
+    )
+
+
+def balance_chart(result: ObservationResult) -> LayerChart:
+    """Draw the standardized differences of every column, before and after."""
+    require_figures()
+    from equipoise_matching.charts.balance import love_plot
+
+    balance = result.balance
+    return love_plot(
+        [column.column for column in balance],
+        [_percent(column.difference_before) for column in balance],
+        [_percent(column.difference_after) for column in balance],
+    )
+
+
+def _percent(difference: float | None) -> float:
+    return math.inf if difference is None else 100.0 * difference

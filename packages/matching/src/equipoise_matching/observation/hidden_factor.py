@@ -1,0 +1,363 @@
+"""Strength that a hidden factor needs to change the answer, by two methods.
+
+Rosenbaum's bounds for the signed-rank statistic (Rosenbaum 2002, Observational Studies, 2nd
+edition, §4.3). If a hidden factor multiplies the odds of being the candidate by at most Γ within a
+pair, the chance that a pair's difference is positive lies between 1/(1+Γ) and Γ/(1+Γ),
+independently of the others, when there is no effect. The sum of the ranks of the positive
+differences then lies between two sums of independent terms. Their distribution is exact up to
+``EXACT_PAIRS`` and normal beyond. The interval at Γ holds all effects that the two tests do not
+reject. Neither scipy nor statsmodels has these bounds; at Γ = 1 they are Wilcoxon's test.
+
+The strength compared with the strongest observed covariate (Cinelli and Hazlett 2020, JRSS B
+82(1)). In the regression of the outcome Y on the treatment D and the covariates X, a factor Z with
+partial R² of D with Z and of Y with Z moves the estimate by |τ| · sqrt(R²_Y R²_D / (1 − R²_D)) / f,
+f² being the partial f² of Y with D (their equation 14, divided by the estimate). The robustness
+value is the R² that, in both, removes all of it (equation 20, q = 1); a factor k times as strong as
+a covariate Xⱼ has R²_D = k f²(D, Xⱼ) and R²_Y = η² f²(Y, Xⱼ) (equations 22 and 23 with k_D = k_Y =
+k). statsmodels has the regression, not the robustness value; all partial R² are read off one matrix
+of cross products here, so that a million rows are passed over once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from equipoise_matching.matching.units import Floats, Indices, Truths
+from equipoise_matching.observation.effects import LEVEL, MatchedSample, Pairs
+from equipoise_matching.observation.result import Contribution, GammaBound, HiddenBias, Robustness
+from equipoise_matching.observation.sample import Scales
+from equipoise_matching.shared.extras import require
+from equipoise_matching.shared.numbers import significant
+
+GAMMAS = (1.0, 1.5, 2.0, 3.0)
+EXACT_PAIRS = 60
+MAX_GAMMA = 100.0
+"""Largest factor of the odds that is tried."""
+_TAIL = (1.0 - LEVEL) / 2.0
+_BISECTIONS = 34
+MAX_MULTIPLE = 1000.0
+"""Largest multiple of a covariate's strength that is tried."""
+_MULTIPLE_BISECTIONS = 60
+_SINGULAR = 1e-10
+
+
+def hidden_bias(match: MatchedSample) -> HiddenBias:
+    """Return the bounds on a match in pairs without replacement, one difference for a cluster."""
+    sample, pairs = match.sample, match.matched.without_replacement()
+    residual = match.effects.main.pair_effect.regressed.residual
+    clusters = sample.clusters
+    version = f"{sample.question.treatment} {sample.arms.candidate}"
+    if clusters is None:
+        unit, alike = "pairs", sample.question.unit
+        differences = residual[pairs.treated_index] - residual[pairs.control_index]
+    else:
+        unit, alike = "clusters", f"clusters ({clusters.by})"
+        differences = cluster_differences(pairs, residual, clusters.code)
+    bounds = []
+    for gamma in GAMMAS:
+        low, high = interval_at(differences, gamma)
+        if match.effects.on_log is not None:
+            low, high = (None if end is None else math.exp(end) for end in (low, high))
+        bounds.append(GammaBound(gamma, low, high))
+    gamma_needed = gamma_to_change(differences)
+    summary = _summary(gamma_needed, len(differences), unit, alike, version)
+    return HiddenBias(unit, len(differences), tuple(bounds), gamma_needed, summary)
+
+
+def _summary(gamma: float | None, number: int, unit: str, alike: str, version: str) -> str:
+    """Say what the bound means: the odds within a pair of ``alike`` to be of the ``version``."""
+    if gamma is None:
+        return (
+            f"with each row used once, {number} {unit} show no effect, even if nothing of weight "
+            "was left unmeasured"
+        )
+    modelled = "if the listed columns act as modelled, "
+    unmeasured = f"something that was not measured made one of two comparable {alike}"
+    if gamma >= MAX_GAMMA:
+        return (
+            f"{modelled}the answer holds even if {unmeasured} {gamma:.0f} times as likely as the "
+            f"other to have {version}"
+        )
+    return (
+        f"{modelled}the answer holds unless {unmeasured} more than {gamma:.3g} times as likely as "
+        f"the other to have {version}"
+    )
+
+
+def interval_at(differences: Floats, gamma: float) -> tuple[float | None, float | None]:
+    """Return the effects that a hidden factor of strength ``gamma`` leaves possible, at 95 %.
+
+    ``differences`` (pairs,) are those of independent pairs, candidate minus baseline. An end is
+    ``None`` where there are too few pairs for it.
+    """
+    high = _lower_end(-differences, gamma)
+    return _lower_end(differences, gamma), None if high is None else -high
+
+
+def gamma_to_change(differences: Floats) -> float | None:
+    """Return the smallest factor of the odds, up to ``MAX_GAMMA``, whose interval includes 0.
+
+    ``None`` if the interval at 1 includes 0 already.
+    """
+
+    def shows_effect(gamma: float) -> bool:
+        return min(_chance(differences, gamma), _chance(-differences, gamma)) <= _TAIL
+
+    if not shows_effect(1.0):
+        return None
+    if shows_effect(MAX_GAMMA):
+        return MAX_GAMMA
+    log, _ = _bisect(lambda log: shows_effect(math.exp(log)), 0.0, math.log(MAX_GAMMA))
+    return math.exp(log)
+
+
+def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats:
+    """Return one difference for each candidate cluster, against one baseline cluster.
+
+    Within a cluster the rows went to a version together, so each cluster gives one difference:
+    the mean over its pairs with the one cluster that it shares most pairs with. No baseline
+    cluster serves twice, so the differences come from independent pairs. ``residual`` (rows,) is
+    the outcome minus what the covariates explain (Rosenbaum 2002, Statistical Science 17(3): ranks
+    of residuals).
+    """
+    treated_code, control_code = code[pairs.treated_index], code[pairs.control_index]
+    differences = residual[pairs.treated_index] - residual[pairs.control_index]
+    count = int(code.max()) + 1
+    combined, place = np.unique(treated_code * count + control_code, return_inverse=True)
+    sizes = np.bincount(place)
+    means = np.bincount(place, differences) / sizes
+    used_treated, used_control = set[int](), set[int]()
+    cluster_means: list[float] = []
+    # Combinations of the same size are taken in the order of the clusters.
+    for which in np.argsort(-sizes, kind="stable").tolist():
+        treated, control = divmod(int(combined[which]), count)
+        if treated in used_treated or control in used_control:
+            continue
+        used_treated.add(treated)
+        used_control.add(control)
+        cluster_means.append(float(means[which]))
+    return np.array(cluster_means)
+
+
+def _lower_end(differences: Floats, gamma: float) -> float | None:
+    """Return the smallest effect that the test does not reject as too small."""
+    if not len(differences):
+        return None
+    low, high = float(differences.min()), float(differences.max())
+    low -= max(high - low, abs(low), 1e-12)
+
+    def is_rejected(effect: float) -> bool:
+        return _chance(differences - effect, gamma) <= _TAIL
+
+    return _bisect(is_rejected, low, high)[0] if is_rejected(low) else None
+
+
+def _bisect(
+    holds: Callable[[float], bool], low: float, high: float, rounds: int = _BISECTIONS
+) -> tuple[float, float]:
+    """Return two values around the end of the range, from ``low``, in which a condition holds."""
+    for _ in range(rounds):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
+def _chance(differences: Floats, gamma: float) -> float:
+    """Return the largest chance, without an effect, of a rank sum as large as this one."""
+    stats: Any = require("scipy.stats", "bounds")
+    different = differences[differences != 0.0]
+    count = len(different)
+    if not count:
+        return 1.0
+    ranks = stats.rankdata(np.abs(different))
+    observed = float(ranks[different > 0.0].sum())
+    likely = gamma / (1.0 + gamma)
+    if count <= EXACT_PAIRS:
+        return _exact_chance(ranks, observed, likely)
+    mean = likely * float(ranks.sum())
+    spread = math.sqrt(likely * (1.0 - likely) * float((ranks**2).sum()))
+    return float(stats.norm.sf((observed - mean) / spread))
+
+
+def _exact_chance(ranks: Floats, observed: float, likely: float) -> float:
+    """Return the exact chance; tied ranks are halves, so all ranks are doubled."""
+    doubled: Indices = np.rint(2.0 * ranks).astype(np.int64)
+    chances = np.zeros(int(doubled.sum()) + 1)
+    chances[0] = 1.0
+    reach = 0
+    for rank in doubled.tolist():
+        moved = chances[: reach + 1] * likely
+        chances[: reach + 1] *= 1.0 - likely
+        chances[rank : rank + reach + 1] += moved
+        reach += rank
+    return float(chances[round(2.0 * observed) :].sum())
+
+
+class Regression(Struct, frozen=True):
+    """The regression of an outcome on the treatment and the covariates, over all rows.
+
+    Attributes
+    ----------
+    estimate
+        Coefficient of the treatment, in the unit of the outcome.
+    robustness
+        The robustness value, 0 to 1.
+    strongest, multiple
+        The covariate of which a hidden factor needs the smallest multiple of the strength to
+        remove the whole estimate, and the multiple; ``None`` if no covariate is related to both.
+    contributions
+        For each covariate the part of the difference of the means that it explains: its slope
+        times the difference of its own means (Gelbach 2016, J. Labor Economics 34(2)).
+    """
+
+    estimate: float
+    robustness: float
+    strongest: str | None
+    multiple: float | None
+    contributions: dict[str, float]
+
+
+def regressions(match: MatchedSample) -> Scales[Regression] | None:
+    """Fit the regressions on both scales over all rows; ``None`` without covariates.
+
+    The terms are those of the outcome's model. A term of two columns counts as a column of its own,
+    named after both.
+    """
+    sample, dictionary = match.sample, match.matched.model.dictionary
+    terms = match.effects.main.terms
+    if not terms:
+        return None
+    matrix = dictionary.values(terms)
+    owners = [" and ".join(dictionary.owners_of(term)) for term in terms]
+    return sample.outcomes.map(lambda outcome: regression(outcome, sample.treated, matrix, owners))
+
+
+def contributions(fitted: Scales[Regression]) -> tuple[Contribution, ...]:
+    """Return the part of the naive difference that each covariate explains, the largest first."""
+    logs, plain, main = fitted.on_log, fitted.plain.contributions, fitted.main.contributions
+    return tuple(
+        Contribution(name, None if logs is None else logs.contributions[name], plain[name])
+        for name in sorted(plain, key=lambda name: -abs(main[name]))
+    )
+
+
+def robustness_of(fitted: Regression, effect: float) -> Robustness:
+    """Return the robustness value, if the regression has the sign of the matched effect."""
+    if fitted.estimate * effect <= 0.0:
+        why = "the regression over all rows has the opposite sign of the matched effect"
+        return Robustness(None, None, None, f"unknown: {why}")
+    share = significant(100.0 * fitted.robustness, 2)
+    summary = (
+        "if the listed columns act as modelled, something that was not measured would remove the "
+        f"whole effect if it explained {share} % of the variance that the covariates leave, in the "
+        "outcome and in who has which version"
+    )
+    if fitted.strongest is not None and fitted.multiple is not None:
+        multiple = significant(fitted.multiple, 2)
+        summary += f", or mattered {multiple} times as much as {fitted.strongest} does"
+    return Robustness(fitted.robustness, fitted.strongest, fitted.multiple, summary)
+
+
+def regression(
+    outcome: Floats, treated: Truths, matrix: Floats, owners: Sequence[str]
+) -> Regression:
+    """Fit the regression, and compute the strength that a hidden factor needs.
+
+    ``owners`` are the covariates that the columns of the matrix (rows, columns) belong to.
+    """
+    columns = np.column_stack([treated.astype(np.float64), matrix, outcome])
+    spread = columns.std(axis=0)
+    spread[spread == 0.0] = 1.0
+    columns = (columns - columns.mean(axis=0)) / spread
+    cross = columns.T @ columns
+    last = cross.shape[0] - 1
+    places = list(range(1, last))
+    places_of = {
+        name: [place for place in places if owners[place - 1] == name]
+        for name in dict.fromkeys(owners)
+    }
+    slopes = _slopes(cross, [0, *places], last) * spread[last] / spread[:last]
+    outcome_residual = _residual_squares(cross, [0, *places], last)
+    treatment_residual = _residual_squares(cross, places, 0)
+    f_squared = _ratio(_residual_squares(cross, places, last) - outcome_residual, outcome_residual)
+    strongest, multiple = None, None
+    for name, members in places_of.items():
+        rest = [place for place in places if place not in members]
+        f_outcome = _ratio(
+            _residual_squares(cross, [0, *rest], last) - outcome_residual, outcome_residual
+        )
+        f_treatment = _ratio(
+            _residual_squares(cross, rest, 0) - treatment_residual, treatment_residual
+        )
+        needed = _multiple(f_squared, f_outcome, f_treatment)
+        if needed is not None and (multiple is None or needed < multiple):
+            strongest, multiple = name, needed
+    means = matrix[treated].mean(axis=0) - matrix[~treated].mean(axis=0)
+    explained = {
+        name: float(sum(slopes[place] * means[place - 1] for place in members))
+        for name, members in places_of.items()
+    }
+    return Regression(float(slopes[0]), _robustness(f_squared), strongest, multiple, explained)
+
+
+def _robustness(f_squared: float) -> float:
+    if math.isinf(f_squared):
+        return 1.0
+    return (math.sqrt(f_squared**2 + 4.0 * f_squared) - f_squared) / 2.0
+
+
+def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float | None:
+    """Return the multiple of a covariate's strength that removes the estimate, if any does.
+
+    ``f_outcome`` and ``f_treatment`` are partial f² of the covariate, given all else.
+    """
+    if not (f_outcome > 0.0 and f_treatment > 0.0) or math.isinf(f_outcome):
+        return None
+    with_treatment = f_treatment / (1.0 + f_treatment)
+
+    def is_enough(multiple: float) -> bool:
+        r_treatment = multiple * f_treatment
+        if r_treatment >= 1.0 or multiple * with_treatment >= 1.0:
+            return True
+        # Partial R² of the factor with the covariate, given the treatment, where they meet.
+        shared = (
+            multiple
+            * with_treatment**2
+            / (1.0 - multiple * with_treatment)
+            / (1.0 - with_treatment)
+        )
+        if shared >= 1.0:
+            return True
+        eta = (math.sqrt(multiple) + math.sqrt(shared)) / math.sqrt(1.0 - shared)
+        r_outcome = min(1.0, eta**2 * f_outcome)
+        return r_outcome * r_treatment / (1.0 - r_treatment) >= f_squared
+
+    if not is_enough(MAX_MULTIPLE):
+        return None
+    _, enough = _bisect(
+        lambda multiple: not is_enough(multiple), 0.0, MAX_MULTIPLE, _MULTIPLE_BISECTIONS
+    )
+    return enough
+
+
+def _slopes(cross: Floats, on: list[int], of: int) -> Floats:
+    """Return the slopes of the regression of one column on others."""
+    if not on:
+        return np.empty(0)
+    return np.asarray(np.linalg.pinv(cross[np.ix_(on, on)], rcond=_SINGULAR) @ cross[on, of])
+
+
+def _residual_squares(cross: Floats, on: list[int], of: int) -> float:
+    """Return the residual sum of squares of one column after the regression on others."""
+    return max(0.0, float(cross[of, of] - cross[on, of] @ _slopes(cross, on, of)))
+
+
+def _ratio(explained: float, residual: float) -> float:
+    if residual <= 0.0:
+        return math.inf if explained > 0.0 else 0.0
+    return max(0.0, explained) / residual

@@ -1,0 +1,342 @@
+"""Matching until the covariates are balanced: first without a caliper, then with narrower ones.
+
+A covariate is balanced if its mean is, its distribution (Kolmogorov-Smirnov), its square, and every
+term with it that explains who has which version. Where such terms exist, the logit of the odds of
+the candidate is matched on as well. Only the covariates are read, never the outcome, so repeated
+attempts do not bias the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from equipoise_matching.matching.balance import Balance, match_balance
+from equipoise_matching.matching.gen_match import gen_match
+from equipoise_matching.matching.match import MatchResult, match
+from equipoise_matching.matching.units import Floats, Indices, Truths
+from equipoise_matching.matching.univariate import UnivariateBalance
+from equipoise_matching.observation.covariates import Covariates
+from equipoise_matching.observation.overlap import TreatmentModel, fit_treatment
+from equipoise_matching.observation.question import Question
+from equipoise_matching.observation.result import ColumnBalance, DroppedMean, MissingRows
+from equipoise_matching.observation.terms import Term
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.spelling import option
+
+MAX_DIFFERENCE = 0.1
+"""Largest difference of a balanced covariate, in standard deviations (Austin 2009)."""
+MAX_TERM_DIFFERENCE = 0.5
+"""Largest difference of a square or another term, in standard deviations: up to here a regression
+removes what matching left (Rubin 2001, Health Services and Outcomes Research Methodology 2)."""
+MAX_KS = 0.2
+"""Largest distance between the distributions of a covariate in both versions after matching."""
+SCORE = "odds"
+"""Name of the logit of the candidate's odds among the columns of a distance."""
+CALIPERS: tuple[tuple[float | None, bool], ...] = (
+    (None, False),
+    *((caliper, is_on_all) for caliper in (0.25, 0.1, 0.05) for is_on_all in (False, True)),
+)
+"""Calipers in standard deviations, in the order in which they are tried.
+
+Each limits the covariates that were unbalanced so far, or all of them.
+"""
+SEARCHED_PAIRS = 4_000_000
+"""Largest number of possible pairs in which weights are searched.
+
+Larger logs are sampled by the seed for the search, whose cost grows with the pairs.
+"""
+POPULATION = 100
+_CONSTANT = 1e-9
+_REACH = 95.0
+"""Percentile of the candidate's rows at which the range of missing rows ends."""
+
+Progress = Callable[[str], object]
+"""Function that receives a description of the next step."""
+
+
+class TermBalance(Struct, frozen=True):
+    """A term in words, the columns of the log in it, and its difference after matching.
+
+    The difference is in standard deviations of the candidate's rows.
+    """
+
+    name: str
+    owners: tuple[str, ...]
+    difference: float
+
+
+class BalancedMatch(Struct, frozen=True):
+    """The pairs of the best match, and how they were found.
+
+    Rows, ``treated`` (rows,) those of the candidate, were matched on ``points`` (rows, columns) by
+    ``options`` of ``match``. The caliper is in standard deviations and limits the columns
+    ``caliper_on``. ``weights`` has the weight of each column of ``points``, where a search found
+    weights. ``terms`` has the balance of the squares and of the other terms that are judged.
+    """
+
+    covariates: Covariates
+    treated: Truths
+    model: TreatmentModel
+    method: str
+    points: Floats
+    options: dict[str, Any]
+    caliper: float | None
+    caliper_on: tuple[str, ...]
+    weights: dict[str, float]
+    pairs: MatchResult
+    balance: Balance
+    terms: tuple[TermBalance, ...]
+
+    @property
+    def after(self) -> tuple[UnivariateBalance, ...]:
+        """Balance of each covariate after matching."""
+        assert self.balance.after is not None
+        return self.balance.after
+
+    @property
+    def worst(self) -> float:
+        """Largest difference of a mean after matching, in standard deviations."""
+        return max((abs(column.sdiff) / 100.0 for column in self.after), default=0.0)
+
+    @property
+    def excess(self) -> float:
+        """Largest imbalance as a multiple of its limit."""
+        return max(map(excess, self.column_balance()), default=0.0)
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether every mean, distribution and term is within its limit."""
+        return self.excess <= 1.0
+
+    def unbalanced(self) -> list[int]:
+        """Return the positions of the unbalanced covariates, the worst first."""
+        sizes = [excess(column) for column in self.column_balance()]
+        places = [place for place, size in enumerate(sizes) if size > 1.0]
+        return sorted(places, key=lambda place: -sizes[place])
+
+    def column_balance(self) -> tuple[ColumnBalance, ...]:
+        """Return the balance of every covariate before and after matching."""
+        columns = zip(self.balance.variables, self.balance.before, self.after, strict=True)
+        balances = []
+        for place, (name, before, after) in enumerate(columns):
+            owner = self.covariates.owners[place] if self.covariates.names else name
+            term = max(
+                (term for term in self.terms if owner in term.owners),
+                key=lambda term: abs(term.difference),
+                default=None,
+            )
+            balances.append(
+                ColumnBalance(
+                    name,
+                    before.mean_treated,
+                    before.mean_control,
+                    _finite(before.sdiff / 100.0),
+                    after.mean_treated,
+                    after.mean_control,
+                    _finite(after.sdiff / 100.0),
+                    before.qq.max,
+                    after.qq.max,
+                    None if term is None else term.name,
+                    None if term is None else _finite(term.difference),
+                )
+            )
+        return tuple(balances)
+
+    def dropped_means(self) -> tuple[DroppedMean, ...]:
+        """Return the mean of every covariate among the matched and the dropped candidate rows."""
+        dropped = self.pairs.dropped_index
+        if not len(dropped):
+            return ()
+        matched = np.setdiff1d(np.flatnonzero(self.treated), dropped)
+        return tuple(
+            DroppedMean(name, float(column[matched].mean()), float(column[dropped].mean()))
+            for name, column in zip(self.covariates.names, self.covariates.matrix.T, strict=True)
+        )
+
+    def missing_rows(self) -> tuple[MissingRows, ...]:
+        """Return for each unbalanced covariate the range with too few baseline rows.
+
+        It reaches from the mean of the matched baseline rows to the end of the candidate's rows
+        on the other side of their mean, without their last 5 %.
+        """
+        (_, matrix), treated, missing = self.covariates.balanced, self.treated, []
+        for place in self.unbalanced():
+            after, column = self.after[place], matrix[:, place]
+            is_higher = after.mean_treated >= after.mean_control
+            end = float(np.percentile(column[treated], _REACH if is_higher else 100.0 - _REACH))
+            low, high = sorted((after.mean_control, end))
+            if abs(after.sdiff) / 100.0 <= MAX_DIFFERENCE:
+                # The means agree: rows are missing over the whole range of the candidate's.
+                low, high = np.percentile(column[treated], (100.0 - _REACH, _REACH)).tolist()
+            inside = (column >= low) & (column <= high)
+            missing.append(
+                MissingRows(
+                    self.balance.variables[place],
+                    _finite(after.sdiff / 100.0),
+                    low,
+                    high,
+                    int(np.count_nonzero(inside & treated)),
+                    int(np.count_nonzero(inside & ~treated)),
+                )
+            )
+        return tuple(missing)
+
+    def without_replacement(self) -> MatchResult:
+        """Match by the same distance so that every row is in one pair at most, for the bounds."""
+        return match(None, self.treated, self.points, **self.options, replace=False, ties=False)
+
+
+def match_until_balanced(
+    covariates: Covariates, treated: Truths, question: Question, progress: Progress
+) -> BalancedMatch:
+    """Return the first match that balances every covariate, or the best balanced one.
+
+    The requested method and then the genetic search are tried without a caliper, then with
+    the ``CALIPERS``, which drop candidate rows that have no similar baseline row. If no pair of
+    rows is comparable, ``UnusableInput`` is raised.
+    """
+    model = fit_treatment(covariates, treated, question.seed)
+    best: BalancedMatch | None = None
+    first_error: UnusableInput | None = None
+    unbalanced: frozenset[str] = frozenset()
+    for caliper, is_on_all in CALIPERS:
+        limited = frozenset(covariates.names) if is_on_all else unbalanced
+        for method in dict.fromkeys((question.method, "genetic")):
+            progress(f"matching ({method}{'' if caliper is None else f', caliper {caliper:g}'})")
+            try:
+                attempt = _match(model, covariates, treated, question, method, caliper, limited)
+            except UnusableInput as error:
+                first_error = first_error or error
+                continue
+            if attempt.is_balanced:
+                return attempt
+            if best is None or attempt.excess < best.excess:
+                best = attempt
+            unbalanced |= {attempt.balance.variables[place] for place in attempt.unbalanced()}
+        if best is None:
+            break
+    if best is not None:
+        return best
+    assert first_error is not None
+    if not covariates.exact_names:
+        raise first_error
+    raise UnusableInput(
+        "there is no comparable pair of rows: no value of "
+        f"{', '.join(covariates.exact_names)} occurs with both versions",
+        hint=f"leave a column out of {option('exact')}, or collect rows that share its values",
+    ) from first_error
+
+
+def excess(column: ColumnBalance) -> float:
+    """Return the largest imbalance of a column after matching as a multiple of its limit."""
+    mean = math.inf if column.difference_after is None else abs(column.difference_after)
+    term = 0.0
+    if column.term is not None:
+        term = math.inf if column.term_after is None else abs(column.term_after)
+    return max(mean / MAX_DIFFERENCE, term / MAX_TERM_DIFFERENCE, (column.ks_after or 0.0) / MAX_KS)
+
+
+def _match(
+    model: TreatmentModel,
+    covariates: Covariates,
+    treated: Truths,
+    question: Question,
+    method: str,
+    caliper: float | None,
+    limited: frozenset[str],
+) -> BalancedMatch:
+    """Match by one method, with one caliper on the ``limited`` covariates."""
+    matrix, names = covariates.matrix, covariates.names
+    if method == "propensity" and names:
+        matrix, names = model.logit[:, None], (SCORE,)
+        limited = frozenset(names)
+    elif model.curved:
+        matrix, names = np.column_stack([matrix, model.logit]), (*names, SCORE)
+    caliper_on = () if caliper is None else tuple(name for name in names if name in limited)
+    # No baseline row has the value of the candidate's rows that are left out for their odds.
+    kept_apart = (model.outside.astype(np.float64),) if model.outside.any() else ()
+    points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact, *kept_apart]))
+    columns = (*names, *covariates.exact_names, *("outside" for _ in kept_apart))
+    exact_count = len(columns) - len(names)
+    options: dict[str, Any] = {
+        "exact": [False] * len(names) + [True] * exact_count if exact_count else None,
+        "seed": question.seed,
+        "threads": question.threads,
+    }
+    if caliper_on:
+        options["caliper"] = [caliper if name in caliper_on else math.inf for name in columns]
+    metric: Any = "mahalanobis" if method == "mahalanobis" else "inverse_variance"
+    weights: dict[str, float] = {}
+    if method == "genetic" and len(names) > 1:
+        rows = _searched_rows(treated, question.seed)
+        judged = np.column_stack([covariates.matrix, model.dictionary.values(model.curved)])
+        metric = gen_match(
+            treated[rows], points[rows], judged[rows], population=POPULATION, **options
+        ).to_metric()
+        weights = dict(zip(columns, metric.tolist(), strict=True))
+    options["metric"] = metric
+    pairs = match(None, treated, points, **options)
+    balanced_names, balanced = covariates.balanced
+    balance = match_balance(
+        dict(zip(balanced_names, balanced.T, strict=True)), treated, pairs, boot=0, ks=False
+    )
+    return BalancedMatch(
+        covariates,
+        treated,
+        model,
+        method,
+        points,
+        options,
+        caliper if caliper_on else None,
+        caliper_on,
+        weights,
+        pairs,
+        balance,
+        tuple(_term_balance(model, treated, pairs)),
+    )
+
+
+def _judged_terms(model: TreatmentModel) -> tuple[Term, ...]:
+    """Return the terms whose balance is judged: every square, and those of the treatment."""
+    squares = tuple(term for term in model.dictionary.terms if term[0].kind == "square")
+    singles = tuple(term for term in squares if len(term) == 1)
+    return tuple(dict.fromkeys((*singles, *model.curved)))
+
+
+def _term_balance(
+    model: TreatmentModel, treated: Truths, pairs: MatchResult
+) -> Iterator[TermBalance]:
+    """Yield the balance of each term that is judged, one column at a time."""
+    kept = treated.copy()
+    kept[pairs.dropped_index] = False
+    weights = pairs.weights / pairs.weights.sum()
+    for term in _judged_terms(model):
+        values = model.dictionary.values((term,))[:, 0]
+        spread = float(values[kept].std())
+        difference = float(weights @ (values[pairs.treated_index] - values[pairs.control_index]))
+        if spread > _CONSTANT * float(np.abs(values).max()):
+            yield TermBalance(
+                model.dictionary.describe(term),
+                model.dictionary.owners_of(term),
+                difference / spread,
+            )
+
+
+def _searched_rows(treated: Truths, seed: int) -> Indices:
+    """Return the rows among which weights are searched: the same share of both versions."""
+    arms = [np.flatnonzero(treated), np.flatnonzero(~treated)]
+    share = math.sqrt(SEARCHED_PAIRS / (len(arms[0]) * len(arms[1])))
+    if share >= 1.0:
+        return np.arange(len(treated))
+    draw = np.random.default_rng(seed)
+    chosen = [draw.choice(arm, max(1, round(share * len(arm))), replace=False) for arm in arms]
+    return np.sort(np.concatenate(chosen))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

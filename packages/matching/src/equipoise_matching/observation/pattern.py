@@ -1,0 +1,120 @@
+"""A pattern that the model leaves: a reason to refuse the effect.
+
+The residuals of the baseline's rows must not depend on the covariates any more. They are held
+against every candidate term again, which shows where more terms were needed than the rows allow,
+and against cells of two covariates, which are no candidates. The largest statistic decides, at a
+chance of a false refusal of ``CHANCE`` (Bonferroni), with its error by clusters where rows are not
+independent.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from equipoise_matching.matching.units import Floats, Indices
+from equipoise_matching.observation.clusters import MIN_CLUSTERS
+from equipoise_matching.observation.effects import MatchedSample
+from equipoise_matching.observation.terms import (
+    MAX_PAIRED,
+    THRESHOLDS,
+    Dictionary,
+    Factor,
+    Term,
+    cross_products,
+    sampled,
+)
+from equipoise_matching.shared.extras import require
+
+CHANCE = 0.001
+"""Chance of a refusal where the model is right."""
+_MIN_ROWS = 20
+"""Rows of the baseline that a cell needs on either side."""
+
+
+def remaining_pattern(match: MatchedSample) -> str | None:
+    """Return the term that the model of the outcome lacks, in words; ``None`` without one."""
+    matched, effect = match.matched, match.effects.main
+    dictionary, treated = matched.model.dictionary, matched.treated
+    control = np.flatnonzero(~treated)
+    lines = dictionary.lines
+    if not lines or CHANCE <= 0.0:
+        return None
+    outcome = match.sample.outcomes.main
+    entered = dictionary.values(effect.terms)[control]
+    design = np.column_stack([np.ones(len(control)), entered])
+    slopes = np.linalg.lstsq(design, outcome[control], rcond=None)[0]
+    residual = np.zeros(len(outcome))
+    residual[control] = outcome[control] - design @ slopes
+    candidates = (*effect.terms, *_candidates(dictionary, set(effect.terms)))
+    place = _largest(dictionary, candidates, len(effect.terms), residual, control)
+    if place is None:
+        return None
+    term = candidates[place]
+    column = dictionary.values((term,))[control, 0]
+    left = column - design @ np.linalg.lstsq(design, column, rcond=None)[0]
+    clusters = None if match.sample.clusters is None else match.sample.clusters.code[control]
+    chance = _chance(left, residual[control], len(design.T), clusters)
+    return dictionary.describe(term) if chance * len(candidates) < CHANCE else None
+
+
+def _candidates(dictionary: Dictionary, known: set[Term]) -> tuple[Term, ...]:
+    """Return the terms of the dictionary, and the cells of two covariates."""
+    cells: list[Term] = []
+    lines = dictionary.lines
+    if lines <= MAX_PAIRED:
+        steps = [
+            [Factor("step", place, float(at)) for at in _thresholds(dictionary, place)]
+            for place in range(lines)
+        ]
+        for first, second in itertools.combinations(range(lines), 2):
+            if dictionary.owners[first] != dictionary.owners[second]:
+                cells += itertools.product(steps[first], steps[second])
+    return tuple(term for term in (*dictionary.terms[lines:], *cells) if term not in known)
+
+
+def _thresholds(dictionary: Dictionary, place: int) -> Floats:
+    return np.unique(np.quantile(dictionary.columns[:, place], THRESHOLDS))
+
+
+def _largest(
+    dictionary: Dictionary,
+    terms: tuple[Term, ...],
+    entered: int,
+    residual: Floats,
+    control: Indices,
+) -> int | None:
+    """Return the place of the term beyond the entered ones that explains most of the residual."""
+    rows = sampled(control, len(terms), dictionary.seed)
+    cross = cross_products(dictionary.columns, terms, residual, rows)
+    inverse = np.linalg.pinv(cross[:entered, :entered], rcond=1e-10, hermitian=True)
+    outer = cross[:entered, entered:-1]
+    before = np.diag(cross)[entered:-1]
+    variances = before - (outer * (inverse @ outer)).sum(axis=0)
+    left = cross[entered:-1, -1] - outer.T @ (inverse @ cross[:entered, -1])
+    usable = (variances > 1e-3 * before) & (variances > _MIN_ROWS * 1e-3)
+    if not usable.any():
+        return None
+    gains = np.where(usable, left**2 / np.where(usable, variances, 1.0), 0.0)
+    return entered + int(np.argmax(gains))
+
+
+def _chance(left: Floats, residual: Floats, terms: int, clusters: Indices | None) -> float:
+    """Return the two-sided p-value of a slope, by the errors of rows or of clusters."""
+    stats: Any = require("scipy.stats", "tests")
+    products = left * residual
+    freedom = len(residual) - terms - 1
+    if clusters is not None:
+        groups = np.unique(clusters, return_inverse=True)[1]
+        products = np.bincount(groups, products).astype(np.float64)
+        freedom = len(products) - 1
+        if freedom < MIN_CLUSTERS:
+            return 1.0
+    # A few rows may carry a term: their own errors are then too small.
+    alike = float(np.sqrt((left**2).sum() * (residual**2).mean()))
+    spread = max(alike, float(np.sqrt((products**2).sum())))
+    if spread <= 0.0 or freedom < 1:
+        return 1.0
+    return float(2.0 * stats.t.sf(abs(float(products.sum())) / spread, freedom))

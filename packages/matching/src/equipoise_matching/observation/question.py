@@ -1,0 +1,179 @@
+"""The question that is put to a log, and access to the log's columns."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.numbers import joined
+from equipoise_matching.shared.spelling import option
+
+Names = str | Sequence[str]
+"""Names of columns; a single one may be given as it is."""
+Log = Mapping[str, NDArray[Any]]
+"""Columns of a table by name, each with a value for each row; at least one row."""
+METHODS = ("genetic", "mahalanobis", "propensity")
+"""Methods of matching."""
+NO_CLUSTERS = "none"
+"""Word in the place of a column that dependent rows share: the rows are independent."""
+
+
+class Question(Struct, frozen=True):
+    """The question: which column names the version, what it may change, what else differs.
+
+    Parameters
+    ----------
+    treatment, values
+        Column that names the version that ran, and ``CANDIDATE:BASELINE``, two of its values;
+        ``None`` where the column has two values of which one is the baseline by its name.
+    outcome
+        Column that the candidate may have changed: a cost.
+    covariates
+        Columns to match on; ``None`` for every usable column (``default_covariates``).
+    exact
+        Columns in which matched rows must be equal.
+    cluster
+        Columns that group rows which are not independent; ``None`` to choose a column by its
+        name, ``()`` for independent rows.
+    method
+        ``genetic``, ``mahalanobis`` or ``propensity``.
+    ratio
+        Whether to estimate a ratio too; every outcome must then be above 0.
+    placebo_outcomes
+        Columns that the candidate cannot have changed.
+    placebo_period
+        Column and value of the rows that the candidate cannot have reached yet.
+    mediators
+        Columns that the candidate itself changes, in addition to the known ones.
+    leave_others_out
+        Whether to leave out the rows of other versions instead of refusing the log.
+    one_unit
+        Whether the outcomes are known to have one unit.
+    unit
+        What a row is, in the plural and in the sentences of the answer: ``people``, ``builds``.
+    seed
+        Seed of every random draw.
+    threads
+        Number of threads, ``None`` for all cores; it never changes the answer.
+    """
+
+    treatment: str
+    values: str | None
+    outcome: str
+    covariates: tuple[str, ...] | None = None
+    exact: tuple[str, ...] = ()
+    cluster: tuple[str, ...] | None = None
+    method: str = "genetic"
+    ratio: bool = True
+    placebo_outcomes: tuple[str, ...] = ()
+    placebo_period: tuple[str, str] | None = None
+    mediators: tuple[str, ...] = ()
+    leave_others_out: bool = False
+    one_unit: bool = False
+    unit: str = "rows"
+    seed: int = 0
+    threads: int | None = None
+
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any]) -> Question:
+        """Return the question among arguments of a function, or options of a command, by name.
+
+        Raises
+        ------
+        UnusableInput
+            The method is unknown, or the placebo period is not a column and a value.
+        """
+        values = {name: arguments[name] for name in cls.__struct_fields__}
+        for name in ("exact", "placebo_outcomes", "mediators"):
+            values[name] = names_in(values[name])
+        for name in ("covariates", "cluster"):
+            # Without names Equipoise chooses them.
+            values[name] = None if values[name] is None else names_in(values[name])
+        if values["cluster"] == (NO_CLUSTERS,):
+            values["cluster"] = ()
+        if values["method"] not in METHODS:
+            raise UnusableInput(
+                f"there is no method {values['method']!r}", hint=f"give {joined(METHODS, 'or')}"
+            )
+        values["placebo_period"] = _placebo_period(values["placebo_period"])
+        return cls(**values)
+
+    @property
+    def matched_on(self) -> tuple[str, ...]:
+        """Covariates, once they are chosen."""
+        assert self.covariates is not None
+        return self.covariates
+
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """Columns that the question names, by the argument that names them."""
+        return {
+            "treatment": (self.treatment,),
+            "outcome": (self.outcome,),
+            "covariates": self.covariates or (),
+            "exact": self.exact,
+            "cluster": self.cluster or (),
+            "placebo_outcomes": self.placebo_outcomes,
+            "placebo_period": () if self.placebo_period is None else self.placebo_period[:1],
+        }
+
+    @property
+    def other_columns(self) -> tuple[str, ...]:
+        """Columns that the question names, but not as covariates."""
+        others = (names for role, names in self.columns.items() if role != "covariates")
+        return tuple(itertools.chain.from_iterable(others))
+
+
+def _placebo_period(period: str | tuple[str, str] | None) -> tuple[str, str] | None:
+    """Return the column and the value of a placebo period, which may be ``COLUMN=VALUE``."""
+    if not isinstance(period, str):
+        return period
+    column, _, value = period.partition("=")
+    if not (column and value):
+        raise UnusableInput(
+            f"{option('placebo_period')}: '{period}' is not COLUMN=VALUE",
+            hint="name a column and the value of the rows that the candidate cannot have reached",
+        )
+    return column, value
+
+
+def names_in(names: Names | None) -> tuple[str, ...]:
+    """Return names of columns; ``None`` stands for none."""
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def check_question(log: Log, question: Question) -> None:
+    """Check that every named column exists, and that no column has two roles."""
+    named = question.columns
+    for role, names in named.items():
+        for name in names:
+            column_of(log, name, role)
+    for role in ("treatment", "outcome", "placebo_outcomes"):
+        for other in ("outcome", "covariates", "exact", "placebo_outcomes"):
+            twice = [name for name in named[role] if other != role and name in named[other]]
+            if twice:
+                raise UnusableInput(
+                    f"{twice[0]} is named by {option(role)} and by {option(other)}",
+                    hint=f"leave {twice[0]} out of {option(other)}: a column cannot explain itself",
+                )
+
+
+def column_of(log: Log, name: str, role: str) -> NDArray[Any]:
+    """Return the column that an argument of the question names."""
+    if name not in log:
+        raise UnusableInput(
+            f"{option(role)}: there is no column {name}", hint=f"the columns are {', '.join(log)}"
+        )
+    return log[name]
+
+
+def row_count(log: Log) -> int:
+    """Return the number of rows."""
+    return len(next(iter(log.values())))

@@ -1,0 +1,212 @@
+"""What an observation has to say: the answer, its tables, what it rests on, and the method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from equipoise_matching.matching.match import VARIANCE_NEIGHBORS
+from equipoise_matching.observation.result import (
+    Effect,
+    ObservationResult,
+    Period,
+    Placebo,
+    StratumResult,
+)
+from equipoise_matching.report import UNKNOWN, Report, TextTable
+from equipoise_matching.shared.numbers import Interval, signed_amount, significant
+from equipoise_matching.shared.ratios import (
+    change_text,
+    estimate_and_interval,
+    interval_text,
+    percent_change,
+)
+
+_METHOD = (
+    "Each row of the candidate is matched with the nearest row of the baseline, with replacement "
+    "and all ties. Matching looks at covariates alone, not at the outcome. A regression among the "
+    "baseline's rows, with the curves, steps and products that the rows show, removes what "
+    "matching left (Abadie and Imbens 2011).",
+    "Matching makes rows comparable in what was measured, not in what nobody measured. The hidden "
+    "factor and the placebos show how much that could matter. docs/observe.md has each formula "
+    "and its source.",
+)
+_CLUSTERS = "The interval allows for rows of one cluster that move together."
+_ROWS = (
+    "The interval takes the rows as independent (Abadie and Imbens 2006). The variance of each row "
+    f"comes from its {VARIANCE_NEIGHBORS} nearest rows of the same version, so that either version "
+    "may be noisier than the other."
+)
+_ERRORS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
+
+
+def observation_report(result: ObservationResult) -> Report:
+    """Report an observation: the effect among comparable rows, or why there is none."""
+    estimate, interval = "", ""
+    if result.matched is not None:
+        estimate, ends = _effect_cells(result.matched.effect)
+        interval = f"95 % interval {ends}"
+    return Report(
+        badge="observed" if result.refusal is None else "refused",
+        text=result.summary,
+        estimate=estimate,
+        interval=interval,
+        remarks=() if result.refusal is None else (result.refusal.hint,),
+        tables=tuple(_tables(result)),
+        facts=tuple(_facts(result)),
+        warnings=result.warnings,
+        method=(*_METHOD, _ROWS if result.clustering is None else _CLUSTERS),
+    )
+
+
+def _tables(result: ObservationResult) -> Iterator[TextTable]:
+    """Build the tables of the effects, the balance, the hidden factor and the strata."""
+    yield _table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
+    question = result.question
+    versions = (question.candidate, question.baseline)
+    means = (*versions, "apart", "candidate, matched", "baseline, matched", "apart")
+    headings = (*means, "distributions apart", "curve that differs most", "apart")
+    rows = (
+        (
+            one.column,
+            *map(_value, (one.candidate_before, one.baseline_before)),
+            _standard_deviations(one.difference_before),
+            *map(_value, (one.candidate_after, one.baseline_after)),
+            _standard_deviations(one.difference_after),
+            "" if one.ks_after is None else f"{one.ks_after:.2f}",
+            one.term or "",
+            "" if one.term is None else _standard_deviations(one.term_after),
+        )
+        for one in result.balance
+    )
+    yield _table("Balance", headings, rows)
+    if result.hidden_bias is not None:
+        as_ratio = result.naive.ratio is not None
+        bounds = (
+            (f"odds ×{bound.gamma:g}", _interval((bound.low, bound.high), as_ratio))
+            for bound in result.hidden_bias.bounds
+        )
+        bias, unit = result.hidden_bias, question.unit
+        alike = unit if bias.of == "pairs" else bias.of
+        yield replace(
+            _table("Hidden factor", ("95 % interval",), bounds),
+            notes=(
+                "Each row is the interval of the effect if something that was not measured "
+                f"multiplied the odds of {question.treatment} {question.candidate} by so much "
+                f"between two comparable {alike}.",
+            ),
+        )
+    if result.strata is not None:
+        of_strata = ("rows", "estimate", "differs most", "apart", "odds to change it")
+        yield _table("Stratum", of_strata, map(_stratum_row, result.strata.each))
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> TextTable:
+    return TextTable(("", *headings), tuple(rows), title)
+
+
+def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
+    """Yield what the answer rests on."""
+    rows, matching, question = result.rows, result.matching, result.question
+    left_out = "".join(f"; {count:,} left out: {why}" for why, count in rows.left_out.items())
+    yield "log", question.source
+    yield "seed", str(question.seed)
+    yield (
+        "rows",
+        f"{rows.candidate:,} of {question.candidate}, {rows.baseline:,} of "
+        f"{question.baseline}{left_out}",
+    )
+    yield "about", result.about
+    for mean in result.dropped:
+        yield mean.column, f"{_value(mean.kept)} on average, {_value(mean.dropped)} where dropped"
+    caliper = "no caliper"
+    if matching.caliper is not None:
+        caliper = f"caliper {matching.caliper:g} sd on {', '.join(matching.caliper_on)}"
+    adjusted = "; a regression removes what matching left" if matching.adjusted else ""
+    yield (
+        "matching",
+        f"{matching.method}, {caliper}; {matching.pairs:,} pairs, which use "
+        f"{matching.baseline_used:,} rows of {question.baseline}{adjusted}",
+    )
+    if matching.model:
+        yield "model", matching.model
+    if result.clustering is not None:
+        clusters = result.clustering
+        yield (
+            "clusters",
+            f"{clusters.by}: {clusters.clusters:,}, {clusters.with_candidate:,} with "
+            f"{question.candidate}, {clusters.with_baseline:,} with {question.baseline}",
+        )
+    if result.strata is not None:
+        strata = result.strata
+        yield "strata", f"{strata.column}: {strata.worst} differs most after matching"
+        if strata.shared_clusters:
+            yield "shared clusters", f"{strata.shared_clusters:,} have rows in several strata"
+        for stratum in strata.each:
+            if stratum.dropped is not None:
+                yield stratum.name, f"takes no part: {stratum.dropped}"
+    if result.hidden_bias is not None:
+        yield "hidden factor", result.hidden_bias.summary
+    if result.robustness is not None:
+        yield "robustness", result.robustness.summary
+    for placebo in result.placebos:
+        yield f"placebo {placebo.kind}", placebo.summary
+
+
+def _stratum_row(stratum: StratumResult) -> tuple[str, ...]:
+    matched = stratum.matched_rows
+    rows = f"{stratum.candidate_rows if matched is None else matched:,}"
+    if stratum.difference is None:
+        return (stratum.name, rows, "none", "", "", "")
+    estimate = signed_amount(stratum.difference)
+    gamma = stratum.gamma_to_change
+    return (
+        stratum.name,
+        rows,
+        change_text(stratum.ratio, estimate),
+        stratum.worst_column or "",
+        _standard_deviations(stratum.worst_difference),
+        "unknown" if gamma is None else f"×{gamma:.3g}",
+    )
+
+
+def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
+    for name, _, effect in result.effects:
+        if effect.difference is not None:
+            yield (name, *_effect_cells(effect))
+        if name != "comparable" or result.matched is None:
+            continue
+        for error in result.matched.errors:
+            as_ratio = effect.ratio is not None
+            interval = _interval(error.ratio_ci if as_ratio else error.difference_ci, as_ratio)
+            yield (f"  {_ERRORS[error.name]}", "", interval)
+        if effect.ratio is not None:
+            difference = replace(effect, ratio=None)
+            yield (f"  in {result.question.outcome}", *_effect_cells(difference))
+
+
+def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
+    """Return an estimate and its interval: as a ratio, or where there is none as a difference."""
+    if effect.ratio is not None:
+        if effect.ratio_ci is None:
+            return percent_change(effect.ratio), "none"
+        return estimate_and_interval(effect.ratio, effect.ratio_ci)
+    difference = UNKNOWN if effect.difference is None else signed_amount(effect.difference)
+    return difference, _interval(effect.difference_ci, False)
+
+
+def _interval(ends: Interval | None, as_ratio: bool) -> str:
+    if ends is None:
+        return "none"
+    if as_ratio:
+        return interval_text(ends)
+    return " to ".join("unlimited" if end is None else signed_amount(end) for end in ends)
+
+
+def _value(value: float | None) -> str:
+    return "unknown" if value is None else significant(value)
+
+
+def _standard_deviations(difference: float | None) -> str:
+    return "unlimited" if difference is None else f"{difference:+.2f} sd"

@@ -1,0 +1,310 @@
+"""The result of ``equipoise observe``: an effect estimated from a log by matching.
+
+Field names and their order are the outward form ``equipoise.observed/1`` of ``observe --json``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from equipoise_matching.warning import AnalysisWarning
+
+OBSERVED_SCHEMA = "equipoise.observed/1"
+
+Bounds = tuple[float, float] | None
+"""Ends of a 95 % interval; ``None`` where none can be given."""
+
+
+class ObservationQuestion(Struct, frozen=True):
+    """The question, with every default filled in."""
+
+    source: str
+    treatment: str
+    """Column that names the version that ran."""
+    candidate: str
+    baseline: str
+    """The two values of ``treatment`` that are compared."""
+    outcome: str
+    covariates: tuple[str, ...]
+    exact: tuple[str, ...]
+    method: str
+    seed: int
+    unit: str = "rows"
+    """What a row is, in the plural: ``rows``, ``runs``, or as the question says."""
+
+
+class RowCounts(Struct, frozen=True):
+    """Numbers of rows: read, used for each version, and left out."""
+
+    read: int
+    candidate: int
+    baseline: int
+    left_out: dict[str, int]
+    """Number of unused rows by reason."""
+
+
+class Effect(Struct, frozen=True):
+    """Candidate compared with baseline: as a ratio, and as a difference.
+
+    ``ratio`` is ``None`` where the outcome has no logarithm.
+    """
+
+    ratio: float | None
+    ratio_ci: Bounds
+    difference: float
+    difference_ci: Bounds
+    """Interval in the unit of the outcome."""
+
+    @property
+    def interval(self) -> Bounds:
+        """Interval of the ratio, or where there is none of the difference."""
+        return self.difference_ci if self.ratio is None else self.ratio_ci
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval excludes "no difference"."""
+        none = 0.0 if self.ratio is None else 1.0
+        return self.interval is not None and not self.interval[0] <= none <= self.interval[1]
+
+
+class ErrorEstimate(Struct, frozen=True):
+    """Standard errors of the effect by one method, and the intervals that they give."""
+
+    name: str
+    """``abadie-imbens`` or ``clusters``."""
+    log_error: float | None
+    ratio_ci: Bounds
+    difference_error: float | None
+    difference_ci: Bounds
+
+
+class Clustering(Struct, frozen=True):
+    """Clusters: groups of rows that are not independent of each other."""
+
+    by: str
+    """The column, or a description of the windows of time, that forms the clusters."""
+    clusters: int
+    with_candidate: int
+    """Number of clusters that hold matched rows of the candidate."""
+    with_baseline: int
+
+
+class MatchedEffect(Struct, frozen=True):
+    """The effect among comparable rows."""
+
+    effect: Effect
+    """The estimate with the interval of ``interval_by``."""
+    interval_by: str
+    """Name of the entry of ``errors`` that gives the interval."""
+    errors: tuple[ErrorEstimate, ...]
+
+
+class MatchingSummary(Struct, frozen=True):
+    """How the rows were matched, and how many have a match."""
+
+    method: str
+    """The method used: the requested one, or the genetic search where that balanced better."""
+    caliper: float | None
+    """Largest distance of a match in standard deviations; ``None`` without a caliper."""
+    caliper_on: tuple[str, ...]
+    """Columns that the caliper limits."""
+    weights: dict[str, float]
+    """Weight of each standardised column; empty unless the genetic search found weights."""
+    pairs: int
+    candidate_matched: int
+    candidate_dropped: int
+    baseline_used: int
+    adjusted: bool
+    """Whether a regression removed the imbalance that matching left (Abadie and Imbens 2011)."""
+    model: str = ""
+    """How the columns act in that regression, and which rows were left out, in one sentence."""
+
+
+class DroppedMean(Struct, frozen=True):
+    """Means of one column among the matched and among the dropped rows of the candidate."""
+
+    column: str
+    kept: float
+    dropped: float
+
+
+class ColumnBalance(Struct, frozen=True):
+    """Means of one column in both versions, and their difference in standard deviations."""
+
+    column: str
+    candidate_before: float
+    baseline_before: float
+    difference_before: float | None
+    candidate_after: float | None
+    baseline_after: float | None
+    difference_after: float | None
+    """Difference after matching; ``None`` where it is infinite: two different constants."""
+    ks_before: float | None = None
+    ks_after: float | None = None
+    """Largest distance between the distributions in both versions (Kolmogorov-Smirnov), 0 to 1."""
+    term: str | None = None
+    """The square, or other term with this column, that differs most after matching."""
+    term_after: float | None = None
+    """Difference of ``term`` in standard deviations."""
+
+
+class MissingRows(Struct, frozen=True):
+    """Range of one column in which the log has too few baseline rows for a comparison."""
+
+    column: str
+    difference: float | None
+    low: float
+    high: float
+    candidate_rows: int
+    baseline_rows: int
+    """Number of baseline rows with values between ``low`` and ``high``."""
+
+
+class Refusal(Struct, frozen=True):
+    """Reason why no effect is reported."""
+
+    code: str
+    summary: str
+    hint: str
+    needed: tuple[MissingRows, ...] = ()
+
+
+class GammaBound(Struct, frozen=True):
+    """Interval that remains if a hidden factor multiplies the odds of the candidate by gamma."""
+
+    gamma: float
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval: ratios, or differences where the outcome has no logarithm."""
+
+
+class HiddenBias(Struct, frozen=True):
+    """Rosenbaum's bounds, on a match in pairs without replacement."""
+
+    of: str
+    """The unit whose odds are multiplied: ``pairs`` (of rows) or ``clusters``."""
+    number: int
+    bounds: tuple[GammaBound, ...]
+    gamma_to_change: float | None
+    """Smallest factor of the odds at which the interval includes "no difference"."""
+    summary: str
+
+
+class Robustness(Struct, frozen=True):
+    """Strength that a hidden factor needs to remove the effect (Cinelli and Hazlett 2020)."""
+
+    value: float | None
+    """Share of the residual variance, of both treatment and outcome, that it must explain."""
+    strongest: str | None
+    """The observed column that ``multiple`` refers to."""
+    multiple: float | None
+    """Strength of a factor that removes the whole effect, as a multiple of that column's."""
+    summary: str
+
+
+class Placebo(Struct, frozen=True):
+    """Estimate of an effect where the candidate cannot have one: a placebo outcome or period."""
+
+    kind: str
+    """``outcome`` or ``period``."""
+    name: str
+    ratio: float | None
+    ratio_ci: Bounds
+    difference: float | None
+    difference_ci: Bounds
+    shows_effect: bool | None
+    """Whether the interval excludes "no difference"; ``None`` without an interval."""
+    summary: str
+
+
+class Period(Struct, frozen=True):
+    """The effect in one period of time."""
+
+    begins: str
+    ends: str
+    candidate_rows: int
+    ratio: float | None
+    ratio_ci: Bounds
+    difference: float
+    difference_ci: Bounds
+
+
+class Contribution(Struct, frozen=True):
+    """Part of the naive difference that one column explains, by regression (Gelbach 2016)."""
+
+    column: str
+    log_ratio: float | None
+    difference: float
+
+
+class StratumResult(Struct, frozen=True):
+    """The effect in one stratum: the rows with one value of the strata column."""
+
+    name: str
+    candidate_rows: int
+    baseline_rows: int
+    dropped: str | None
+    """Reason why the stratum is not part of the answer; every later field is ``None`` then."""
+    matched_rows: int | None
+    """Number of matched rows of the candidate: the weight of the stratum."""
+    ratio: float | None
+    difference: float | None
+    method: str | None
+    caliper: float | None
+    worst_column: str | None
+    """The column that differs most after matching."""
+    worst_difference: float | None
+    """Difference of that column in standard deviations."""
+    gamma_to_change: float | None
+    """``None`` also where the stratum alone shows no effect, even without a hidden factor."""
+
+
+class Strata(Struct, frozen=True):
+    """Every stratum of the log, each matched and estimated alone."""
+
+    column: str
+    each: tuple[StratumResult, ...]
+    worst: str
+    """Name of the stratum, among those in the answer, that holds the worst balanced column."""
+    shared_clusters: int | None
+    """Number of clusters with rows in several strata; ``None`` without clusters."""
+
+
+class ObservationResult(Struct, frozen=True, kw_only=True):
+    """The whole document, in the order in which it is written."""
+
+    schema: str = OBSERVED_SCHEMA
+    summary: str = ""
+    question: ObservationQuestion
+    rows: RowCounts
+    naive: Effect
+    """Comparison of all rows, without matching."""
+    refusal: Refusal | None = None
+    matched: MatchedEffect | None = None
+    """The answer; ``None`` with a refusal."""
+    clustering: Clustering | None
+    matching: MatchingSummary
+    about: str
+    """The rows that the answer is about, in words."""
+    dropped: tuple[DroppedMean, ...]
+    balance: tuple[ColumnBalance, ...]
+    contributions: tuple[Contribution, ...] = ()
+    hidden_bias: HiddenBias | None = None
+    robustness: Robustness | None = None
+    placebos: tuple[Placebo, ...] = ()
+    periods: tuple[Period, ...] = ()
+    strata: Strata | None = None
+    """``None`` if all rows were matched together."""
+    warnings: tuple[AnalysisWarning, ...]
+
+    @property
+    def effects(self) -> Iterator[tuple[str, str, Effect | Period | Placebo]]:
+        """Name and kind of every effect, and the effect, as a reader meets them."""
+        yield "naive", "naive", self.naive
+        if self.matched is not None:
+            yield "comparable", "comparable", self.matched.effect
+        yield from ((f"from {one.begins}", "by time", one) for one in self.periods)
+        for one in self.placebos:
+            yield f"placebo {one.kind} {one.name}", "placebo", one

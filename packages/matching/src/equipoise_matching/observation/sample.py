@@ -1,0 +1,289 @@
+"""The sample: the rows of a log that take part, with their version and their outcome."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise_matching.matching.frames import distinct_texts, numbers_of, take_rows
+from equipoise_matching.matching.units import Floats, Truths, row_numbers
+from equipoise_matching.observation.clusters import Clusters, choose_clusters
+from equipoise_matching.observation.covariates import (
+    Covariates,
+    default_covariates,
+    read_covariates,
+)
+from equipoise_matching.observation.question import (
+    Log,
+    Question,
+    check_question,
+    column_of,
+    row_count,
+)
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.numbers import listed
+from equipoise_matching.shared.spelling import option
+
+UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
+"""Columns in which other tools write the unit of a row."""
+_WITH_UNIT = re.compile(r"^\s*[-+0-9.eE]+\s*([a-zA-Zµμ]+)\s*$")
+
+BASELINES = frozenset(
+    {"no", "n", "false", "f", "off", "old", "before", "control", "baseline", "main", "master"}
+)
+"""Values that name the baseline where the question names no value."""
+_VERSION = re.compile(r"[vV]?\d+([.]\d+)*")
+
+_GAP = 30.0
+"""Smallest factor between two neighbouring values that noise does not explain."""
+_MIN_SHARE = 0.01
+_UNIT_STEPS = (1e3, 1e6, 1e9)
+_STEP_TOLERANCE = 3.0
+"""Largest factor between the ratio of two groups' medians and the step between two units."""
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Scales(Struct, Generic[T], frozen=True):
+    """The same quantity for ln(outcome), where that is used, and for the outcome itself."""
+
+    on_log: T | None
+    plain: T
+
+    @property
+    def main(self) -> T:
+        """The quantity on the scale that decides: the log scale where there is one."""
+        return self.plain if self.on_log is None else self.on_log
+
+    def map(self, function: Callable[[T], U]) -> Scales[U]:
+        """Apply a function on each scale."""
+        on_log = None if self.on_log is None else function(self.on_log)
+        return Scales(on_log, function(self.plain))
+
+    @staticmethod
+    def together(parts: Sequence[Scales[T]], function: Callable[[list[T]], U]) -> Scales[U]:
+        """Apply a function to several quantities at once on each scale."""
+        logs = [part.on_log for part in parts if part.on_log is not None]
+        return Scales(function(logs) if logs else None, function([part.plain for part in parts]))
+
+
+class Versions(Struct, frozen=True):
+    """The two versions that are compared."""
+
+    candidate: str
+    baseline: str
+
+
+class Arms(Versions, frozen=True):
+    """The two versions, and for each row whether it ran one of them."""
+
+    is_candidate: Truths
+    is_baseline: Truths
+
+
+class Sample(Struct, frozen=True):
+    """The rows that take part, and those of the placebo period, if there is one.
+
+    The question has its covariates chosen; ``log`` has only the rows that take part. ``treated``
+    and each outcome have shape (rows,). ``left_out`` has the number of rows that take no part, by
+    reason, and ``rows_read`` that of the whole log.
+    """
+
+    log: Log
+    question: Question
+    arms: Arms
+    treated: Truths
+    outcomes: Scales[Floats]
+    covariates: Covariates
+    clusters: Clusters | None
+    placebo_log: Log | None
+    placebo_treated: Truths | None
+    left_out: dict[str, int]
+    rows_read: int
+
+
+def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sample:
+    """Check the question, and read the columns that it names.
+
+    ``left_out`` has the number of rows that were left out before, by reason. Errors name the
+    option, column and rows.
+    """
+    check_question(log, question)
+    rows_read = row_count(log) + sum(left_out.values())
+    if question.covariates is None:
+        question = replace(question, covariates=default_covariates(log, question))
+    arms = read_arms(log, question)
+    is_either = arms.is_candidate | arms.is_baseline
+    if not is_either.all():
+        left_out = {**left_out, "another version": int(np.count_nonzero(~is_either))}
+    placebo_log, placebo_treated, taking_part = None, None, is_either
+    if question.placebo_period is not None:
+        in_placebo = _in_period(log, *question.placebo_period) & is_either
+        placebo_log, placebo_treated = take_rows(log, in_placebo), arms.is_candidate[in_placebo]
+        period = "=".join(question.placebo_period)
+        left_out = {**left_out, f"the placebo period {period}": int(np.count_nonzero(in_placebo))}
+        taking_part = is_either & ~in_placebo
+    rows = log if taking_part.all() else take_rows(log, taking_part)
+    treated = arms.is_candidate[taking_part]
+    if treated.all() or not treated.any():
+        lacking = arms.baseline if treated.any() else arms.candidate
+        raise UnusableInput(
+            f"no row of {question.treatment}={lacking} takes part: there is nothing to compare",
+            hint=f"collect such rows, or name another {option('placebo_period')}",
+        )
+    return Sample(
+        rows,
+        question,
+        arms,
+        treated,
+        read_outcomes(rows, question),
+        read_covariates(rows, question),
+        choose_clusters(rows, question, treated),
+        placebo_log,
+        placebo_treated,
+        left_out,
+        rows_read,
+    )
+
+
+def read_arms(log: Log, question: Question) -> Arms:
+    """Read which rows ran the candidate and which the baseline."""
+    name = question.treatment
+    values, code = distinct_texts(column_of(log, name, "treatment"), name)
+    if question.values is None:
+        arms = _named_arms(name, values)
+    else:
+        arms = _split_values(question.values, values, f"{name} has {listed(values)}")
+    if len(values) > 2 and not question.leave_others_out:
+        raise UnusableInput(
+            f"{name} has {len(values)} values: {listed(values)}; the question names two",
+            hint=f"{option('leave_others_out', True)} leaves out the rows with other values",
+        )
+    return Arms(*arms, *(np.asarray(code == values.index(arm)) for arm in arms))
+
+
+def read_outcomes(log: Log, question: Question) -> Scales[Floats]:
+    """Read the outcome of every row in one unit, and its logarithm where a ratio is wanted."""
+    name = question.outcome
+    column = column_of(log, name, "outcome")
+    if column.dtype.kind not in "biuf":
+        cells = (_WITH_UNIT.match(str(value or "")) for value in column.tolist())
+        units = sorted({cell[1] for cell in cells if cell})
+        if units:
+            mixed = "mixed units" if len(units) > 1 else "a unit in each cell"
+            raise UnusableInput(
+                f"{name} has {mixed}: {', '.join(units)}",
+                hint="write plain numbers in one unit, such as seconds",
+            )
+    values = numbers_of(column, name)
+    if not question.one_unit:
+        _refuse_mixed_units(log, name, values)
+    has_no_log = values <= 0.0
+    if question.ratio and has_no_log.any():
+        raise UnusableInput(
+            f"{name}: 0 or less in {row_numbers(has_no_log)}: a ratio needs values above 0",
+            hint=f"leave out rows without a measurement, or give {option('ratio', False)}",
+        )
+    return Scales(np.log(values) if question.ratio else None, values)
+
+
+def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
+    hint = f"convert them to one unit; give {option('one_unit', True)} if they have one already"
+    for column in (*UNIT_COLUMNS, f"{name}_unit"):
+        if column in log:
+            units, _ = distinct_texts(log[column], column)
+            if len(units) > 1:
+                raise UnusableInput(
+                    f"{name} is in mixed units: column {column} has {listed(units)}", hint=hint
+                )
+    step = _unit_step(values)
+    if step is not None:
+        factor, low, high = step
+        raise UnusableInput(
+            f"{name} seems to be in mixed units: {np.size(low)} values around "
+            f"{np.median(low):.3g} and {np.size(high)} around {np.median(high):.3g}, a factor of "
+            f"about {factor:,.0f}, with none between",
+            hint=hint,
+        )
+
+
+def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
+    """Return the factor between two units, and the values below and above the gap, if any."""
+    positive = np.sort(values[values > 0.0])
+    if len(positive) < 2:
+        return None
+    ratios = positive[1:] / positive[:-1]
+    gap = int(np.argmax(ratios)) + 1
+    low, high = positive[:gap], positive[gap:]
+    if ratios[gap - 1] < _GAP or min(len(low), len(high)) < max(2, _MIN_SHARE * len(positive)):
+        return None
+    factor = float(np.median(high) / np.median(low))
+    for step in _UNIT_STEPS:
+        if step / _STEP_TOLERANCE < factor < step * _STEP_TOLERANCE:
+            return step, low, high
+    return None
+
+
+def _named_arms(name: str, values: list[str]) -> tuple[str, str]:
+    """Return candidate and baseline of two values: two versions, or one is a known baseline."""
+    if len(values) != 2:
+        raise UnusableInput(
+            f"{name} has {listed(values)}: which two are to be compared is open",
+            hint=f"name them: {option('treatment', f'{name}=CANDIDATE:BASELINE')}",
+        )
+    first, second = values
+    if all(_VERSION.fullmatch(value) for value in values):
+        numbers = [[int(part) for part in re.findall(r"\d+", value)] for value in values]
+        if numbers[0] != numbers[1]:
+            return (second, first) if numbers[0] < numbers[1] else (first, second)
+    is_baseline = [value.strip().lower() in BASELINES for value in values]
+    if is_baseline[0] == is_baseline[1]:
+        raise UnusableInput(
+            f"{name} has {first} and {second}: which of them is the baseline is open",
+            hint=f"say it: {option('treatment', f'{name}={second}:{first}')} compares {second} "
+            f"with {first}",
+        )
+    return (second, first) if is_baseline[0] else (first, second)
+
+
+def _split_values(text: str, values: list[str], known: str) -> tuple[str, str]:
+    """Split CANDIDATE:BASELINE, either of which may contain colons."""
+    parts = text.split(":")
+    splits = [(":".join(parts[:at]), ":".join(parts[at:])) for at in range(1, len(parts))]
+    fitting = [split for split in splits if split[0] in values and split[1] in values]
+    if len(fitting) == 1 and fitting[0][0] != fitting[0][1]:
+        return fitting[0]
+    if not splits or not all(splits[0]):
+        raise UnusableInput(
+            f"{option('treatment')}: '{text}' is not CANDIDATE:BASELINE",
+            hint=f"name two values; {known}",
+        )
+    if len(fitting) > 1:
+        raise UnusableInput(
+            f"{option('treatment')}: '{text}' can be split in several ways",
+            hint="rename one of the values",
+        )
+    if fitting:
+        raise UnusableInput(
+            f"{option('treatment')}: '{text}' names one value twice",
+            hint=f"name two values; {known}",
+        )
+    missing = [part for part in splits[0] if part not in values] if len(splits) == 1 else [text]
+    raise UnusableInput(f"{option('treatment')}: no row has {', '.join(missing)}", hint=known)
+
+
+def _in_period(log: Log, name: str, value: str) -> Truths:
+    """Return for each row whether it belongs to the placebo period."""
+    values, code = distinct_texts(log[name], name)
+    if value not in values:
+        raise UnusableInput(
+            f"{option('placebo_period')}: no row has {name}={value}",
+            hint=f"{name} has {listed(values)}",
+        )
+    return np.asarray(code == values.index(value))

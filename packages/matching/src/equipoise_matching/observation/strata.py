@@ -1,0 +1,603 @@
+"""The story of ``observe --strata``: one stratum in memory at a time, then all together.
+
+The rows of a stratum are matched and judged alone; no array of rows outlives its stratum. The
+effect over all is τ = Σ_s w_s τ_s with w_s = n_s / Σ n_s, n_s the candidate rows with a match. The
+weights count as constants. Strata have no row in common, so the variances of Abadie and Imbens add
+up: Σ w_s² V_s. A cluster may have rows in several strata, and leaving it out changes τ by the sum
+of the changes in each: V = (G − 1)/G Σ_g (Σ_s w_s (τ_s₍₋g₎ − τ_s))² over the clusters of all
+strata.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import operator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise_matching.matching.frames import distinct_texts, take_rows
+from equipoise_matching.matching.units import Indices, Truths
+from equipoise_matching.matching.univariate import Moments
+from equipoise_matching.observation.analysis import describe_matching, describe_question
+from equipoise_matching.observation.clusters import MIN_CLUSTERS
+from equipoise_matching.observation.effects import (
+    ABADIE_IMBENS,
+    BY_CLUSTERS,
+    EffectEstimate,
+    Estimate,
+    MatchedSample,
+    cluster_error,
+    cluster_moves,
+    match_sample,
+    naive_estimate,
+    t_quantile,
+    to_effect,
+    to_matched_effect,
+    with_error,
+)
+from equipoise_matching.observation.hidden_factor import hidden_bias
+from equipoise_matching.observation.matching import Progress, excess
+from equipoise_matching.observation.pattern import remaining_pattern
+from equipoise_matching.observation.question import Log, Question, check_question
+from equipoise_matching.observation.result import (
+    Clustering,
+    ColumnBalance,
+    DroppedMean,
+    HiddenBias,
+    MatchedEffect,
+    MatchingSummary,
+    ObservationResult,
+    Refusal,
+    Robustness,
+    RowCounts,
+    Strata,
+    StratumResult,
+)
+from equipoise_matching.observation.sample import (
+    Sample,
+    Scales,
+    Versions,
+    read_arms,
+    read_outcomes,
+    read_sample,
+)
+from equipoise_matching.observation.wording import (
+    answer_sentences,
+    few_clusters_refusal,
+    pattern_clause,
+    refusal_sentences,
+    sample_warnings,
+    scope_sentence,
+    unbalanced_clause,
+)
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.numbers import listed
+from equipoise_matching.shared.spelling import option
+
+MIN_SHARE = 0.5
+"""Share of the candidate's rows that the strata with an answer must match."""
+_NAMED = 3
+"""Number of strata that a message lists."""
+
+Rows = TypeVar("Rows")
+
+ClusterLabel = tuple[str, object]
+"""A cluster by its column and its value: the same in every stratum that has rows of it."""
+
+
+class StratumEffect(Struct, frozen=True):
+    """The effect in one stratum on one scale, with the error of Abadie and Imbens.
+
+    ``moves`` has for each cluster the change of the effect if it is left out.
+    """
+
+    effect: float
+    error: float | None
+    moves: dict[ClusterLabel, float]
+
+
+class StratumAnswer(Struct, frozen=True):
+    """The answer of one stratum, with the clusters of the matched rows of each version.
+
+    ``clusters_by`` is the column that forms the clusters; ``None`` without clusters.
+    ``without_neighbors`` is that of ``EffectEstimate``.
+    """
+
+    effects: Scales[StratumEffect]
+    without_neighbors: float
+    matching: MatchingSummary
+    balance: tuple[ColumnBalance, ...]
+    dropped: tuple[DroppedMean, ...]
+    hidden_bias: HiddenBias
+    clusters_by: str | None
+    candidate_clusters: frozenset[ClusterLabel]
+    baseline_clusters: frozenset[ClusterLabel]
+
+    @property
+    def weight(self) -> int:
+        """Number of candidate rows with a match."""
+        return self.matching.candidate_matched
+
+    @property
+    def worst(self) -> ColumnBalance:
+        """The column that differs most after matching."""
+        return max(self.balance, key=excess)
+
+
+class StratumOutcome(Struct, frozen=True):
+    """A stratum with its answer, or the reason why it has none.
+
+    ``candidate`` and ``baseline`` are the moments of all rows of each version, if there are any.
+    """
+
+    name: str
+    rows: int
+    candidate_rows: int
+    baseline_rows: int
+    candidate: Scales[Moments] | None
+    baseline: Scales[Moments] | None
+    answer: StratumAnswer | None
+    reason: str | None
+
+
+class StratifiedLog(Struct, Generic[Rows], frozen=True):
+    """A log of which one stratum is read at a time.
+
+    The values of ``column`` are the strata. ``rows`` has, in their order, where the rows of each
+    lie, and ``read`` returns the columns of a stratum from there. ``versions`` is the treatment
+    column alone, each value once. ``number_of_rows`` is that of the whole log, if it is known.
+    """
+
+    column: str
+    rows: Mapping[str, Rows]
+    versions: Log
+    read: Callable[[Rows], Log]
+    number_of_rows: int | None = None
+
+
+JudgeStrata = Callable[[StratifiedLog[Rows], Question, Versions, Progress], list[StratumOutcome]]
+"""Judges every stratum of a log; returns the outcomes in the order of its strata."""
+
+
+def judge_in_turn(
+    log: StratifiedLog[Rows], question: Question, versions: Versions, progress: Progress
+) -> list[StratumOutcome]:
+    """Judge one stratum after the other in this process."""
+    return [
+        judge_rows(name, log.read(rows), question, versions, _prefixed(name, progress))
+        for name, rows in log.rows.items()
+    ]
+
+
+def observe_strata(
+    log: StratifiedLog[Rows],
+    question: Question,
+    *,
+    source: str,
+    judge: JudgeStrata[Rows] = judge_in_turn,
+    progress: Progress = lambda _: None,
+) -> ObservationResult:
+    """Estimate the effect over the strata that can be judged, or say why none is reported.
+
+    Raise `UnusableInput` if the question does not fit the log, or no stratum can be judged.
+    """
+    check_strata(log.column, question)
+    if question.covariates is None:
+        question = replace(question, covariates=())
+    arms = read_arms(log.versions, question)
+    versions = Versions(arms.candidate, arms.baseline)
+    outcomes = judge(log, question, versions, progress)
+    read = sum(outcome.rows for outcome in outcomes)
+    if log.number_of_rows not in (None, read):
+        raise UnusableInput(
+            f"{option('strata', log.column)}: the strata have {read:,} rows of "
+            f"{log.number_of_rows:,}: the "
+            "statistics in the file are wrong",
+            hint="save it again from the program that wrote it",
+        )
+    answers = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
+    if not answers:
+        raise UnusableInput(
+            f"{option('strata', log.column)}: no stratum can be judged: {_reasons(outcomes)}",
+            hint="name a column whose values both versions ran with, or collect such rows",
+        )
+    judged = list(answers.values())
+    described = describe_question(question, versions, source)
+    naive = to_effect(_naive(outcomes))
+    clustering = _clustering(judged)
+    matching = _matching(judged, question.method)
+    candidate_rows = sum(outcome.candidate_rows for outcome in outcomes)
+    baseline_rows = sum(outcome.baseline_rows for outcome in outcomes)
+    others = read - candidate_rows - baseline_rows
+    matched_rows = sum(answer.weight for answer in judged)
+    refusal = _too_few_rows(log.column, outcomes, matched_rows, candidate_rows)
+    if refusal is None and clustering is not None:
+        refusal = few_clusters_refusal(clustering, versions)
+    matched, bias, robustness = None, None, None
+    if refusal is None:
+        matched, bias = _matched_effect(judged, clustering), _hidden_bias(answers)
+        robustness = Robustness(None, None, None, "unknown: it is not computed over strata")
+        known = None if bias.gamma_to_change is None else bias
+        summary = answer_sentences(described, naive, matched.effect, hidden_bias=known)
+    else:
+        summary = refusal_sentences(described, naive, refusal)
+    return ObservationResult(
+        summary=summary,
+        question=described,
+        rows=RowCounts(
+            read, candidate_rows, baseline_rows, {"another version": others} if others else {}
+        ),
+        naive=naive,
+        refusal=refusal,
+        matched=matched,
+        clustering=clustering,
+        matching=matching,
+        about=_scope(outcomes, matched_rows, candidate_rows, versions, question.unit),
+        dropped=_dropped(judged),
+        balance=_balance(judged),
+        hidden_bias=bias,
+        robustness=robustness,
+        strata=Strata(
+            log.column,
+            tuple(_stratum_result(outcome) for outcome in outcomes),
+            max(answers, key=lambda name: excess(answers[name].worst)),
+            _shared_clusters(judged),
+        ),
+        warnings=tuple(
+            sample_warnings(
+                question,
+                clustering,
+                matching.method,
+                1.0 - matched_rows / candidate_rows,
+                _mean((answer.weight, answer.without_neighbors) for answer in judged) or 0.0,
+            )
+        ),
+    )
+
+
+def check_strata(column: str, question: Question) -> None:
+    """Check that the question means the same in every stratum."""
+    if question.covariates is None and not question.exact:
+        raise UnusableInput(
+            f"{option('strata')}: the default covariates could differ between the strata",
+            hint=f"name the columns to match on with {option('covariates')} or {option('exact')}",
+        )
+    if question.cluster is None or len(question.cluster) > 1:
+        raise UnusableInput(
+            f"{option('strata')}: the default clusters could differ between the strata",
+            hint=f"name one column with {option('cluster')}, or give {option('cluster', 'none')}",
+        )
+    if question.placebo_outcomes or question.placebo_period is not None:
+        raise UnusableInput(
+            f"{option('strata')}: placebos cannot be combined over strata",
+            hint=f"test placebos on the rows of one stratum, without {option('strata')}",
+        )
+    if column in (question.treatment, question.outcome):
+        raise UnusableInput(
+            f"{option('strata')}: {column} is the treatment or the outcome",
+            hint="name another column",
+        )
+
+
+def judge_rows(
+    name: str, log: Log, question: Question, versions: Versions, progress: Progress = lambda _: None
+) -> StratumOutcome:
+    """Match and judge the rows of one stratum; errors name the stratum, column and rows."""
+    check_question(log, question)
+    try:
+        names, code = distinct_texts(log[question.treatment], question.treatment)
+        texts = np.array(names)[code]
+        treated, control = texts == versions.candidate, texts == versions.baseline
+        moments = _moments(log, question, treated, control)
+        answer: StratumAnswer | str
+        if not treated.any() or not control.any():
+            answer = f"no row of {versions.baseline if treated.any() else versions.candidate}"
+        else:
+            seeded = replace(question, seed=stratum_seed(question.seed, name))
+            answer = _judge(name, read_sample(log, seeded, {}), progress)
+    except UnusableInput as error:
+        raise UnusableInput(f"stratum {name}: {error.what}", hint=error.hint) from error
+    return StratumOutcome(
+        name,
+        len(code),
+        int(np.count_nonzero(treated)),
+        int(np.count_nonzero(control)),
+        *moments,
+        answer=None if isinstance(answer, str) else answer,
+        reason=answer if isinstance(answer, str) else None,
+    )
+
+
+def stratum_seed(seed: int, name: str) -> int:
+    """Return the seed of a stratum, which does not depend on the other strata."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:4])
+
+
+def _moments(
+    log: Log, question: Question, treated: Truths, control: Truths
+) -> tuple[Scales[Moments] | None, Scales[Moments] | None]:
+    """Return the moments of the outcomes of each version."""
+    taking_part = treated | control
+    if not taking_part.any():
+        return None, None
+    outcomes = read_outcomes(take_rows(log, taking_part), question)
+
+    def moments_of(arm: Truths) -> Scales[Moments] | None:
+        rows = arm[taking_part]
+        return outcomes.map(lambda values: Moments.of(values[rows], None)) if rows.any() else None
+
+    return moments_of(treated), moments_of(control)
+
+
+def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str:
+    """Return the answer, or the reason why there is none."""
+    try:
+        match = match_sample(sample, progress)
+    except UnusableInput as error:
+        return error.what
+    matched, clusters, effect = match.matched, sample.clusters, match.effects.plain.pair_effect
+    if not matched.is_balanced:
+        return unbalanced_clause(matched.column_balance()[matched.unbalanced()[0]])
+    if (pattern := remaining_pattern(match)) is not None:
+        return pattern_clause(pattern)
+    labels = [
+        frozenset(_labels(name, sample, rows))
+        for rows in (effect.treated_rows, effect.control_rows)
+    ]
+    for label, arm in zip(labels, (sample.arms.candidate, sample.arms.baseline), strict=True):
+        if clusters is not None and len(label) < 2:
+            return f"its comparable rows of {arm} are in one cluster ({clusters.by})"
+    progress("bounding the influence of a hidden factor")
+    return StratumAnswer(
+        match.effects.map(lambda effect: _stratum_effect(name, match, effect)),
+        match.effects.main.without_neighbors,
+        describe_matching(match),
+        matched.column_balance(),
+        matched.dropped_means(),
+        hidden_bias(match),
+        None if clusters is None else clusters.by,
+        *labels,
+    )
+
+
+def _stratum_effect(name: str, match: MatchedSample, estimate: EffectEstimate) -> StratumEffect:
+    pair_effect, clusters = estimate.pair_effect, match.sample.clusters
+    error = estimate.by[ABADIE_IMBENS].error
+    if clusters is None:
+        return StratumEffect(pair_effect.effect, error, {})
+    moves = cluster_moves(pair_effect, clusters.code)
+    labels = _labels(name, match.sample, pair_effect.rows)
+    return StratumEffect(pair_effect.effect, error, dict(zip(labels, moves.tolist(), strict=True)))
+
+
+def _labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLabel]:
+    """Return the clusters of these rows in the order of their codes.
+
+    Windows of time lie within their stratum, so their label names it.
+    """
+    clusters = sample.clusters
+    if clusters is None:
+        return []
+    codes, first = np.unique(clusters.code[rows], return_index=True)
+    if clusters.by in sample.log:
+        return [(clusters.by, value) for value in sample.log[clusters.by][rows[first]].tolist()]
+    return [(f"{name}: {clusters.by}", code) for code in codes.tolist()]
+
+
+def _prefixed(name: str, progress: Progress) -> Progress:
+    return lambda step: progress(f"{name}: {step}")
+
+
+def _naive(outcomes: Sequence[StratumOutcome]) -> Scales[Estimate]:
+    """Compare all rows of both versions, whatever their stratum."""
+    candidate = [outcome.candidate for outcome in outcomes if outcome.candidate is not None]
+    baseline = [outcome.baseline for outcome in outcomes if outcome.baseline is not None]
+    arms = [Scales.together(parts, _pool) for parts in (candidate, baseline)]
+    return Scales.together(arms, lambda moments: naive_estimate(*moments))
+
+
+def _pool(parts: Sequence[Moments]) -> Moments:
+    """Return the moments of all values, from the moments of their parts."""
+    size = sum(part.size for part in parts)
+    mean = sum(part.size * part.mean for part in parts) / size
+    squares = sum(
+        part.size * (part.population_variance + (part.mean - mean) ** 2) for part in parts
+    )
+    return Moments(size, mean, squares / size)
+
+
+def _clustering(answers: Sequence[StratumAnswer]) -> Clustering | None:
+    """Return the clusters of all strata together; ``None`` without clusters."""
+    by = answers[0].clusters_by
+    if by is None:
+        return None
+    candidate = frozenset().union(*(answer.candidate_clusters for answer in answers))
+    baseline = frozenset().union(*(answer.baseline_clusters for answer in answers))
+    return Clustering(by, len(candidate | baseline), len(candidate), len(baseline))
+
+
+def _shared_clusters(answers: Sequence[StratumAnswer]) -> int | None:
+    """Return the number of clusters with rows in several strata; ``None`` without clusters."""
+    if answers[0].clusters_by is None:
+        return None
+    strata = Counter(
+        label
+        for answer in answers
+        for label in answer.candidate_clusters | answer.baseline_clusters
+    )
+    return sum(number > 1 for number in strata.values())
+
+
+def _matched_effect(
+    answers: Sequence[StratumAnswer], clustering: Clustering | None
+) -> MatchedEffect:
+    """Return the effect over all strata on both scales with its errors."""
+    weights = [answer.weight / sum(answer.weight for answer in answers) for answer in answers]
+    estimates = Scales.together(
+        [answer.effects for answer in answers],
+        lambda effects: _estimates(effects, weights, clustering),
+    )
+    return to_matched_effect(estimates, ABADIE_IMBENS if clustering is None else BY_CLUSTERS)
+
+
+def _estimates(
+    parts: Sequence[StratumEffect], weights: Sequence[float], clustering: Clustering | None
+) -> dict[str, Estimate]:
+    """Return the weighted effect with every error, by name."""
+    effect = sum(weight * part.effect for weight, part in zip(weights, parts, strict=True))
+    errors = [part.error for part in parts if part.error is not None]
+    error = math.hypot(*map(operator.mul, weights, errors)) if len(errors) == len(parts) else None
+    by = {ABADIE_IMBENS: with_error(effect, error, t_quantile(math.inf))}
+    if clustering is None:
+        return by
+    by[BY_CLUSTERS] = Estimate(effect)
+    fewest = min(clustering.with_candidate, clustering.with_baseline)
+    if fewest >= MIN_CLUSTERS:
+        moves = defaultdict[ClusterLabel, float](float)
+        for weight, part in zip(weights, parts, strict=True):
+            for label, move in part.moves.items():
+                moves[label] += weight * move
+        of_clusters = cluster_error(np.array([*moves.values()]))
+        by[BY_CLUSTERS] = with_error(effect, of_clusters, t_quantile(fewest - 1))
+    return by
+
+
+def _matching(answers: Sequence[StratumAnswer], method: str) -> MatchingSummary:
+    """Return the matches of all strata together; each stratum has its own weights of columns.
+
+    The summary names another method than the requested one if a stratum needed it.
+    """
+    parts = [answer.matching for answer in answers]
+    if len(parts) == 1:
+        return parts[0]
+    return MatchingSummary(
+        next((part.method for part in parts if part.method != method), method),
+        min((part.caliper for part in parts if part.caliper is not None), default=None),
+        tuple(dict.fromkeys(name for part in parts for name in part.caliper_on)),
+        {},
+        sum(part.pairs for part in parts),
+        sum(part.candidate_matched for part in parts),
+        sum(part.candidate_dropped for part in parts),
+        sum(part.baseline_used for part in parts),
+        any(part.adjusted for part in parts),
+    )
+
+
+def _balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
+    """Return every column on average over the strata that have it."""
+    columns = defaultdict[str, list[tuple[int, ColumnBalance]]](list)
+    for answer in answers:
+        for column in answer.balance:
+            columns[column.column].append((answer.weight, column))
+    if len(answers) == 1:
+        return answers[0].balance
+    means: dict[str, dict[str, Any]] = {
+        name: {
+            field: _mean((weight, getattr(column, field)) for weight, column in parts)
+            for field in ColumnBalance.__struct_fields__
+            if field not in ("column", "term", "term_after")
+        }
+        for name, parts in columns.items()
+    }
+    # Each stratum has terms of its own: the worst one stands for all.
+    for name, parts in columns.items():
+        worst = max((part for _, part in parts), key=lambda part: abs(part.term_after or 0.0))
+        means[name] |= {"term": worst.term, "term_after": worst.term_after}
+    return tuple(ColumnBalance(name, **fields) for name, fields in means.items())
+
+
+def _dropped(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
+    """Return every column among matched and dropped rows, over the strata that dropped some."""
+    matched = defaultdict[str, list[tuple[int, float]]](list)
+    dropped = defaultdict[str, list[tuple[int, float]]](list)
+    for answer in answers:
+        for column in answer.dropped:
+            matched[column.column].append((answer.weight, column.kept))
+            dropped[column.column].append((answer.matching.candidate_dropped, column.dropped))
+    return tuple(
+        DroppedMean(name, _mean(matched[name]) or 0.0, _mean(dropped[name]) or 0.0)
+        for name in matched
+    )
+
+
+def _mean(pieces: Iterable[tuple[int, float | None]]) -> float | None:
+    known = [(weight, value) for weight, value in pieces if value is not None]
+    total = sum(weight for weight, _ in known)
+    return sum(weight * value for weight, value in known) / total if total else None
+
+
+def _hidden_bias(answers: dict[str, StratumAnswer]) -> HiddenBias:
+    """Return the bounds of the stratum that a hidden factor changes first, with its name.
+
+    While every stratum holds, and all have the same sign, the effect over all holds.
+    """
+    name = min(answers, key=lambda name: answers[name].hidden_bias.gamma_to_change or 0.0)
+    weakest = answers[name].hidden_bias
+    if len({answer.effects.main.effect > 0.0 for answer in answers.values()}) > 1:
+        return replace(
+            weakest,
+            gamma_to_change=None,
+            summary="unknown: the effects of the strata have different signs",
+        )
+    return replace(weakest, summary=f"in {name}, the weakest stratum: {weakest.summary}")
+
+
+def _too_few_rows(
+    column: str, outcomes: Sequence[StratumOutcome], matched_rows: int, candidate_rows: int
+) -> Refusal | None:
+    if matched_rows >= MIN_SHARE * candidate_rows:
+        return None
+    reasons = _reasons(outcomes)
+    return Refusal(
+        "few-strata",
+        f"only {matched_rows:,} of the candidate's {candidate_rows:,} rows have a comparable row "
+        f"within {column}" + (f": {reasons}" if reasons else ""),
+        "collect rows of the other version for these strata, or name another column",
+    )
+
+
+def _scope(
+    outcomes: Sequence[StratumOutcome], matched: int, rows: int, versions: Versions, unit: str
+) -> str:
+    """Return the candidate rows that the answer is about, and why others are not."""
+    reasons = "; ".join(
+        f"{outcome.candidate_rows:,} of {outcome.name}: {outcome.reason}"
+        for outcome in outcomes
+        if outcome.reason is not None and outcome.candidate_rows
+    )
+    scope = scope_sentence(rows, matched, versions, unit)
+    if matched == rows:
+        return scope
+    return f"{scope} in their stratum" + (f" ({reasons})" if reasons else "")
+
+
+def _stratum_result(outcome: StratumOutcome) -> StratumResult:
+    known = (outcome.name, outcome.candidate_rows, outcome.baseline_rows, outcome.reason)
+    answer = outcome.answer
+    if answer is None:
+        return StratumResult(*known, *[None] * 8)
+    on_log = answer.effects.on_log
+    return StratumResult(
+        *known,
+        matched_rows=answer.weight,
+        ratio=None if on_log is None else math.exp(on_log.effect),
+        difference=answer.effects.plain.effect,
+        method=answer.matching.method,
+        caliper=answer.matching.caliper,
+        worst_column=answer.worst.column,
+        worst_difference=answer.worst.difference_after,
+        gamma_to_change=answer.hidden_bias.gamma_to_change,
+    )
+
+
+def _reasons(outcomes: Sequence[StratumOutcome]) -> str:
+    reasons = [
+        f"{outcome.name} ({outcome.reason})" for outcome in outcomes if outcome.reason is not None
+    ]
+    return listed(reasons, _NAMED)

@@ -1,0 +1,103 @@
+"""What a result has to say, as text: a notebook shows it, and a program may build pages of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from equipoise_matching.shared import html
+from equipoise_matching.shared.html import text
+from equipoise_matching.warning import AnalysisWarning
+
+UNKNOWN = "–"
+"""Stands in a table cell for a number that is not known."""
+MOST_ALIKE = 3
+"""Number of warnings of one code that a notebook shows."""
+
+
+class TextTable(Struct, frozen=True):
+    """Rows of text under headings."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    notes: tuple[str, ...] = ()
+    labels: int = 1
+    """Number of columns at the left that hold no numbers."""
+
+    def to_html(self) -> str:
+        """Write the table under its title, with its notes below."""
+        title = f"<p><strong>{text(self.title)}</strong></p>" if self.title else ""
+        notes = "".join(f"<p>{text(note)}</p>" for note in self.notes)
+        return f"{title}{html.table(self.headings, self.rows)}{notes}"
+
+    def to_text(self) -> str:
+        """Write the table as lines of text in aligned columns, without its title and notes."""
+        lines = (self.headings, *self.rows)
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(
+                f"{cell:<{width}}" if place < self.labels else f"{cell:>{width}}"
+                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        )
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """The answer, what it rests on, what speaks against it, and how it was computed."""
+
+    badge: str
+    """Kind of the answer in a word or two."""
+    text: str
+    """The answer in one sentence."""
+    estimate: str = ""
+    interval: str = ""
+    """Interval with its coverage; empty where there is none."""
+    remarks: tuple[str, ...] = ()
+    """What a reader must know with the answer, a sentence each."""
+    tables: tuple[TextTable, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    """Names and values of what the answer rests on."""
+    warnings: tuple[AnalysisWarning, ...] = ()
+    method: tuple[str, ...] = ()
+    """How the answer was computed, a sentence each."""
+
+    def to_html(self) -> str:
+        """Write the report as a piece of HTML for ``_repr_html_``."""
+        return f"<div>{''.join(self._pieces())}</div>"
+
+    def to_text(self) -> str:
+        """Write the answer, its remarks and its warnings as lines of text."""
+        warnings = (f"warning: {warning.summary}" for warning in self.warnings)
+        return "\n".join((self.text, *self.remarks, *warnings))
+
+    def _pieces(self) -> Iterator[str]:
+        yield f"<p><strong>{text(self.badge)}</strong>: {text(self.text)}</p>"
+        yield from (f"<p>{text(remark)}</p>" for remark in self.remarks)
+        estimate = ", ".join(filter(None, (self.estimate, self.interval)))
+        if estimate:
+            yield html.folded("How sure, and of what", html.bullets((estimate,)))
+        yield from (table.to_html() for table in self.tables)
+        yield from _warnings(self.warnings)
+        yield f"<p><strong>What it rests on</strong></p>{html.facts(self.facts)}"
+        method = "".join(f"<p>{text(sentence)}</p>" for sentence in self.method)
+        yield f"<p><strong>How it was computed</strong></p>{method}"
+
+
+def _warnings(warnings: Sequence[AnalysisWarning]) -> Iterator[str]:
+    shown = list(_first_of_each_code(warnings))
+    for warning in shown:
+        hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
+        yield f"<p><strong>Warning</strong>: {text(warning.summary)}{hint}</p>"
+    if len(shown) < len(warnings):
+        yield f"<p>And {len(warnings) - len(shown)} warnings more like these.</p>"
+
+
+def _first_of_each_code(warnings: Iterable[AnalysisWarning]) -> Iterator[AnalysisWarning]:
+    shown: dict[str, int] = {}
+    for warning in warnings:
+        shown[warning.code] = shown.get(warning.code, 0) + 1
+        if shown[warning.code] <= MOST_ALIKE:
+            yield warning

@@ -1,0 +1,422 @@
+"""A match of a table, its effect, its balance and the matched data set.
+
+``eq.match`` and ``eq.gen_match`` return it, and the command line shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
+from numpy.typing import NDArray
+
+from equipoise_matching.matching.balance import Balance, Matched, match_balance
+from equipoise_matching.matching.frames import Covariates, take_rows
+from equipoise_matching.matching.gen_match import GenMatchResult, gen_match
+from equipoise_matching.matching.match import MatchResult, aligned, match
+from equipoise_matching.matching.report import match_report, search_report
+from equipoise_matching.matching.stratified import MatchByResult, match_by
+from equipoise_matching.matching.units import Floats, Indices
+from equipoise_matching.matching.wording import (
+    Difference,
+    MatchQuestion,
+    match_warnings,
+    method_sentences,
+    naive_difference,
+)
+from equipoise_matching.report import Report
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.extras import require
+from equipoise_matching.shared.pictures import MimeBundle
+from equipoise_matching.shared.spelling import option
+from equipoise_matching.tables.csv_file import Columns
+from equipoise_matching.tables.missing import MissingValues
+from equipoise_matching.tables.problem import MatchTable, Pairing
+from equipoise_matching.warning import AnalysisWarning
+
+if TYPE_CHECKING:
+    import pandas
+
+
+Progress = Callable[[int, int], None]
+ROW, PAIR, STRATUM, WEIGHT = "row", "pair", "stratum", "weight"
+
+
+def match_table(
+    table: MatchTable,
+    pairing: Pairing,
+    *,
+    metric: Any,
+    propensity: bool,
+    bias_adjust: bool,
+    frame: Any = None,
+    **more: Any,
+) -> TableMatch:
+    """Match the rows of a table; ``frame`` is what the table came from, if it was no file.
+
+    The other options are those of ``run_match``. Raise `UnusableInput` as it does.
+    """
+    options = {"metric": metric, "propensity": propensity, "bias_adjust": bias_adjust}
+    among = run_match(table, pairing, **options, **more)
+    balance = balance_of(table, among, pairing, boot=0)
+    return TableMatch(table, among, balance, pairing, options, frame=frame)
+
+
+def search_table(
+    table: MatchTable,
+    pairing: Pairing,
+    *,
+    boot: int,
+    ks: bool,
+    variance_neighbors: int | None,
+    frame: Any = None,
+    **more: Any,
+) -> TableMatch:
+    """Search for the weights of the covariates that balance best, and match by them.
+
+    The options are those of ``gen_match``, and ``variance_neighbors`` of the match. ``frame`` is
+    what the table came from, if it was no file.
+    """
+    treated, covariates = table.covariates.treated.astype(float), by_name(table.covariates)
+    settings: dict[str, Any] = {
+        **pairing.settings(table.covariates.names, table.owners),
+        "common_support": pairing.common_support,
+        "weights": table.weights,
+    }
+    balanced = by_name(table.balance)
+    search = gen_match(treated, covariates, balanced, boot=boot, ks=ks, **settings, **more)
+    among = search.matches
+    if table.outcome is not None:
+        settings |= {"seed": search.seed, "variance_neighbors": variance_neighbors}
+        among = match(table.outcome, treated, covariates, metric=search.to_metric(), **settings)
+    options = {"population": more["population"], "fitness": search.measure}
+    after = search.balance(boot=boot, ks=ks)
+    return TableMatch(table, among, after, pairing, options, search, frame)
+
+
+def run_match(
+    table: MatchTable,
+    pairing: Pairing,
+    *,
+    propensity: bool = False,
+    bias_adjust: bool = False,
+    **options: Any,
+) -> MatchResult:
+    """Match the rows that take part; rows in the result count those.
+
+    ``options`` are further ones of ``match``; ``propensity`` is that of ``eq.match``.
+
+    Raise `UnusableInput` if two of the options do not go together.
+    """
+    if bias_adjust and table.outcome is None:
+        raise UnusableInput(
+            f"{option('bias_adjust')} has no outcome to adjust",
+            hint=f"give {option('outcome', 'COLUMN')}",
+        )
+    if bias_adjust and table.by is not None:
+        raise UnusableInput(
+            f"{option('bias_adjust')} and {option('by')} do not go together",
+            hint="leave one of them out",
+        )
+    if table.by is not None and pairing.common_support:
+        raise UnusableInput(
+            f"{option('by')} and {option('common_support')} do not go together",
+            hint="leave one of them out; a caliper keeps strata apart from what is too far, too",
+        )
+    if table.by is not None and pairing.order is not None:
+        raise UnusableInput(
+            f"{option('by')} and {option('order')} do not go together", hint="leave one of them out"
+        )
+    covariates, owners = table.covariates, table.owners
+    matrix, names = covariates.matrix, covariates.names
+    if propensity:
+        from equipoise_matching.matching.propensity import score_of
+
+        matrix, names = score_of(covariates).score[:, None], ("propensity",)
+        owners = names
+    settings = {**pairing.settings(names, owners), "weights": table.weights, **options}
+    units = (table.outcome, covariates.treated.astype(float), matrix)
+    if table.by is not None:
+        return match_by(*units, table.by, **settings)
+    return match(
+        *units,
+        bias_adjust=bias_adjust,
+        common_support=pairing.common_support,
+        order=pairing.order_of_rows(has_score=propensity),
+        **settings,
+    )
+
+
+class TableMatch(Struct, frozen=True, eq=False, dict=True):
+    """A match of the rows of a table, its effect, its balance and the matched data set.
+
+    Parameters
+    ----------
+    table
+        The columns in use.
+    among
+        The match with the rows numbered among those that take part.
+    balance
+        Balance of the covariates before and after matching.
+    options
+        How the rows were matched beyond the pairing: metric, propensity and bias adjustment of a
+        match, population and fitness of a search.
+    search
+        The search that found the weights; ``None`` without one.
+    """
+
+    table: MatchTable
+    among: MatchResult
+    balance: Balance
+    pairing: Pairing
+    options: Mapping[str, Any]
+    search: GenMatchResult | None = None
+    frame: Any = None
+
+    @cached_property
+    def pairs(self) -> MatchResult:
+        """The match; its rows are numbered as in the table, from 0."""
+        return self.among.of_rows(self.table.rows, self.table.rows_read)
+
+    @property
+    def estimate(self) -> float | None:
+        """The effect, in the unit of the outcome; ``None`` without an outcome."""
+        return self.pairs.estimate
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the effect."""
+        return self.pairs.interval
+
+    @property
+    def se(self) -> float | None:
+        """Standard error of the effect, which ``interval`` rests on.
+
+        That of Abadie and Imbens (2006); without replacement, where no unit is in two pairs, that
+        which takes pairs as independent.
+        """
+        return self.pairs.se_standard if self.pairs.se is None else self.pairs.se
+
+    @property
+    def p_value(self) -> float | None:
+        """Two-sided p-value of "no effect"."""
+        return self.pairs.p_value
+
+    @property
+    def effective_sizes(self) -> tuple[float, float]:
+        """Effective numbers of treated units and of controls."""
+        return self.pairs.effective_sizes
+
+    @property
+    def row_weights(self) -> Floats:
+        """Weight of each row of the table in the matched data, shape (rows,); 0 if unmatched."""
+        return self.pairs.row_weights
+
+    @property
+    def missing(self) -> MissingValues:
+        """What was done about missing values."""
+        return self.table.missing
+
+    @property
+    def weights(self) -> dict[str, float] | None:
+        """Weight of each standardised covariate that the search found; ``None`` without one."""
+        if self.search is None:
+            return None
+        return dict(zip(self.search.names, self.search.weights.tolist(), strict=True))
+
+    @property
+    def warnings(self) -> tuple[AnalysisWarning, ...]:
+        """What speaks against the answer."""
+        return tuple(match_warnings(self.among, self.balance))
+
+    def matched_columns(self) -> Columns:
+        """Return the matched data set as columns; ``matched_frame`` describes it."""
+        numbers, columns = self._numbers(), self.table.columns
+        return {**take_rows(columns, numbers[ROW]), **_named(numbers, columns)}
+
+    def matched_frame(self) -> Any:
+        """Return the matched data set, as a frame of the library that the table came from.
+
+        A pair is a unit that looked for matches, with all its matches: one row for the unit and one
+        for each match, so that a control which serves three pairs has three rows. Behind the
+        columns of the table are ``row`` (number in the table, from 0), ``pair`` and ``stratum``
+        (from 1; strata are those of ``by``, else of ``exact``) and ``weight``. A name that the
+        table has already gets ``match_`` before it. The weighted mean of the treated less that of
+        the controls is the effect.
+
+        Raises
+        ------
+        UnusableInput
+            ``r_compatible`` and ``common_support`` together number rows as R does; or pandas is
+            not installed, for a table that was no frame.
+        """
+        if isinstance(self.frame, str | Path | Mapping):
+            return require("pandas", "frames").DataFrame(self.matched_columns())
+        narwhals, numbers = require("narwhals", "data frames"), self._numbers()
+        frame = narwhals.from_native(self.frame, pass_through=True)
+        if isinstance(frame, narwhals.LazyFrame):
+            frame = frame.collect()
+        if not isinstance(frame, narwhals.DataFrame):
+            frame = narwhals.from_native(require("pyarrow", "Arrow streams").table(self.frame))
+        taken = frame[numbers[ROW].tolist()]
+        if hasattr(taken.to_native(), "reset_index"):
+            # Rows of pandas have names, and a row may be there several times.
+            taken = narwhals.from_native(taken.to_native().reset_index(drop=True))
+        added = [
+            narwhals.new_series(name, values, backend=frame.implementation).to_frame()
+            for name, values in _named(numbers, self.table.columns).items()
+        ]
+        return narwhals.concat([taken, *added], how="horizontal").to_native()
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a row for each pair, with the numbers of its rows in the table (pandas)."""
+        return self.pairs.to_frame()
+
+    def love_plot(self) -> Any:
+        """Draw the standardized differences of every covariate, before and after."""
+        return self.balance.love_plot()
+
+    @property
+    def naive(self) -> Difference | None:
+        """The difference of all rows, unmatched; ``None`` without an outcome."""
+        table = self.table
+        if table.outcome is None:
+            return None
+        return naive_difference(table.outcome, table.covariates.treated, table.weights)
+
+    def question(self) -> MatchQuestion:
+        """Return what was asked of the table."""
+        return question_of(self.table, self.pairing, self.options)
+
+    def report(self) -> Report:
+        """Return the answer with its tables, facts, warnings and method, as text."""
+        question, naive = self.question(), self.naive
+        if self.search is None:
+            return match_report(self.among, self.balance, naive, question)
+        effect = None if self.table.outcome is None else self.among
+        return search_report(self.search, effect, self.balance, naive, question)
+
+    def summary(self) -> str:
+        """Return the answer, its warnings and the numbers, a line each."""
+        facts = self.among.facts() if self.search is None else self.search.facts()
+        return f"{self.report().to_text()}\n\n{aligned(facts)}"
+
+    def __str__(self) -> str:
+        """Return the summary."""
+        return self.summary()
+
+    def __repr__(self) -> str:
+        """Return the estimate and its interval."""
+        return f"TableMatch(estimate={self.estimate!r}, interval={self.interval!r})"
+
+    def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
+        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        from equipoise_matching.shared.html import with_picture
+
+        return with_picture(self.report().to_html(), self.love_plot)
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook shows."""
+        return str(self._repr_mimebundle_()[0]["text/html"])
+
+    def _numbers(self) -> Columns:
+        if self.pairing.r_compatible and self.among.n != self.among.rows:
+            raise UnusableInput(
+                "r_compatible with common_support numbers rows as R does: the matched rows are "
+                "unknown",
+                hint="leave out one of the two",
+            )
+        return matched_numbers(self.among, self.table.rows, exact_cells(self.table, self.pairing))
+
+
+def balance_of(table: MatchTable, result: Matched | None, pairing: Pairing, **more: Any) -> Balance:
+    """Return the balance of the table's covariates; ``more`` as for ``match_balance``."""
+    return match_balance(
+        by_name(table.covariates),
+        table.covariates.treated,
+        result,
+        weights=table.weights,
+        estimand=pairing.estimand,
+        r_compatible=pairing.r_compatible,
+        **more,
+    )
+
+
+def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any]) -> MatchQuestion:
+    """Return what was asked of a table; ``options`` are those of ``TableMatch``."""
+    notes = [table.missing.sentence()]
+    if table.other_rows:
+        notes.append(f"{table.other_rows:,} rows are neither treated nor controls: left out.")
+    question = table.question
+    has_score = not question.by and bool(options.get("propensity"))
+    order = pairing.order_of_rows(has_score=has_score)
+    asked = {
+        **asdict(pairing),
+        "order": order,
+        "by": question.by,
+        "weights": question.weights,
+        **options,
+    }
+    return MatchQuestion(
+        source=table.source,
+        treatment=table.treatment,
+        outcome=question.outcome,
+        method=tuple(method_sentences(asked, table.covariates.names)),
+        notes=tuple(note for note in notes if note is not None),
+    )
+
+
+def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64] | None) -> Columns:
+    """Return ``row``, ``pair``, ``stratum`` and ``weight`` of each row of the matched data.
+
+    A pair is a unit that looked for matches, with all its matches. It gives a row for the unit,
+    whose weight is the sum over its matches, and behind it a row for each match. So the mean of the
+    treated less that of the controls, both weighted, is the effect.
+
+    ``result`` matches the rows that take part; ``rows`` and ``cells`` are the number in the table
+    and the cell of exact matching of each of them, from 0.
+    """
+    is_treated = result.matched_treated
+    query = np.where(is_treated, result.treated_index, result.control_index)
+    other = np.where(is_treated, result.control_index, result.treated_index)
+    _, first, pair = np.unique(query, return_index=True, return_inverse=True)
+    pair = pair.reshape(-1)
+    stratum = np.zeros(len(query), dtype=np.int64) if cells is None else cells[query]
+    if isinstance(result, MatchByResult):
+        stratum = result.stratum
+    order = np.argsort(np.concatenate([np.arange(len(first)), pair]), kind="stable")
+    return {
+        ROW: rows[np.concatenate([query[first], other])[order]],
+        PAIR: np.concatenate([np.arange(len(first)), pair])[order] + 1,
+        STRATUM: np.concatenate([stratum[first], stratum])[order] + 1,
+        WEIGHT: np.concatenate([np.bincount(pair, result.weights), result.weights])[order],
+    }
+
+
+def _named(numbers: Columns, columns: Mapping[str, Any]) -> Columns:
+    """Return the numbers under names that no column has: a taken name gets ``match_`` before it."""
+    named: Columns = {}
+    for name, values in numbers.items():
+        while name in columns:
+            name = f"match_{name}"
+        named[name] = values
+    return named
+
+
+def exact_cells(table: MatchTable, pairing: Pairing) -> NDArray[np.int64] | None:
+    """Return for each row that takes part its cell of exact matching; ``None`` without one."""
+    is_exact = np.array(pairing.exact_in(table.covariates.names, table.owners))
+    if not is_exact.any():
+        return None
+    cells = np.unique(table.covariates.matrix[:, is_exact], axis=0, return_inverse=True)[1]
+    return np.asarray(cells, dtype=np.int64).reshape(-1)
+
+
+def by_name(covariates: Covariates) -> Any:
+    """Return covariates as columns by name."""
+    return dict(zip(covariates.names, covariates.matrix.T, strict=True))

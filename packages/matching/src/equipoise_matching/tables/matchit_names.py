@@ -1,0 +1,46 @@
+"""Arguments of R's MatchIt: whoever types one gets an error that names ours."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from equipoise_matching.shared.errors import UnusableInput
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+HINTS = {
+    "distance": 'propensity=True is MatchIt\'s distance = "glm"; metric="mahalanobis" and '
+    'metric="inverse_variance" match on the covariates themselves',
+    "ratio": "m= is MatchIt's ratio: m=2 matches each unit with two others",
+    "data": 'give the table first: eq.match(frame, treatment="t", covariates=[...])',
+    "method": 'eq.gen_match(...) is MatchIt\'s method = "genetic"; eq.match(...) is "nearest"',
+    "discard": 'common_support=True is MatchIt\'s discard = "both"',
+    "m_order": 'order= is MatchIt\'s m.order: order="largest", "smallest" or "data"',
+    "s_weights": "weights= is MatchIt's s.weights: the column with the weight of each row",
+    "std_caliper": "caliper= is in standard deviations",
+    "antiexact": "match within other columns with exact= or by=",
+}
+"""What to type for each argument of MatchIt, with the dots of its name as underscores."""
+
+
+class UnknownArgument(UnusableInput, TypeError):
+    """An argument that a function does not have."""
+
+
+def with_matchit_hints(function: Callable[P, R]) -> Callable[P, R]:
+    """Raise `UnknownArgument`, with the argument that is meant, for an argument of MatchIt."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs.keys() - known:
+            hint = HINTS.get(name.replace(".", "_"))
+            if hint is not None:
+                raise UnknownArgument(f"there is no argument {name}=", hint=hint)
+        return function(*args, **kwargs)
+
+    return called

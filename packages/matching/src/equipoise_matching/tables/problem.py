@@ -1,0 +1,418 @@
+"""A table as matching takes it: treatment, covariates, outcome, weights and strata."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, Unpack, cast
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from equipoise_matching.matching.frames import (
+    MAX_CATEGORIES,
+    Covariates,
+    covariates_of,
+    distinct_texts,
+    formula_columns,
+    holds_text,
+    levels_of,
+    missing_in,
+    numbers_of,
+    numbers_or_indicators,
+    take_rows,
+    yes_or_no,
+)
+from equipoise_matching.matching.options import Estimand, Order
+from equipoise_matching.matching.units import Floats, Indices, Truths, treatment
+from equipoise_matching.observation.question import Names, names_in
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.numbers import listed
+from equipoise_matching.shared.spelling import option
+from equipoise_matching.tables.csv_file import Columns
+from equipoise_matching.tables.missing import MissingValues, Policy, without_missing
+from equipoise_matching.tables.reading import read_columns, source_of
+
+
+class MatchColumns(Struct, frozen=True, kw_only=True):
+    """The columns that a question names, as ``eq.match`` and ``eq.gen_match`` take them.
+
+    Those of ``exact`` are matched on, too.
+    """
+
+    treatment: str | None = None
+    covariates: tuple[str, ...] = ()
+    formula: str | None = None
+    outcome: str | None = None
+    weights: str | None = None
+    by: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+    balance: str | None = None
+    missing: Policy = "refuse"
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        treatment: str | None,
+        covariates: Names,
+        formula: str | None,
+        weights: str | None,
+        missing: Policy,
+        outcome: str | None = None,
+        by: Names = (),
+        exact: Names = (),
+        balance: str | None = None,
+    ) -> MatchColumns:
+        """Return the columns of a question, of which a single name may stand alone."""
+        return cls(
+            treatment=treatment,
+            covariates=names_in(covariates),
+            formula=formula,
+            outcome=outcome,
+            weights=weights,
+            by=names_in(by),
+            exact=names_in(exact),
+            balance=balance,
+            missing=missing,
+        )
+
+    @property
+    def names_in_csv(self) -> tuple[str, ...]:
+        """Columns that hold names in a CSV file: as numbers, 1.1 and 1.10 would be one version."""
+        column, equals, _ = (self.treatment or "").partition("=")
+        return (column,) if equals else ()
+
+
+class MatchTable(Struct, frozen=True):
+    """A table as matching takes it.
+
+    ``columns`` is the whole table as it was read. All other arrays have a row for each row that
+    takes part, whose numbers in the table are ``rows``. ``owners`` are the columns of the table
+    that the covariates come from; ``other_rows`` is the number of rows that are neither treated nor
+    controls. ``question`` names the columns, and ``source`` is the name of the table in errors.
+    """
+
+    question: MatchColumns
+    source: str
+    columns: Columns
+    rows: Indices
+    treatment: str
+    covariates: Covariates
+    owners: tuple[str, ...]
+    outcome: Floats | None
+    weights: Floats | None
+    by: dict[str, NDArray[Any]] | None
+    balance: Covariates
+    missing: MissingValues
+    other_rows: int
+
+    @property
+    def rows_read(self) -> int:
+        """Number of rows of the whole table."""
+        return len(next(iter(self.columns.values())))
+
+
+def read_table(table: Any, question: MatchColumns) -> MatchTable:
+    """Read the columns that a question names, of a table as ``read_columns`` takes it.
+
+    Raise `UnusableInput` if the question is incomplete, a column is missing, has missing values
+    that the policy refuses, or cannot be used; the error names the column and its rows.
+    """
+    columns, source = read_columns(table, question.names_in_csv), source_of(table)
+    formula = question.formula
+    _check_complete(question)
+    if formula is not None:
+        name, values = formula.partition("~")[0].strip().strip("`"), None
+        named = [column for column in formula_columns(formula, columns) if column != name]
+        label = name
+    else:
+        name, values = _treatment_and_values(source, columns, str(question.treatment))
+        equal = (one for one in question.exact if one in columns)
+        named = list(dict.fromkeys((*question.covariates, *equal)))
+        label = name if values is None else f"{name} {values[0]}"
+    if name in named:
+        raise UnusableInput(
+            f"{name} is the treatment and a covariate",
+            hint=f"leave it out of {option('covariates')}: nobody is like the others in it",
+        )
+    matched_on = tuple(named)
+    if question.balance is not None:
+        named += formula_columns(question.balance, columns)
+    others = [one for one in (question.outcome, question.weights) if one is not None]
+    # A formula may compute its treatment; it says itself which column it lacks.
+    for one in (*((name, *named) if formula is None else ()), *others, *question.by):
+        if one not in columns:
+            raise no_column(source, columns, one)
+    known = [one for one in named if one in columns]
+    whole = dict(columns)
+    rows = np.arange(len(next(iter(columns.values()))))
+    if name in columns:
+        codes, is_either = _codes(columns[name], name, values)
+        whole[name] = codes
+        if not is_either.all():
+            rows = np.flatnonzero(is_either)
+            whole = take_rows(whole, rows)
+    required = [one for one in (name, *others, *question.by) if one in columns]
+    complete = without_missing(whole, known, required, question.missing)
+    used = complete.columns
+    if name in used and used[name].dtype.kind == "O":
+        # The missing ones are gone: what is left are truths or numbers.
+        used[name] = numbers_of(used[name], name)
+    if formula is not None:
+        covariates = covariates_of(formula, used)
+        owners = covariates.names
+    else:
+        covariates, owners = _covariates(used, name, matched_on, question.exact)
+    own = {gap: flag for gap, flag in complete.indicators.items() if _owner(gap) in named}
+    covariates, owners = _with_indicators(covariates, own, owners)
+    balance = covariates
+    if question.balance is not None:
+        left = f"`{name}`" if name in used else name
+        of_terms = covariates_of(f"{left} ~ {question.balance}", used)
+        balance, _ = _with_indicators(of_terms, own, of_terms.names)
+    outcome, weights = (
+        None if one is None else numbers_of(yes_or_no(used[one]), one)
+        for one in (question.outcome, question.weights)
+    )
+    return MatchTable(
+        question,
+        source,
+        columns,
+        rows[complete.rows],
+        label,
+        covariates,
+        owners,
+        outcome,
+        weights,
+        {one: used[one] for one in question.by} if question.by else None,
+        balance,
+        complete.missing,
+        len(next(iter(columns.values()))) - len(rows),
+    )
+
+
+class PairingOptions(TypedDict, total=False):
+    """The options of `Pairing` that ``eq.match`` and ``eq.gen_match`` take."""
+
+    estimand: Estimand
+    """The effect on the treated (ATT), on the controls (ATC) or on all (ATE)."""
+    m: int
+    """Number of matches of a row, before ties."""
+    exact: Names
+    """Columns that must be equal in pairs."""
+    caliper: float | Sequence[float] | None
+    """Largest distance of a match, in standard deviations: one number, or one a covariate."""
+    replace: bool
+    """Whether a row may serve more than once."""
+    ties: bool
+    """Whether all tied matches are kept; else some are drawn by lot."""
+    common_support: bool
+    """Whether rows outside the overlap are left out."""
+    r_compatible: bool
+    """Whether to give R's numbers where they differ from the right ones (docs/matching.md)."""
+    threads: int | None
+    """Number of threads; ``None`` for all cores."""
+    seed: int | None
+    """Seed of every draw."""
+
+
+class Pairing(Struct, frozen=True, kw_only=True):
+    """Who may be matched with whom; the names of the fields are those of ``match``.
+
+    ``exact`` names columns; ``caliper`` has one number, or one for each covariate, with or without
+    those that must be equal.
+    """
+
+    estimand: Estimand = "ATT"
+    m: int = 1
+    exact: tuple[str, ...] = ()
+    caliper: tuple[float, ...] | None = None
+    replace: bool = True
+    order: Order | None = None
+    """Order in which units find their matches; ``None`` for the usual one."""
+    ties: bool = True
+    common_support: bool = False
+    r_compatible: bool = False
+    threads: int | None = None
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, *, order: Order | None = None, **options: Unpack[PairingOptions]) -> Pairing:
+        """Return the pairing of these options, of which names and calipers may stand alone."""
+        exact, caliper = options.pop("exact", ()), options.pop("caliper", None)
+        calipers = None if caliper is None else np.atleast_1d(np.asarray(caliper, float))
+        return cls(
+            **cast("dict[str, Any]", options),
+            order=order,
+            exact=names_in(exact),
+            caliper=None if calipers is None else tuple(calipers.tolist()),
+        )
+
+    def order_of_rows(self, *, has_score: bool) -> Order:
+        """Return the order in which rows find their matches, without replacement.
+
+        By default rows with a propensity score begin with the largest, as in MatchIt.
+        """
+        return self.order or ("largest" if has_score and not self.r_compatible else "data")
+
+    def settings(self, names: Sequence[str], owners: Sequence[str]) -> dict[str, Any]:
+        """Return the arguments of ``match`` and ``gen_match`` for columns of these names.
+
+        ``owners`` are the columns of the table that each of them comes from.
+
+        Raise `UnusableInput` if a column to be exact in is none of them, or the calipers are not
+        one for each.
+        """
+        matched_on = list(dict.fromkeys(owners))
+        unknown = [name for name in self.exact if name not in matched_on and name not in names]
+        if unknown:
+            raise UnusableInput(
+                f"{option('exact')}: {', '.join(unknown)} is not matched on",
+                hint=f"matched on are {', '.join(matched_on)}",
+            )
+        caliper: Any = self.caliper
+        unequal = [owner for owner in matched_on if owner not in self.exact]
+        if caliper is not None and len(caliper) == 1:
+            caliper = caliper[0]
+        elif caliper is not None and len(caliper) in (len(matched_on), len(unequal)):
+            which = matched_on if len(caliper) == len(matched_on) else unequal
+            widths = dict(zip(which, caliper, strict=True))
+            caliper = [widths.get(owner, math.inf) for owner in owners]
+        elif caliper is not None and len(caliper) != len(names):
+            raise UnusableInput(
+                f"{option('caliper')}: {len(caliper)} numbers for {len(matched_on)} covariates",
+                hint=f"give one, or one each for {', '.join(matched_on)}",
+            )
+        same = ("estimand", "m", "replace", "ties", "r_compatible", "threads", "seed")
+        return {
+            **{name: getattr(self, name) for name in same},
+            "exact": self.exact_in(names, owners) if self.exact else None,
+            "caliper": caliper,
+        }
+
+    def exact_in(self, names: Sequence[str], owners: Sequence[str]) -> list[bool]:
+        """Return for each column whether it must be equal, by its name or that of its owner."""
+        return [not {*pair}.isdisjoint(self.exact) for pair in zip(names, owners, strict=True)]
+
+
+def no_column(source: str, columns: Mapping[str, Any], name: str) -> UnusableInput:
+    """Return the error over a column that the table lacks."""
+    return UnusableInput(f"{source}: no column {name}", hint=f"there are {', '.join(columns)}")
+
+
+def _check_complete(question: MatchColumns) -> None:
+    if question.formula is not None:
+        if question.treatment or question.covariates:
+            raise UnusableInput(
+                f"{option('formula')} names treatment and covariates itself",
+                hint=f"leave out {option('treatment')} and {option('covariates')}, or "
+                f"{option('formula')}",
+            )
+        return
+    if not (question.treatment and question.covariates):
+        missing = option("covariates" if question.treatment else "treatment")
+        raise UnusableInput(
+            f"{missing} is missing",
+            hint=f"give {option('treatment')} and {option('covariates')}, or {option('formula')}",
+        )
+
+
+def _treatment_and_values(
+    source: str, columns: Columns, treatment: str
+) -> tuple[str, tuple[str, str] | None]:
+    """Split ``COLUMN=TREATED:CONTROL``; a column may itself have an equals sign in its name."""
+    if treatment in columns or "=" not in treatment:
+        return treatment, None
+    name, _, rest = treatment.partition("=")
+    if name not in columns:
+        raise no_column(source, columns, name)
+    present = columns[name][~missing_in(columns[name])]
+    texts = distinct_texts(present, name)[0]
+    parts = rest.split(":")
+    splits = [(":".join(parts[:at]), ":".join(parts[at:])) for at in range(1, len(parts))]
+    fitting = [
+        split
+        for split in splits
+        if split[0] in texts and split[1] in texts and split[0] != split[1]
+    ]
+    if len(fitting) != 1:
+        raise UnusableInput(
+            f"{option('treatment')}: '{rest}' does not name two values of {name} as "
+            "TREATED:CONTROL",
+            hint=f"{name} has {listed(texts)}",
+        )
+    return name, fitting[0]
+
+
+def _codes(
+    column: NDArray[Any], name: str, values: tuple[str, str] | None
+) -> tuple[NDArray[Any], Truths]:
+    """Return 1, 0 or missing for each row, and whether it is treated, a control or missing."""
+    is_missing = missing_in(column)
+    if values is None:
+        codes = yes_or_no(column)
+        if is_missing.any():
+            codes = column.astype(object)
+            codes[~is_missing] = yes_or_no(column[~is_missing])
+        present = codes[~is_missing]
+        if holds_text(present):
+            texts, _ = distinct_texts(present, name)
+            example = f"{texts[-1]}:{texts[0]}" if len(texts) > 1 else "TREATED:CONTROL"
+            raise UnusableInput(
+                f"{name} is neither 0 nor 1, nor yes or no: it has {listed(texts)}",
+                hint="say which value is the treated one: "
+                f"{option('treatment', f'{name}={example}')}",
+            )
+        return codes, np.ones(len(column), dtype=np.bool_)
+    texts, place = distinct_texts(column[~is_missing], name)
+    codes = np.full(len(column), None, dtype=object)
+    codes[~is_missing] = [
+        1 if texts[one] == values[0] else 0 if texts[one] == values[1] else -1
+        for one in place.tolist()
+    ]
+    return codes, np.array([code != -1 for code in codes.tolist()])
+
+
+def _covariates(
+    columns: Columns, name: str, named: Sequence[str], exact: Sequence[str]
+) -> tuple[Covariates, tuple[str, ...]]:
+    """Return the covariates as numbers, and the column that each comes from."""
+    treated = treatment(numbers_of(columns[name], name), name)
+    parts: list[tuple[str, str, Floats]] = []
+    for one in named:
+        column = columns[one]
+        many = one in exact and holds_text(column)
+        if many and len(distinct_texts(column, one)[0]) > MAX_CATEGORIES:
+            # Rows of a pair are equal in it: the numbers of its words have no distance.
+            parts.append((one, one, levels_of(column, one).astype(np.float64)))
+        else:
+            parts += [(new, one, values) for new, values in numbers_or_indicators(column, one)]
+    if not parts:
+        raise UnusableInput(
+            f"{', '.join(named)} has a single value: there is nothing to match on",
+            hint="name columns that differ between rows",
+        )
+    names, owners, values = zip(*parts, strict=True)
+    return Covariates(names, np.column_stack(values), treated), owners
+
+
+def _with_indicators(
+    covariates: Covariates, indicators: Mapping[str, Floats], owners: tuple[str, ...]
+) -> tuple[Covariates, tuple[str, ...]]:
+    """Add the covariates that say where a value is missing."""
+    if not indicators:
+        return covariates, owners
+    return (
+        Covariates(
+            (*covariates.names, *indicators),
+            np.column_stack([covariates.matrix, *indicators.values()]),
+            covariates.treated,
+        ),
+        (*owners, *map(_owner, indicators)),
+    )
+
+
+def _owner(indicator: str) -> str:
+    return indicator.removesuffix(" is missing")

@@ -1,0 +1,211 @@
+"""A table as columns: of a CSV or Parquet file, or of a data frame; and back into a file.
+
+Parquet is one file, or a folder of them whose subfolders may be a partition (``day=3/``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from equipoise_matching.matching.frames import columns_of
+from equipoise_matching.shared.errors import UnusableInput
+from equipoise_matching.shared.extras import install_line, require
+from equipoise_matching.tables.csv_file import Columns, read_csv, refuse_repeated, to_csv
+
+PARQUET_ENDINGS = (".parquet", ".pq")
+ENDINGS = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
+WRITTEN_ENDINGS = (".csv", *PARQUET_ENDINGS)
+_HIDDEN = ("_", ".")
+"""First letters of names that writers of Parquet give to files and folders without rows."""
+
+
+def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
+    """Return the columns of a table by name, each of shape (rows,); at least one row.
+
+    Parameters
+    ----------
+    table
+        A path of a CSV or Parquet file, a frame of pandas, polars or pyarrow, anything else with
+        Arrow's ``__arrow_c_stream__``, or a mapping of names to columns.
+    as_text
+        Columns of a CSV file that hold names: as numbers, the versions 1.1 and 1.10 would be one.
+
+    Raises
+    ------
+    UnusableInput
+        The table cannot be read, has two columns of one name, or has no row; or a Parquet file
+        needs pyarrow, a frame needs narwhals, and it is not installed.
+    """
+    if isinstance(table, str | Path):
+        return read_file(Path(table), as_text)
+    columns = columns_of(table)
+    if columns is None and hasattr(table, "__arrow_c_stream__"):
+        columns = columns_of(require("pyarrow", "Arrow streams").table(table))
+    if columns is None:
+        raise UnusableInput(
+            f"a table is needed, not {type(table).__name__}",
+            hint="give a data frame of pandas, polars or pyarrow, or the name of a CSV or Parquet "
+            "file; arrays go into equipoise_matching.matching",
+        )
+    lengths = {len(column) for column in columns.values() if column.ndim == 1}
+    if any(column.ndim != 1 for column in columns.values()) or len(lengths) > 1:
+        raise UnusableInput("the columns are of different lengths", hint="give one value per row")
+    if not lengths or not max(lengths):
+        raise UnusableInput("the table has no row", hint="give a table with rows")
+    return columns
+
+
+def source_of(table: Any) -> str:
+    """Return the name of a table in errors: its path, if it has one."""
+    return str(table) if isinstance(table, str | Path) else "the table"
+
+
+def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
+    """Read a whole CSV or Parquet file, in the format of its ending, or a folder of Parquet files.
+
+    Raise `UnusableInput` if the file does not exist, has another ending or content, or two columns
+    of one name; or it is a Parquet file and pyarrow is not installed.
+    """
+    if is_parquet(path):
+        columns = read_parquet(path)
+    elif not path.name.lower().endswith(ENDINGS):
+        raise UnusableInput(
+            f"{path}: no table is read from '{path.suffix}'",
+            hint=f"give a file that ends in {', '.join(ENDINGS)}",
+        )
+    elif not path.is_file():
+        raise no_file(path)
+    else:
+        columns = read_csv(path, as_text)
+    if not columns or not len(next(iter(columns.values()))):
+        raise no_row(path)
+    return columns
+
+
+def is_parquet(path: Path) -> bool:
+    """Return whether the name is that of a Parquet file, or of a folder that holds some."""
+    if path.name.lower().endswith(PARQUET_ENDINGS):
+        return True
+    return path.is_dir() and bool(parquet_files(path))
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """Return the file, or all Parquet files below a folder, in the order of their names."""
+    if not path.is_dir():
+        return [path] if path.is_file() else []
+    return sorted(
+        file
+        for file in path.rglob("*")
+        if file.name.lower().endswith(PARQUET_ENDINGS)
+        and not any(part.startswith(_HIDDEN) for part in file.relative_to(path).parts)
+        and file.is_file()
+    )
+
+
+def read_parquet(path: Path) -> Columns:
+    """Read a whole Parquet file, or all files of a folder; maybe no row.
+
+    Raise `UnusableInput` if there is no such file, it cannot be read, two columns have one name, or
+    pyarrow is missing.
+    """
+    with pyarrow_for(path, "parquet") as (_, parquet):
+        if path.is_dir():
+            table = open_parquet(path).to_table()
+        else:
+            table = parquet.read_table(path)
+    refuse_repeated(path, table.column_names)
+    return columns_of(table) or {}
+
+
+def open_parquet(path: Path) -> Any:
+    """Open a Parquet file or a folder of them as a data set of pyarrow.
+
+    The columns are those of all files together. A folder ``name=value`` is a column of its rows.
+
+    Raise `UnusableInput` if there is no such file, no file of the folder is Parquet, the files'
+    columns do not fit each other, or pyarrow is missing.
+    """
+    with pyarrow_for(path, "dataset") as (arrow, datasets):
+        files = [str(file.absolute()) for file in parquet_files(path)]
+        if not files:
+            raise UnusableInput(
+                f"{path}: no file of the folder is Parquet",
+                hint=f"name a folder of files that end in {' or '.join(PARQUET_ENDINGS)}",
+            )
+        if not path.is_dir():
+            return datasets.dataset(files, format="parquet")
+        base = str(path.absolute())
+        options = {"format": "parquet", "partitioning": "hive", "partition_base_dir": base}
+        dataset = datasets.dataset(files, **options)
+        schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
+        together = arrow.unify_schemas([dataset.schema, *schemas], promote_options="permissive")
+        return datasets.dataset(files, schema=together, **options)
+
+
+@contextmanager
+def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
+    """Import pyarrow and some of its modules; report its errors about the file as the user's."""
+    if not (path.is_file() or path.is_dir()):
+        raise no_file(path)
+    try:
+        arrow = importlib.import_module("pyarrow")
+        loaded = (arrow, *(importlib.import_module(f"pyarrow.{module}") for module in modules))
+    except ImportError as error:
+        raise UnusableInput(
+            f"{path}: reading it needs pyarrow",
+            hint=f"{install_line('pyarrow')}, or save it as CSV",
+        ) from error
+    try:
+        yield loaded
+    except (arrow.ArrowException, OSError) as error:
+        raise UnusableInput(
+            f"{path}: {' '.join(str(error).split())}",
+            hint="correct the file, or save it again from the program that wrote it",
+        ) from error
+
+
+def no_file(path: Path) -> UnusableInput:
+    """Return the error of a path without a file."""
+    return UnusableInput(f"{path}: there is no such file", hint="check the name")
+
+
+def no_row(path: Path) -> UnusableInput:
+    """Return the error of a file without a row."""
+    return UnusableInput(f"{path}: the table has no row", hint="give a table with rows")
+
+
+def check_writable(path: Path) -> None:
+    """Check before the work that a table can be written at a path.
+
+    Raise `UnusableInput` if the ending is of no form that is written, or pyarrow is missing for a
+    Parquet file.
+    """
+    if not path.name.lower().endswith(WRITTEN_ENDINGS):
+        raise UnusableInput(
+            f"{path}: no table is written as '{path.suffix}'",
+            hint=f"end the name in {', '.join(WRITTEN_ENDINGS)}",
+        )
+    if not path.name.lower().endswith(".csv"):
+        require("pyarrow", "Parquet files")
+
+
+def file_content(path: Path, columns: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return these columns as the content of a file, CSV or Parquet by the ending of its name.
+
+    Raise `UnusableInput` as `check_writable` does.
+    """
+    check_writable(path)
+    if path.name.lower().endswith(".csv"):
+        return to_csv(columns).encode("utf-8", "backslashreplace")
+    arrow = require("pyarrow", "Parquet files")
+    parquet = require("pyarrow.parquet", "Parquet files")
+    buffer = io.BytesIO()
+    parquet.write_table(arrow.table(dict(columns)), buffer)
+    return buffer.getvalue()

@@ -1,0 +1,46 @@
+"""Functions of p-values and of matches for the tests of the search: workers can load them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise_matching.matching.fitness import CandidateMatches
+
+Floats = NDArray[np.float64]
+
+
+def sorted_values(values: Floats) -> Floats:
+    """The p-values, the smallest first: what loss=1 is."""
+    return np.sort(values)
+
+
+@dataclass(frozen=True)
+class SortedOrKilled:
+    """The same, but the first process that meets a p-value above ``at`` is killed."""
+
+    mark: Path
+    at: float
+
+    def __call__(self, values: Floats) -> Floats:
+        if values.min() > self.at and not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return sorted_values(values)
+
+
+def mean_gap(matches: CandidateMatches, balance: Floats) -> Floats:
+    """How far the means of the matched lie apart, in standard deviations, the worst first."""
+    gap = balance[matches.treated_index] - balance[matches.control_index]
+    means = np.abs(matches.weights @ gap) / matches.weights.sum() / balance.std(axis=0)
+    return np.sort(means)[::-1]
+
+
+def always_raises(matches: CandidateMatches, balance: Floats) -> float:
+    """Raises, whatever it is given."""
+    raise ZeroDivisionError("no matches to divide by")

@@ -1,0 +1,90 @@
+"""Rosenbaum's bounds: exact where it can be enumerated, Wilcoxon's test at 1."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from equipoise_matching.matching.units import Floats
+from equipoise_matching.observation import hidden_factor
+from equipoise_matching.observation.effects import PairSubset
+from equipoise_matching.observation.hidden_factor import (
+    cluster_differences,
+    gamma_to_change,
+    interval_at,
+)
+
+DRAW = np.random.default_rng(3)
+
+
+def chance(differences: Floats, gamma: float) -> float:
+    return hidden_factor._chance(differences, gamma)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.7, 3.0])
+@pytest.mark.parametrize("values", [(1.0, 2.0, -3.0, 4.0, 5.0), (1.0, 1.0, -1.0, 2.0, 2.0)])
+def test_the_chance_is_that_of_all_signs_enumerated(
+    gamma: float, values: tuple[float, ...]
+) -> None:
+    ranks = stats.rankdata(np.abs(values))
+    observed = sum(rank for rank, value in zip(ranks, values, strict=True) if value > 0)
+    likely = gamma / (1.0 + gamma)
+    expected = 0.0
+    for signs in itertools.product((0, 1), repeat=len(values)):
+        if sum(rank for rank, sign in zip(ranks, signs, strict=True) if sign) >= observed:
+            expected += float(np.prod([likely if sign else 1.0 - likely for sign in signs]))
+    assert chance(np.array(values), gamma) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("count", [20, 59, 400])
+def test_without_a_hidden_factor_it_is_the_test_of_wilcoxon(count: int) -> None:
+    differences = DRAW.normal(0.2, 1.0, count)
+    method = "exact" if count < hidden_factor.EXACT_PAIRS else "asymptotic"
+    expected = stats.wilcoxon(
+        differences, alternative="greater", method=method, correction=False
+    ).pvalue
+    assert chance(differences, 1.0) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_interval_holds_the_effects_that_are_not_rejected_and_widens_with_the_factor() -> None:
+    differences = DRAW.normal(1.0, 1.0, 40)
+    low, high = interval_at(differences, 1.5)
+    assert low is not None
+    assert high is not None
+    assert (
+        chance(differences - (low - 1e-6), 1.5) <= 0.025 < chance(differences - (low + 1e-6), 1.5)
+    )
+    wider = interval_at(differences, 2.0)
+    assert wider[0] is not None
+    assert wider[1] is not None
+    assert wider[0] < low < high < wider[1]
+
+
+def test_at_the_factor_that_changes_the_answer_the_interval_reaches_zero() -> None:
+    differences = DRAW.normal(-1.0, 1.0, 40)
+    gamma = gamma_to_change(differences)
+    assert gamma is not None
+    below, above = (interval_at(differences, gamma * share)[1] for share in (0.999, 1.001))
+    assert below is not None
+    assert above is not None
+    assert below < 0.0 <= above
+    assert gamma_to_change(-differences) == pytest.approx(gamma)
+
+
+def test_an_effect_that_is_not_shown_needs_no_factor() -> None:
+    assert gamma_to_change(np.array([1.0, -1.1, 0.9, -0.8])) is None
+
+
+def test_five_pairs_cannot_give_an_interval() -> None:
+    assert interval_at(np.arange(1.0, 6.0), 1.0) == (None, None)
+
+
+def test_each_cluster_counts_once_against_another_one() -> None:
+    pairs = PairSubset(np.array([0, 1, 2, 3]), np.array([4, 5, 6, 7]), np.ones(4))
+    code = np.array([0, 0, 0, 1, 2, 2, 3, 2])
+    residual = np.array([1.0, 3.0, 9.0, 5.0, 0.0, 0.0, 0.0, 0.0])
+    # Cluster 0 has two pairs with cluster 2 and keeps to it; cluster 1 had only that one.
+    assert cluster_differences(pairs, residual, code).tolist() == [2.0]

@@ -1,0 +1,170 @@
+"""Parts of every chart: inline data, marks, colours, shapes, axes, and the frame around all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+import altair as alt
+
+from .pictures import notebook_pictures
+from .theme import WIDTH, color_of, configuration, shape_of
+
+Rows = list[dict[str, Any]]
+Position = TypeVar("Position", alt.X, alt.Y)
+LABEL_LIMIT = 220
+"""Pixels of a name beside its row."""
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 (§2.2) cannot hold; vl-convert aborts the process over one in a name."""
+
+
+class Picture(alt.LayerChart):
+    """A chart that a notebook shows as a picture, without a network.
+
+    Altair's own form for notebooks loads Vega from a network. It is used where somebody chose
+    another of altair's renderers.
+    """
+
+    def _repr_mimebundle_(self, *_: Any, **options: Any) -> Any:
+        """Return the pictures that a notebook shows."""
+        if alt.renderers.active != "default":
+            return super()._repr_mimebundle_(**options)
+        return notebook_pictures(self.to_dict(validate=False))
+
+
+def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
+    """Return a chart over rows, which it contains."""
+    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+
+
+def layer(rows: Sequence[Mapping[str, Any]], mark: alt.MarkDef, **channels: Any) -> alt.Chart:
+    """Draw rows as one kind of mark; the arguments of ``encode`` say what each channel shows."""
+    chart: alt.Chart = chart_of(rows).properties(mark=mark).encode(**channels)
+    return chart
+
+
+def labels(rows: Sequence[Mapping[str, Any]], text: str, **encoding: Any) -> list[alt.Chart]:
+    """Write a field of the rows, and clear the lines behind its letters.
+
+    Draw them above all lines. Properties of the mark stand in ``mark``.
+    """
+    mark = {"aria": False, **encoding.pop("mark", {})}
+    styles = (["label", "label-ground"], "label")
+    return [
+        layer(rows, alt.MarkDef("text", style=style, **mark), text=text, **encoding)
+        for style in styles
+    ]
+
+
+def label_strips(rows: Sequence[Mapping[str, Any]], y: alt.Y, offset: float = 0.0) -> alt.Chart:
+    """Keep the lines of the chart out of the strips in which names stand above their rows.
+
+    Draw it above grid and landmarks, and below what is measured. A strip lies ``offset`` pixels
+    below its place on the axis.
+    """
+    # Clipped: the ends of so thick a line would make room for themselves beside the chart.
+    mark = alt.MarkDef("rule", style="label-strip", yOffset=offset, clip=True, aria=False)
+    return layer(rows, mark, y=y)
+
+
+def point(size: float, **style: Any) -> alt.MarkDef:
+    """Return the mark of an estimate: a filled point."""
+    return alt.MarkDef("point", **{"filled": True, "size": size, "opacity": 1, **style})
+
+
+def rule(width: float | None = None, **style: Any) -> alt.MarkDef:
+    """Return the mark of an interval or of a landmark: a line of this width in pixels."""
+    return alt.MarkDef("rule", strokeWidth=alt.Undefined if width is None else width, **style)
+
+
+def tooltips(*fields: tuple[str, ...]) -> list[alt.Tooltip]:
+    """Return what a reader sees at a mark: fields, each with its title and its number format."""
+    names = ("shorthand", "title", "format")
+    parts: list[dict[str, Any]] = [dict(zip(names, field, strict=False)) for field in fields]
+    return [alt.Tooltip(**part) for part in parts]
+
+
+def frame(
+    layers: Sequence[alt.Chart],
+    *,
+    title: str,
+    notes: Sequence[str] = (),
+    description: str,
+    height: int,
+) -> alt.LayerChart:
+    """Lay charts over each other under a title, in the light theme.
+
+    ``notes`` say what a reader must know about the data, ``description`` is for a screen reader.
+    """
+    chart = Picture(
+        layer=list(layers),
+        title=alt.TitleParams(text=title, subtitle=list(notes)),
+        description=description,
+        width=WIDTH,
+        height=height,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        config=configuration("light"),
+    )
+    specification = chart.to_dict(validate=False)
+    drawable = _drawable(specification)
+    # Building the chart anew takes a second for 5,000 trials.
+    return chart if drawable == specification else Picture.from_dict(drawable)
+
+
+def _drawable(value: Any) -> Any:
+    """Replace each character that XML cannot hold by its escape sequence."""
+    if isinstance(value, str):
+        return _NO_XML.sub(lambda match: repr(match[0])[1:-1], value)
+    if isinstance(value, dict):
+        return {_drawable(key): _drawable(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_drawable(part) for part in value]
+    return value
+
+
+def top_legend(**changes: Any) -> alt.Legend:
+    """Return a legend without a title above the chart."""
+    return alt.Legend(**{"title": None, "orient": "top", "symbolOpacity": 1, **changes})
+
+
+def color_and_shape(
+    field: str,
+    kinds: Sequence[str],
+    places: Sequence[int],
+    legend: alt.Legend | None,
+    shape_places: Sequence[int] | None = None,
+) -> tuple[alt.Color, alt.Shape]:
+    """Return colour and shape by kind, with one legend for both.
+
+    ``places`` are the positions of the kinds in the palette, and among the shapes unless
+    ``shape_places`` says otherwise.
+    """
+    colors = alt.Scale(domain=list(kinds), range=[color_of(place) for place in places])
+    shapes = alt.Scale(domain=list(kinds), range=[*map(shape_of, shape_places or places)])
+    return (
+        alt.Color(f"{field}:N", scale=colors, legend=legend),
+        alt.Shape(f"{field}:N", scale=shapes, legend=legend),
+    )
+
+
+def plain_scale(low: float, high: float, *, kind: Literal["linear", "log"] = "linear") -> alt.Scale:
+    """Return a scale over exactly this range: never widened to round numbers or to zero."""
+    # Vega warns of `zero` on a logarithmic scale, which has none.
+    zero = False if kind == "linear" else alt.Undefined
+    return alt.Scale(domain=[low, high], type=kind, nice=False, zero=zero)
+
+
+def linear(
+    channel: type[Position], field: str, low: float, high: float, *, title: str, **axis: Any
+) -> Position:
+    """Return a position on a linear scale over exactly this range."""
+    scale = plain_scale(low, high)
+    return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(**axis))
+
+
+def name_rows(field: str, names: Sequence[str], **scale: Any) -> alt.Y:
+    """Return a row for each name, from top to bottom in this order."""
+    rows = alt.Scale(domain=list(names), **scale)
+    axis = alt.Axis(title=None, labelLimit=LABEL_LIMIT)
+    return alt.Y(f"{field}:N", sort=None, scale=rows, axis=axis)

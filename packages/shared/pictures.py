@@ -1,0 +1,88 @@
+"""Charts as pictures: SVG and PNG by vl-convert, without any request."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from .errors import UnusableInput
+from .extras import CHARTS_EXTRA, DISTRIBUTION, install_line
+
+PIXELS_PER_POINT = 2.0
+MAX_VECTOR_ROWS = 1500
+"""A picture of more vector marks becomes slow to scroll; pixels do not."""
+MimeBundle = tuple[dict[str, Any], dict[str, Any]]
+"""What a notebook shows of an object, by the kind of content, and what it must know of each."""
+
+
+def notebook_pictures(specification: dict[str, Any]) -> MimeBundle:
+    """Return a chart for a notebook as SVG and PNG, which are shown without a network.
+
+    A chart of many marks is PNG alone: its vectors would take megabytes of the notebook.
+
+    Raises
+    ------
+    UnusableInput
+        vl-convert is missing.
+    """
+    require_figures()
+    pixels = png(specification)
+    width, height = (int.from_bytes(pixels[place : place + 4], "big") for place in (16, 20))
+    size = {"width": width / PIXELS_PER_POINT, "height": height / PIXELS_PER_POINT}
+    pictures: dict[str, Any] = {"image/png": pixels}
+    if sum(map(len, specification.get("datasets", {}).values())) <= MAX_VECTOR_ROWS:
+        pictures["image/svg+xml"] = svg(specification).decode()
+    return pictures, {"image/png": size}
+
+
+def has_figures() -> bool:
+    """Return whether figures can be drawn here."""
+    return not _missing_libraries()
+
+
+def _missing_libraries() -> list[str]:
+    return [name for name in ("altair", "vl_convert") if importlib.util.find_spec(name) is None]
+
+
+def require_figures() -> None:
+    """Check that figures can be drawn.
+
+    Raises
+    ------
+    UnusableInput
+        altair or vl-convert is not installed.
+    """
+    missing = _missing_libraries()
+    if missing:
+        raise UnusableInput(
+            f"figures need {' and '.join(missing).replace('_', '-')}, which is not installed",
+            hint=install_line(f"{DISTRIBUTION}[{CHARTS_EXTRA}]"),
+        )
+
+
+def vega_lite_version() -> str:
+    """Return the version of Vega-Lite that altair writes, as vl-convert takes it: ``6.4``."""
+    import altair
+
+    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def svg(specification: dict[str, Any]) -> bytes:
+    """Return a chart as a vector picture."""
+    import vl_convert
+
+    return vl_convert.vegalite_to_svg(
+        specification, vl_version=vega_lite_version(), allowed_base_urls=[]
+    ).encode()
+
+
+def png(specification: dict[str, Any]) -> bytes:
+    """Return a chart as pixels."""
+    import vl_convert
+
+    return vl_convert.vegalite_to_png(
+        specification,
+        vl_version=vega_lite_version(),
+        allowed_base_urls=[],
+        scale=PIXELS_PER_POINT,
+    )

@@ -1,0 +1,90 @@
+"""Ratios and their intervals as people read them: as a change in percent, or as a factor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from .numbers import Interval, significant
+
+FACTOR_FROM = 2.0
+"""From here on "3.3 times" reads better than a percentage, and so does its inverse."""
+NO_SINGLE_RATIO = "no single ratio"
+"""Stands for an estimate that lies outside of the interval beside it."""
+
+
+def leaves_out(interval: Interval, value: float) -> bool:
+    """Return whether a value lies outside of an interval."""
+    low, high = interval
+    return (low is not None and value < low) or (high is not None and value > high)
+
+
+def reads_as_factor(ratio: float) -> bool:
+    """Return whether a ratio reads as ``3.3 times``, and not as a change in percent."""
+    return 0.0 < ratio < math.inf and not 1.0 / FACTOR_FROM < ratio < FACTOR_FROM
+
+
+def as_factor(ratio: float) -> str:
+    """Return a ratio as a factor: ``×3.3``, and ``÷3.3`` for a ratio below 1."""
+    return f"÷{significant(1.0 / ratio)}" if 0.0 < ratio < 1.0 else f"×{significant(ratio)}"
+
+
+def percent_change(ratio: float) -> str:
+    """Return a ratio as a change: ``+3.1 %``, or ``×210`` and ``÷3.3`` from a factor of 2 on."""
+    return as_factor(ratio) if reads_as_factor(ratio) else _percent(ratio)
+
+
+def _percent(ratio: float) -> str:
+    change = 100.0 * (ratio - 1.0)
+    size = round(abs(change), 2)
+    decimals = 0 if size >= 100 else 1 if size >= 10 else 2
+    return f"{change:+.{decimals}f} %"
+
+
+def in_one_unit(*ratios: float | None) -> tuple[str, ...]:
+    """Return ratios that are read together: all as changes in percent, or all as factors."""
+    largest = max((ratio for ratio in ratios if ratio is not None), default=1.0)
+    return _in_unit_of(largest, ratios)
+
+
+def _in_unit_of(leading: float, ratios: Sequence[float | None]) -> tuple[str, ...]:
+    show = as_factor if reads_as_factor(leading) else _percent
+    return tuple("unlimited" if ratio is None else show(ratio) for ratio in ratios)
+
+
+def estimate_and_interval(
+    ratio: float | None,
+    interval: Interval,
+    *,
+    unknown: str = "not known yet",
+    unlimited: str = "still unlimited",
+) -> tuple[str, str]:
+    """Return an estimate and its interval in one unit.
+
+    ``unknown`` stands for an estimate that is not known, ``unlimited`` for an interval that has
+    no end. An estimate outside of its interval is not shown beside it: no single ratio fits.
+    """
+    ratios = (ratio, *interval)
+    largest = max((one for one in ratios if one is not None), default=1.0)
+    # The estimate decides, as in the sentence of a verdict; "+20000 %" misleads in any case.
+    leading = largest if ratio is None or largest >= FACTOR_FROM else ratio
+    estimate, *ends = _in_unit_of(leading, ratios)
+    if ratio is None:
+        estimate = unknown
+    elif leaves_out(interval, ratio):
+        estimate = NO_SINGLE_RATIO
+    known = interval != (None, None)
+    return estimate, " to ".join(ends) if known else unlimited
+
+
+def interval_text(interval: Interval, unlimited: str = "unlimited to unlimited") -> str:
+    """Return an interval of ratios, both ends in one unit: ``+1.20 % to +5.03 %``.
+
+    ``unlimited`` stands for an interval without any end.
+    """
+    return unlimited if interval == (None, None) else " to ".join(in_one_unit(*interval))
+
+
+def change_text(ratio: float | None, unknown: str) -> str:
+    """Return a ratio as a signed change, or what stands for a ratio that is not known."""
+    return unknown if ratio is None else percent_change(ratio)

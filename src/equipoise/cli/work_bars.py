@@ -1,0 +1,127 @@
+"""Bars on a terminal for work that is no campaign: a match, a search, an observation."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from equipoise.shared.safe_text import visible
+
+if TYPE_CHECKING:
+    from equipoise_matching.genetic.search import Generation
+
+SHORTEST_REDRAW_S = 0.1
+
+
+def description_column() -> TextColumn:
+    """Return the column of a task's description, without any mark-up in it."""
+    return TextColumn("{task.description}", markup=False)
+
+
+@contextmanager
+def _bar(
+    first_task: str,
+    columns: Sequence[ProgressColumn],
+    total: float | None,
+    *,
+    quiet: bool,
+    color: bool,
+) -> Iterator[Callable[..., None] | None]:
+    """Give what updates the task of a bar; ``None`` without a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    console = Console(stderr=True, no_color=not color)
+    with Progress(SpinnerColumn(), *columns, console=console, transient=True) as progress:
+        task = progress.add_task(first_task, total=total)
+        yield lambda **fields: progress.update(task, **fields)
+
+
+@contextmanager
+def work_bar(
+    description: str, *, quiet: bool, color: bool
+) -> Iterator[Callable[[int, int], None] | None]:
+    """Give what hears how much work is done, of how much; ``None`` without a terminal.
+
+    Any thread may call it. The bar is gone afterwards.
+    """
+    columns = (
+        description_column(),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with _bar(description, columns, None, quiet=quiet, color=color) as update:
+        drawn_at = 0.0
+
+        def work_done(done: int, total: int) -> None:
+            nonlocal drawn_at
+            now = time.monotonic()
+            if update is not None and (done >= total or now - drawn_at >= SHORTEST_REDRAW_S):
+                drawn_at = now
+                update(completed=done, total=total)
+
+        yield None if update is None else work_done
+
+
+@contextmanager
+def work_in_sentences(*, quiet: bool, color: bool) -> Iterator[Callable[[str], object]]:
+    """Give what hears what is done next; a terminal shows it until the end."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with Console(stderr=True, no_color=not color).status("reading") as status:
+        # rich would read brackets in a plain string as its mark-up.
+        yield lambda sentence: status.update(Text(visible(sentence)))
+
+
+@contextmanager
+def search_bar(
+    criterion: str, *, quiet: bool, color: bool
+) -> Iterator[Callable[[Generation, int], None] | None]:
+    """Give what hears of each generation of a genetic search; ``None`` without a terminal.
+
+    Parameters
+    ----------
+    criterion
+        Name of the first of a generation's values.
+    """
+    columns = (BarColumn(bar_width=24), description_column())
+    started = time.monotonic()
+    with _bar("generation 0", columns, 1.0, quiet=quiet, color=color) as update:
+
+        def generation_ended(generation: Generation, limit: int) -> None:
+            # Each of those that may follow takes as long as the earlier ones.
+            done = generation.number + 1
+            each_s = (time.monotonic() - started) / done
+            left = _clock(round(each_s * max(limit - generation.number, 0)))
+            description = (
+                f"generation {generation.number}/{limit}, {criterion} {generation.value[0]:.4g}, "
+                f"at most {left} left"
+            )
+            if update is not None:
+                update(description=description, completed=min(done / (limit + 1), 1.0))
+
+        yield None if update is None else generation_ended
+
+
+def _clock(seconds: int) -> str:
+    """Return seconds as a clock shows them: ``3:07``, ``1:02:09``."""
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
