@@ -97,6 +97,11 @@ def say(message: str, hint: str | None = None) -> None:
     print(f"equipoise: {visible(message)}{suffix}", file=sys.stderr, flush=True)
 
 
+def is_watched() -> bool:
+    """Return whether messages go to a terminal, where somebody waits."""
+    return sys.stderr.isatty()
+
+
 def output_failure() -> OutputFailed | None:
     """Return why standard output failed, also where a library has swallowed the error."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)

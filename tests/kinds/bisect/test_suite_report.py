@@ -84,7 +84,9 @@ def test_csv_has_a_row_for_each_benchmark_and_commit(document: BisectDocument) -
 def test_the_document_comes_back(document: BisectDocument, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_bytes(encode(document))
-    assert read_document(path).bisects == document.bisects
+    again = read_document(path)
+    assert isinstance(again, BisectDocument)
+    assert again.bisects == document.bisects
 
 
 def test_each_culprit_can_be_explained_with_its_own_benchmark(tmp_path: Path) -> None:
@@ -99,6 +101,7 @@ def test_benchmarks_of_one_command_have_their_own_metrics(tmp_path: Path) -> Non
     stage = stage_of_one_command(tmp_path, COUNT, culprits)
     record = stage.start(plan_of_one_command(COUNT, *culprits))
     document = validated(analyse_campaign(record))
+    assert isinstance(document, BisectDocument)
     assert [one.metric for one in document.bisects] == ["parse time_s", "sort time_s"]
     assert [len(one.culprits) for one in document.bisects] == [1, 0]
     (gap,) = gaps_of(record)

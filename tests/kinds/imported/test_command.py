@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import json
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from equipoise.cli import export, report, resume, show
 from equipoise.cli import list as listing
+from equipoise.kinds.imported import command
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
@@ -49,8 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run_import(*arguments: str) -> int:
-    """``equipoise import``; its module has the name of a keyword."""
-    return call(importlib.import_module("equipoise.cli.import").command, *arguments)
+    """``equipoise import``."""
+    return call(command.command, *arguments)
 
 
 def slower_csv(folder: Path, *, blocks: bool = False) -> Path:

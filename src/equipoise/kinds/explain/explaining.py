@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from equipoise.campaign import conduct
 from equipoise.cli.options import OutputOptions
 from equipoise.cli.progress import progress_for
-from equipoise.cli.streams import say
+from equipoise.cli.streams import is_watched, say
 from equipoise.cli.work_bars import work_bar
 from equipoise.design.coin import fresh_seed
 from equipoise.kinds.explain.plan import ExperimentRequest, NothingToTry, OpenGap, plan_experiment
@@ -68,7 +66,7 @@ def observe_gap(
     runs = missing_runs(record, gap, request)
     if not runs:
         return record
-    if not output.quiet and (sys.stderr.isatty() or len(runs) * gap.longest_s >= LONG_S):
+    if not output.quiet and (is_watched() or len(runs) * gap.longest_s >= LONG_S):
         both = f"{gap.comparison.candidate} and {gap.comparison.baseline}"
         sources = ", ".join(dict.fromkeys(run.source for run in runs))
         repetitions = len({run.repetition for run in runs})
