@@ -11,6 +11,7 @@ import pexpect
 import pytest
 
 from tests.cli.conftest import ENTRY, Answer, Equipoise
+from tests.report.forms import breakable
 
 LOAD = r"""
 jitter=00$(( $$ % 7 ))
@@ -69,7 +70,7 @@ def test_the_words_of_a_verdict_are_those_of_its_metric(
     assert served["ratio"] == pytest.approx(1.28, abs=0.01)
     assert latency["summary"].startswith("latency_p99_s of new is 30.0 % higher than that of old")
     assert iteration["summary"].startswith("An iteration of new takes 40.0 % less time than one of")
-    page = (tmp_path / "page.md").read_text()
+    page = breakable((tmp_path / "page.md").read_text())
     assert "| Median throughput |" in page
     assert "| Verdict | Latency p99 | Iteration | Time |" in page
     assert "| -22.0 % |" in page
@@ -137,9 +138,9 @@ def test_every_metric_that_was_asked_for_has_a_column(
     name, latency, unit, _, hits = lines[1].split()
     assert (name, latency, unit, hits[:4]) == ("old", "10.0", "ms", "1000")
     assert "Of hits more is better." in lines[2:4]
-    written = (tmp_path / "page.md").read_text()
+    written = breakable((tmp_path / "page.md").read_text())
     assert "| condition | median latency max | median retries | median hits |" in written
-    html = (tmp_path / "page.html").read_text()
+    html = breakable((tmp_path / "page.html").read_text())
     for name in ("latency p50", "latency p90", "latency p99", "latency max", "retries", "hits"):
         assert re.search(rf"<th[^>]*>(Median )?{name}", html, re.IGNORECASE), name
 

@@ -18,6 +18,7 @@ import pytest
 from equipoise.cli.gate import MARK
 from equipoise.report.json_document import schema
 from tests.cli.conftest import ENTRY, Answer, Equipoise, Gate
+from tests.report.forms import breakable
 from tests.repositories import MadeRepository, everything_in, repository
 
 FAST, SLOW = "sleep 0.002", "sleep 0.02"
@@ -41,6 +42,7 @@ def made(tmp_path: Path, scratch: Path) -> MadeRepository:
 
 
 def document(answer: Answer) -> Any:
+    assert answer.out, answer.err
     result = json.loads(answer.out)
     jsonschema.validate(result, schema())
     return result
@@ -54,7 +56,7 @@ def test_a_slower_revision_fails_and_says_by_how_much(gate: Gate, made: MadeRepo
     answer = gate(made, "--baseline", "fast", *BUILT, "--ledger", "../ledger.db", "--", "./bench")
     assert answer.status == 1, answer
     assert answer.err == ""
-    heading, _, words, _, *table = answer.out.splitlines()
+    heading, _, words, _, *table = breakable(answer.out).splitlines()
     assert heading == "## Equipoise gate: ❌ fails"
     assert words.startswith("HEAD (")
     assert "./bench is slower by more than 2 %, by at least" in words
@@ -77,7 +79,7 @@ def test_the_same_revision_passes_and_is_said_to_be_the_same(
 def test_a_faster_revision_passes(gate: Gate, made: MadeRepository) -> None:
     answer = gate(made, "--baseline", "slow", "--candidate", "fast", *BUILT, "--", "./bench")
     assert answer.status == 0
-    assert "./bench is not slower by more than 2 %" in answer.out
+    assert "./bench is not slower by more than 2 %" in breakable(answer.out)
     assert answer.out.count("✅ passes") == 2
 
 
@@ -95,7 +97,7 @@ def test_what_is_not_known_passes_unless_it_is_told_to_fail(
     needed = re.search(r"Measured too little: 1 block .*; needs at least (\d+) blocks", answer.out)
     assert needed is not None
     # What happened is said on stderr, too, where the end of a CI log is read.
-    assert needed[0] in answer.err
+    assert breakable(needed[0]) in answer.err
     assert "--budget " in answer.err.partition("hint: ")[2]
     shortage = json.loads((tmp_path / "undecided.json").read_text())["gate"]["shortage"]
     assert (shortage["undecided"], shortage["blocks"]) == (1, 1)
@@ -210,7 +212,7 @@ def test_several_benchmarks_are_judged_together(gate: Gate, made: MadeRepository
     benches = ("--bench", f"{name}=./bench", "--bench", "same=sleep 0.002")
     answer = gate(made, "--baseline", "fast", *BUILT, *benches)
     assert answer.status == 1, answer
-    assert "1 of 2 benchmarks is slower by more than 2 %" in answer.out
+    assert "1 of 2 benchmarks is slower by more than 2 %" in breakable(answer.out)
     (row,) = [line for line in answer.out.splitlines() if line.endswith("❌ slower |")]
     assert row.startswith(r"| &lt;/td&gt;\|\`&lt;script&gt; | ")
     assert row.endswith("❌ slower |")

@@ -13,6 +13,7 @@ from tests.analysis.test_series import STEP
 from tests.cli.conftest import Equipoise
 from tests.imports import written
 from tests.interop.series.shared import table
+from tests.report.forms import breakable
 
 
 def test_a_series_is_read_with_its_suspicions_and_the_line_that_reads_it_again(
@@ -42,7 +43,7 @@ def test_it_is_shown_on_the_screen_and_written_as_json(
     assert show_imported(result, output) == 0
     assert "1 suspicion in 1 imported benchmark (loop)" in capsys.readouterr().out
     assert json.loads(file.read_text())["schema"] == "equipoise.series/1"
-    assert "To confirm loop: +4.0 % at about v13" in report.read_text()
+    assert "To confirm loop: +4.0 % at about v13" in breakable(report.read_text())
 
 
 def test_a_history_without_a_command_shows_what_is_imported(

@@ -12,6 +12,7 @@ import equipoise as eq
 from equipoise.campaign.plans import compare_plan
 from equipoise.design.commands import CompareOptions
 from tests.cli.conftest import Equipoise, compared
+from tests.report.forms import breakable
 
 FEW = ("--min-blocks", "12", "--budget", "0.1", "--min-seconds", "0", "--warmup", "0")
 ALONE = "Nothing was compared. To compare it with another command:"
@@ -108,11 +109,11 @@ def test_show_export_and_every_report_tell_the_same(equipoise: Equipoise, tmp_pa
     for name in ("page.html", "page.md", "page.tex", "page.csv", "trials.csv"):
         command = "export" if name == "trials.csv" else "report"
         assert equipoise(command, "last", "-o", name).status == 0
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = breakable((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert summary in page
     assert ALONE in page
     assert "Distribution of the time" in page
-    assert summary in (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert summary in breakable((tmp_path / "page.md").read_text(encoding="utf-8"))
     assert "in a typical run" in (tmp_path / "page.tex").read_text(encoding="utf-8")
     with (tmp_path / "trials.csv").open(newline="", encoding="utf-8") as file:
         assert {row["condition"] for row in csv.DictReader(file)} == {"sleep 0.005"}
@@ -126,7 +127,7 @@ def test_the_page_names_the_line_that_runs_it_again_with_the_same_limits(
     lines = []
     for run in [row.split()[0] for row in equipoise("list").out.splitlines()[1:]]:
         equipoise("report", run, "-o", "page.md")
-        text = (tmp_path / "page.md").read_text(encoding="utf-8")
+        text = breakable((tmp_path / "page.md").read_text(encoding="utf-8"))
         lines.append(next(line for line in text.splitlines() if "compare --seed" in line))
     assert sorted("--budget 60" in line for line in lines) == [False, True]
 

@@ -427,12 +427,15 @@ def _refuse_inconsistent(record: RunRecord) -> None:
         if not 0 <= index < count:
             raise ValueError(f"condition {index} of a plan with {count}")
     drawn = {(draw.phase, draw.block): draw.order for draw in record.draws}
+    washed = {(trial.phase, trial.block) for trial in record.trials if trial.washout}
     for trial in record.trials:
+        block = (trial.phase, trial.block)
         # A slice of a run may lack the draw: an earlier slice had it.
-        order = drawn.get((trial.phase, trial.block))
+        order = drawn.get(block)
         if order is None or trial.washout:
             continue
-        if order[trial.position : trial.position + 1] != (trial.condition,):
+        place = trial.position // 2 if block in washed else trial.position
+        if order[place : place + 1] != (trial.condition,):
             raise ValueError(f"a trial of block {trial.block} is not the one that was drawn")
     if count * len(record.draws) > _MOST_PLACES:
         raise ValueError(f"{len(record.draws)} blocks of a plan with {count} conditions")
