@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("src", "crates", "tests", "benchmarks", "scripts", "docs")
+FOLDERS = ("src", "packages", "crates", "tests", "benchmarks", "scripts", "docs")
 PAGES = ("CONTRIBUTING.md", "README.md", "SECURITY.md", "CHANGELOG.md")
-BASES = ("", "docs", "src", "src/equipoise")
+BASES = (
+    *("", "docs", "src", "src/equipoise"),
+    *("packages/matching", "packages/matching/src/equipoise_matching"),
+)
 """Folders from which a path may start, besides those above the file that cites it."""
 FILE = re.compile(
     r"(?<![\w/.{}*$<~-])((?:[\w-]+/)+[\w.-]+\.(?:md|py|rs|toml|sql|c)|[\w-]+\.md)\b(?:#([\w-]+))?"

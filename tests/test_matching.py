@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import equipoise as eq
+from equipoise.matching import FUNCTIONS, require_matching
 from equipoise.model.errors import UserError
-from equipoise_matching import FUNCTIONS, UnusableInput, genoud, require_matching, tables
+from equipoise_matching import UnusableInput, genoud, tables
 
 AGE = np.arange(40.0)
 PEOPLE: dict[str, Any] = {"wage": 3 * AGE + 10 * (AGE % 2), "treat": AGE % 2, "age": AGE}

@@ -35,7 +35,7 @@ _HOMES = {
 }
 
 _OF_MATCHING = frozenset({"gen_match", "genoud", "match", "match_balance", "observe"})
-"""Functions of the extra ``equipoise[matching]``, which `equipoise_matching.matching` hands on."""
+"""Functions of the extra ``equipoise[matching]``, which `equipoise.matching` hands on."""
 
 
 def __getattr__(name: str) -> Any:
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _OF_MATCHING:
-        from equipoise_matching import handed_on
+        from equipoise.matching import handed_on
 
         return handed_on(name)
     if name not in _HOMES:

@@ -203,7 +203,7 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_DONE
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "equipoise_matching":
-            from equipoise_matching import matching_is_missing
+            from equipoise.matching import matching_is_missing
 
             return _report(matching_is_missing())
         if isinstance(error, UserError):

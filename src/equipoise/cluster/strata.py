@@ -22,9 +22,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
+from equipoise.matching import own_errors
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import command_line_spelling, option
-from equipoise_matching import own_errors
 from equipoise_matching.genetic.executors import DaskClient
 from equipoise_matching.observation.matching import Progress
 from equipoise_matching.observation.question import Question

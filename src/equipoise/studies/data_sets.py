@@ -13,12 +13,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from equipoise.files.writing import write_whole
+from equipoise.matching import own_errors, require_matching
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
 from equipoise.model.study import Study
 from equipoise.shared.spelling import option
-from equipoise_matching import own_errors, require_matching
 
 DATA = "data"
 """Folder beside the ledger."""
