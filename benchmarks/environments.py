@@ -23,15 +23,12 @@ class NoEnvironment(Exception):
 def python_with(*requirements: str) -> Path:
     """Return a Python interpreter with these packages; its environment is made once and kept.
 
+    Raise `NoEnvironment`: pip could not install them.
+
     Parameters
     ----------
     requirements
         As pip takes them, with their versions: ``git-bayesect==1.2``.
-
-    Raises
-    ------
-    NoEnvironment
-        pip could not install them.
     """
     kept = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / FOLDER
     digest = hashlib.sha256("\0".join((sys.version, *requirements)).encode()).hexdigest()[:16]

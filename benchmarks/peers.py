@@ -24,10 +24,7 @@ class Peer:
     def changes(self, series: Sequence[np.ndarray]) -> list[list[int]]:
         """Where the level of each series changes by its rule: places of the first new value.
 
-        Raises
-        ------
-        NoEnvironment
-            Its packages could not be installed.
+        Raise `NoEnvironment` if its packages could not be installed.
         """
         given = json.dumps([[float(value) for value in one] for one in series])
         command = (python_with(*self.packages), "-c", self.program)

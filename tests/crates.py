@@ -27,10 +27,7 @@ class NotFetchedError(Exception):
 def file_of_crate(crate: str, version: str, name: str) -> Path:
     """Return the path of a file of a crate, fetched by cargo where it is not kept.
 
-    Raises
-    ------
-    NotFetchedError
-        Cargo is missing, or reaches no registry.
+    Raise `NotFetchedError`: cargo is missing, or reaches no registry.
     """
     kept = KEPT / f"{crate}-{version}" / name
     if not kept.exists():

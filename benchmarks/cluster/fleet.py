@@ -119,10 +119,7 @@ class Machine:
     def run(self, words: Sequence[str]) -> None:
         """Run a module of Python here to its end.
 
-        Raises
-        ------
-        Unfinished
-            It failed; the error has what it said.
+        Raise `Unfinished` if it failed; the error has what it said.
         """
         done = subprocess.run(
             [*within(self._namespace), sys.executable, "-m", *words],
@@ -239,10 +236,7 @@ class Fleet:
     def coordinate(self, until: float) -> None:
         """Run the coordinator, and resume it until it says that it is done.
 
-        Raises
-        ------
-        Unfinished
-            It has not said so by ``until``, a time of the monotonic clock.
+        Raise `Unfinished` if it has not said so by ``until``, a time of the monotonic clock.
         """
         options = {
             "--cluster": self.network.scheduler,

@@ -218,10 +218,7 @@ def lines_of(readme: str) -> list[str]:
 def line_of(readme: str, beginning: str) -> str:
     """Return README's line that begins so.
 
-    Raises
-    ------
-    SystemExit
-        README has no such line any more, or two different ones.
+    Raise `SystemExit`: README has no such line any more, or two different ones.
     """
     found = {line for line in lines_of(readme) if line.startswith(beginning)}
     if len(found) != 1:
@@ -232,10 +229,7 @@ def line_of(readme: str, beginning: str) -> str:
 def with_names(line: str, names: Mapping[str, str]) -> str:
     """Return a line of README with other names in the place of its own.
 
-    Raises
-    ------
-    SystemExit
-        A name is not in the line.
+    Raise `SystemExit` if a name is not in the line.
     """
     for old, new in names.items():
         parts = re.split(rf"(?<![\w.]){re.escape(old)}(?![\w.])", line)

@@ -40,10 +40,7 @@ def on_screen(tables: Sequence[TextTable]) -> None:
 def into_document(path: Path, tables: Sequence[TextTable], heading: str) -> None:
     """Replace the tables between their two markers of a Markdown document.
 
-    Raises
-    ------
-    NoMarkers
-        If the document does not hold both, in their order.
+    Raise `NoMarkers` if the document does not hold both, in their order.
     """
     _replace(path, BEGIN, END, "\n\n".join([heading, *(as_markdown(table) for table in tables)]))
 

@@ -20,10 +20,7 @@ def notebook_pictures(specification: dict[str, Any]) -> MimeBundle:
 
     A chart of many marks is PNG alone: its vectors would take megabytes of the notebook.
 
-    Raises
-    ------
-    UnusableInput
-        vl-convert is missing.
+    Raise `UnusableInput` if vl-convert is missing.
     """
     require_figures()
     pixels = png(specification)
@@ -47,10 +44,7 @@ def _missing_libraries() -> list[str]:
 def require_figures() -> None:
     """Check that figures can be drawn.
 
-    Raises
-    ------
-    UnusableInput
-        altair or vl-convert is not installed.
+    Raise `UnusableInput` if altair or vl-convert is not installed.
     """
     missing = _missing_libraries()
     if missing:

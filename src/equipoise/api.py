@@ -83,10 +83,7 @@ class Result(Struct, frozen=True):
     def comparison(self) -> Comparison:
         """The first candidate against the baseline, on the primary metric.
 
-        Raises
-        ------
-        UnusableInput
-            Nothing was compared.
+        Raise `UnusableInput` if nothing was compared.
         """
         if not self.document.comparisons:
             raise UnusableInput(
@@ -113,10 +110,7 @@ class Result(Struct, frozen=True):
     def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
         """Return the trials as a data frame, a row for each.
 
-        Raises
-        ------
-        UnusableInput
-            The library is another, or not installed.
+        Raise `UnusableInput` if the library is another, or not installed.
         """
         return frame_of([asdict(row) for row in self.document.trials], library)
 
@@ -125,10 +119,7 @@ class Result(Struct, frozen=True):
 
         Of a bisection of several benchmarks it shows the search of the first one.
 
-        Raises
-        ------
-        UnusableInput
-            altair or vl-convert is not installed.
+        Raise `UnusableInput` if altair or vl-convert is not installed.
         """
         require_figures()
         from equipoise.figures.gallery import figures_kind
@@ -206,6 +197,10 @@ def compare(
     runs all of them and gives one trial of each (docs/functions.md). Only ``setup``, ``names``,
     ``ranking``, the limits and the ledger are for functions too.
 
+    Raise `UnusableInput` if the commands or the numbers make no campaign; nothing was measured.
+    Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
+    it; every finished trial is in the ledger.
+
     Parameters
     ----------
     commands
@@ -243,15 +238,6 @@ def compare(
         Listener that hears of every trial and block.
     limits
         Numbers that limit and judge the campaign, by the names of `Limits`.
-
-    Raises
-    ------
-    UnusableInput
-        The commands or the numbers make no campaign; nothing was measured.
-    ConditionFailed
-        A command failed.
-    KeyboardInterrupt
-        The user interrupted it; every finished trial is in the ledger.
     """
     asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
     if setup is not None or any(map(callable, commands)):
@@ -313,6 +299,10 @@ def run(
 ) -> Result:
     """Run a study: a workload under every combination of its factors' levels.
 
+    Raise `UnusableInput` if there is no such study, factor or level, or nothing of it can run here.
+    Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted
+    it; every finished trial is in the ledger.
+
     Parameters
     ----------
     study
@@ -325,15 +315,6 @@ def run(
         Program to ask it of instead of the study's own workload.
     ranking, layouts, aslr, ledger, allow_concurrent, show_env, progress, limits
         As for ``compare``; ``None`` for the study's own, or else the usual default.
-
-    Raises
-    ------
-    UnusableInput
-        There is no such study, factor or level, or nothing of it can run here.
-    ConditionFailed
-        A command failed.
-    KeyboardInterrupt
-        The user interrupted it; every finished trial is in the ledger.
     """
     asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
     place = Path(ledger or default_ledger())
@@ -387,6 +368,10 @@ def compare_code(
 
     One piece alone is described.
 
+    Raise `UnusableInput` if the code or the numbers make no campaign; nothing was measured. Raise
+    `ConditionFailed` if a piece of code failed. Raise `KeyboardInterrupt` if the user interrupted
+    it; every finished trial is in the ledger.
+
     Parameters
     ----------
     codes
@@ -399,15 +384,6 @@ def compare_code(
         sent to the fresh processes.
 
     The other parameters are those of `compare`.
-
-    Raises
-    ------
-    UnusableInput
-        The code or the numbers make no campaign; nothing was measured.
-    ConditionFailed
-        A piece of code failed.
-    KeyboardInterrupt
-        The user interrupted it; every finished trial is in the ledger.
     """
     asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
     from equipoise.kinds.functions.conducting import FunctionsRequest, compare_pieces
@@ -466,15 +442,12 @@ def show(
 ) -> Result:
     """Compute a campaign's result again from the ledger.
 
+    Raise `UnusableInput` if there is no such ledger or no such run.
+
     Parameters
     ----------
     show_env
         Keep the values of all environment variables; by default those of known tuning variables.
-
-    Raises
-    ------
-    UnusableInput
-        There is no such ledger or no such run.
     """
     with open_for_reading(Path(ledger or default_ledger())) as store:
         record = store.read_run(run)

@@ -61,10 +61,7 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 def parsed(words: list[str]) -> None:
     """Hold one command line against the program.
 
-    Raises
-    ------
-    click.UsageError
-        The program would not take it.
+    Raise `click.UsageError` if the program would not take it.
     """
     above = click.Context(cli, info_name="equipoise")
     name, *arguments = words

@@ -87,12 +87,8 @@ def minimised(target: Target, case: Case, folder: Path, guard: Guard) -> Case:
 def command_line(*arguments: str) -> str:
     """Run one command line of Equipoise as the program does and return its standard output.
 
-    Raises
-    ------
-    EquipoiseError
-        The command refused its input.
-    WrongResult
-        The output would steer a terminal.
+    Raise `EquipoiseError` if the command refused its input. Raise `WrongResult` if the output would
+    steer a terminal.
     """
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace"), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -53,12 +53,8 @@ def certify(
 
     ``on_campaign`` is called with the number of campaigns that ended, and of all.
 
-    Raises
-    ------
-    ConditionFailed
-        The certifying program failed.
-    Interrupted
-        The user interrupted it.
+    Raise `ConditionFailed` if the certifying program failed. Raise `Interrupted` if the user
+    interrupted it.
     """
     total = certifying.campaigns + certifying.injected_campaigns
     records: list[RunRecord] = []

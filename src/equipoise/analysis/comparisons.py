@@ -126,10 +126,7 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
 def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
     """Pair every candidate with its baseline on one metric.
 
-    Raises
-    ------
-    UnusableInput
-        A trial does not know the metric.
+    Raise `UnusableInput` if a trial does not know the metric.
     """
     costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)

@@ -38,10 +38,8 @@ _BY_LAYOUT = "the campaigns are over layouts, whose ratios may differ"
 def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     """Pool the primary comparisons of campaigns that ran the same commands, oldest first.
 
-    Raises
-    ------
-    UnusableInput
-        There are fewer than two campaigns, or they decided by different metrics.
+    Raise `UnusableInput` if there are fewer than two campaigns, or they decided by different
+    metrics.
     """
     if len(records) < 2:
         raise UnusableInput(

@@ -30,10 +30,7 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
 
     The comparisons, one for each contrast of the plan, are on the primary metric.
 
-    Raises
-    ------
-    UnusableInput
-        A trial does not know the primary metric.
+    Raise `UnusableInput` if a trial does not know the primary metric.
     """
     if not blocks or not plan.ranked_groups:
         return ()

@@ -47,10 +47,7 @@ def compare_with_reference(
     ``min_effect`` percent counts as none; alpha is the false-discovery rate among the rows that are
     called changed.
 
-    Raises
-    ------
-    UnusableInput
-        No row has a number in both, or one of them is a fleet's.
+    Raise `UnusableInput` if no row has a number in both, or one of them is a fleet's.
     """
     for one in (reference, result):
         one.check_one_host("a comparison with another result")

@@ -236,10 +236,7 @@ class BlockRead(Struct, frozen=True):
 def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) -> BlockRead:
     """Return the costs of one complete block on a metric, by default the primary one.
 
-    Raises
-    ------
-    UnusableInput
-        A trial does not know the metric.
+    Raise `UnusableInput` if a trial does not know the metric.
     """
     metric = metric or plan.judgement.primary_metric
     read = cost_in(metric)
@@ -368,10 +365,7 @@ class BlockCosts(Struct, frozen=True):
 def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> BlockCosts:
     """Return the cost of every trial of the complete blocks in one metric.
 
-    Raises
-    ------
-    UnusableInput
-        A trial does not know the metric.
+    Raise `UnusableInput` if a trial does not know the metric.
     """
     trials = list(itertools.chain.from_iterable(blocks.values()))
     costs = known_values(trials, [metric], as_cost)[metric]

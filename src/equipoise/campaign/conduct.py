@@ -132,21 +132,15 @@ def start(
 ) -> str:
     """Run a new campaign to its stop and return its run id.
 
+    Raise `UnusableInput` if a condition did not take effect. Raise `ConditionFailed` if a trial or
+    a hook failed; earlier trials are in the ledger. Raise `Interrupted` if the user interrupted it.
+
     Parameters
     ----------
     warnings
         Warnings that are known before the first trial, such as a level that cannot run here.
     identity
         Identity of the run, 16 bytes; by default the ledger draws one.
-
-    Raises
-    ------
-    UnusableInput
-        A condition did not take effect.
-    ConditionFailed
-        A trial or a hook failed; earlier trials are in the ledger.
-    Interrupted
-        The user interrupted it.
     """
     run_id = ledger.begin_run(plan, _environment(plan, ledger), now(), identity=identity)
     with run_lock(run_id, ledger):
@@ -174,15 +168,9 @@ def resume(
 
     A campaign that needs no more blocks is left as it is.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such campaign, its limits leave it nothing to do, or another process measures
-        it now.
-    ConditionFailed
-        A condition failed in it, before or now.
-    Interrupted
-        The user interrupted it.
+    Raise `UnusableInput` if there is no such campaign, its limits leave it nothing to do, or
+    another process measures it now. Raise `ConditionFailed` if a condition failed in it, before or
+    now. Raise `Interrupted` if the user interrupted it.
     """
     run_id = ledger.read_run(reference).id
     with run_lock(run_id, ledger):
@@ -233,10 +221,7 @@ def resume(
 def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
     """Return the host of a segment, its certificate, and the libraries of each condition.
 
-    Raises
-    ------
-    UnusableInput
-        A condition did not take effect.
+    Raise `UnusableInput` if a condition did not take effect.
     """
     environment = own_environment()
     verified = plan.rules.built_before(plan)
@@ -256,10 +241,7 @@ def series_lock(series: str, ledger: Ledger) -> AbstractContextManager[object]:
 
     Each campaign is a function of all blocks of those before it.
 
-    Raises
-    ------
-    UnusableInput
-        Another process measures one.
+    Raise `UnusableInput` if another process measures one.
     """
     return _lock("last", ledger.key_of(series))
 
@@ -267,10 +249,7 @@ def series_lock(series: str, ledger: Ledger) -> AbstractContextManager[object]:
 def run_lock(run_id: str, ledger: Ledger) -> AbstractContextManager[object]:
     """Return the lock that lets one process at a time go on with a run.
 
-    Raises
-    ------
-    UnusableInput
-        Another process goes on with it.
+    Raise `UnusableInput` if another process goes on with it.
     """
     return _lock(run_id, ledger.key_of(run_id))
 

@@ -66,10 +66,7 @@ PlanAndWarnings = tuple[Plan, tuple[CampaignWarning, ...]]
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     """Return the plan that compares commands, describes one, or finds its sources of chance.
 
-    Raises
-    ------
-    UnusableInput
-        The options make no plan.
+    Raise `UnusableInput` if the options make no plan.
     """
     metrics = metric_names(options.metrics)
     limits = options.limits
@@ -138,10 +135,7 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
 
     The warnings name the sources that cannot be held on this host.
 
-    Raises
-    ------
-    UnusableInput
-        There is more than one command, a control, or too few blocks.
+    Raise `UnusableInput` if there is more than one command, a control, or too few blocks.
     """
     from equipoise.design import chance
     from equipoise.stats.spread import LEAST_BLOCKS
@@ -211,16 +205,13 @@ def study_plan(
 
     A limit that is given comes before the study's own.
 
+    Raise `UnusableInput` if the limits contradict each other, this host cannot draw the layouts, or
+    a ranking is asked that is not possible.
+
     Parameters
     ----------
     ranking
         Also ask which condition is the fastest; by default, where that is possible.
-
-    Raises
-    ------
-    UnusableInput
-        The limits contradict each other, this host cannot draw the layouts, or a ranking is asked
-        that is not possible.
     """
     measure = study.measure
     given, own = limits, limits_of(asdict(measure))
@@ -261,10 +252,7 @@ def study_plan(
 def _ranked(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
     """Say where it cannot be asked which condition is the fastest.
 
-    Raises
-    ------
-    UnusableInput
-        The user asked it.
+    Raise `UnusableInput` if the user asked it.
     """
     plan, warnings = planned
     members = 1 + max(map(len, plan.groups), default=0)
@@ -277,10 +265,7 @@ def ranking_warnings(
 ) -> tuple[CampaignWarning, ...]:
     """Return a warning where it cannot be asked which of some conditions is the fastest.
 
-    Raises
-    ------
-    UnusableInput
-        The user asked it: ``ranking`` is true.
+    Raise `UnusableInput` if the user asked it: ``ranking`` is true.
     """
     if ranking and members < 2:
         raise UnusableInput(
@@ -332,15 +317,13 @@ def _with_room_for_verdicts(
 def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bool = False) -> Plan:
     """Return the plan that measures primitives of the operating system.
 
+    Raise `UnusableInput` if a name is unknown, the limits contradict each other, or the probes are
+    missing.
+
     Parameters
     ----------
     names
         Rows, probes or tables; all rows if there is none.
-
-    Raises
-    ------
-    UnusableInput
-        A name is unknown, the limits contradict each other, or the probes are missing.
     """
     from equipoise.measure import probes
 
@@ -366,10 +349,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
 def over_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanAndWarnings:
     """Return the plan over so many memory layouts, as far as this host can vary them.
 
-    Raises
-    ------
-    UnusableInput
-        ``aslr`` is given without layouts, or this host cannot do what it says.
+    Raise `UnusableInput` if ``aslr`` is given without layouts, or this host cannot do what it says.
     """
     check_number("layouts", count)
     if aslr not in (None, "drawn", "on", "off"):

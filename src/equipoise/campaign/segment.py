@@ -116,10 +116,8 @@ class SegmentInProgress(Struct):
     def run(self, runner: Runner) -> StopReason:
         """Warm up, then run blocks until there is a reason to stop.
 
-        Raises
-        ------
-        ConditionFailed
-            A trial failed and failures are not ignored; the trial is in the ledger.
+        Raise `ConditionFailed` if a trial failed and failures are not ignored; the trial is in the
+        ledger.
         """
         self._began = self.clock()
         self._warm_up(runner)

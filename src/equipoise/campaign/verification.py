@@ -49,10 +49,7 @@ def check_that_each_took_effect(
 ) -> None:
     """Refuse a plan in which a condition did not take effect.
 
-    Raises
-    ------
-    TookNoEffect
-        The error names the condition and what did not take effect.
+    Raise `TookNoEffect`; the error names the condition and what did not take effect.
     """
     if len({one.server.trial for one in plan.conditions if one.server is not None}) > 1:
         raise UnusableInput(

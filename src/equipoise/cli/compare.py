@@ -30,10 +30,7 @@ class CompareRequest(Struct, frozen=True, kw_only=True):
     def normalized(self) -> CompareRequest:
         """Return the same request with the options and parameters of hyperfine as ours.
 
-        Raises
-        ------
-        UnusableInput
-            Two options exclude each other, or a parameter cannot be read.
+        Raise `UnusableInput` if two options exclude each other, or a parameter cannot be read.
         """
         comparison = self.hyperfine.comparison(self.comparison)
         if comparison.what_varies and self.output.why:

@@ -37,17 +37,14 @@ def measuring(
 ) -> Iterator[tuple[Ledger, ProgressListener]]:
     """Hold the measurement lock of this host, with the ledger open for writing.
 
+    Raise `KeyboardInterrupt` if the user interrupted the campaign; a message has said so.
+
     Parameters
     ----------
     about_s
         Seconds that a block takes, if they are known beforehand.
     after_interrupt
         Hint after an interruption; ``{run}`` stands for the run id.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        The user interrupted the campaign; a message has said so.
     """
     listener = progress_for(quiet=output.quiet, color=output.color, about_s=about_s)
     with (
@@ -77,10 +74,7 @@ def measure_on_hosts(
 ) -> int:
     """Measure a plan on every host of a cluster, by the kind of campaign that does so.
 
-    Raises
-    ------
-    UnusableInput
-        No such kind is installed.
+    Raise `UnusableInput` if no such kind is installed.
     """
     place = next((kind.on_hosts for kind in every_kind() if kind.on_hosts is not None), None)
     if place is None:
@@ -121,10 +115,7 @@ def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResul
 def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
     """Explain the largest gap of a campaign, by the kind of campaign that tests causes.
 
-    Raises
-    ------
-    UnusableInput
-        No such kind is installed.
+    Raise `UnusableInput` if no such kind is installed.
     """
     place = next((one.explain_gap for one in every_kind() if one.explain_gap is not None), None)
     if place is None:
@@ -144,10 +135,7 @@ def show_result(result: CampaignResult, output: OutputOptions) -> int:
 def write_figures(result: CampaignResult, output: OutputOptions) -> None:
     """Write a built-in study's own figures, and those of the iterations that it reported.
 
-    Raises
-    ------
-    UnusableInput
-        The folder cannot be made or written to.
+    Raise `UnusableInput` if the folder cannot be made or written to.
     """
     document = result.document
     if document.run.study == COMPARE_STUDY:

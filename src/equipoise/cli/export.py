@@ -116,10 +116,7 @@ def command(request: ExportRequest) -> int:
 def _write_slice(request: ExportRequest) -> None:
     """Write a ledger of one run; for its owner alone, as every ledger.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such run, or the file cannot be written.
+    Raise `UnusableInput` if there is no such run, or the file cannot be written.
     """
     if request.form is not None or request.show_env:
         raise UnusableInput(

@@ -85,10 +85,7 @@ class HyperfineCommand(click.Command):
 def _refuse_split_command(arguments: list[str]) -> None:
     """Refuse ``python3 -c CODE`` without quotes: ``-c`` is ``--cleanup`` here.
 
-    Raises
-    ------
-    UnusableInput
-        ``-c`` stands right behind the bare name of an interpreter.
+    Raise `UnusableInput` if ``-c`` stands right behind the bare name of an interpreter.
     """
     for place, (program, option) in enumerate(itertools.pairwise(arguments)):
         is_value = place > 0 and arguments[place - 1].startswith("-")
@@ -178,10 +175,8 @@ class HyperfineOptions(Struct, frozen=True):
     def comparison(self, asked: CompareOptions) -> CompareOptions:
         """Return the options of a comparison with those of hyperfine among them.
 
-        Raises
-        ------
-        UnusableInput
-            Two options exclude each other, or ``-S`` stands before the name of a shell.
+        Raise `UnusableInput` if two options exclude each other, or ``-S`` stands before the name of
+        a shell.
         """
         if self.reference is None and self.reference_name is not None:
             raise UnusableInput(

@@ -113,10 +113,7 @@ class LazyCommands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the first argument names.
 
-        Raises
-        ------
-        UnusableInput
-            There is none of that name; it says which one is like it.
+        Raise `UnusableInput` if there is none of that name; it says which one is like it.
         """
         name = args[0]
         if place_of(name) is not None or name.startswith("-") or ctx.resilient_parsing:

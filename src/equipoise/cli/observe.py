@@ -97,10 +97,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
     def access(self) -> ClusterAccess | None:
         """Return the cluster of hosts whose workers judge the strata; ``None`` without one.
 
-        Raises
-        ------
-        UnusableInput
-            The address is none or unprotected, or there are no strata.
+        Raise `UnusableInput` if the address is none or unprotected, or there are no strata.
         """
         tls = (self.tls_ca, self.tls_cert, self.tls_key)
         access = ClusterOptions(self.clusters.address, self.insecure, *tls).access()

@@ -43,15 +43,13 @@ class ObservedLog(Struct, frozen=True):
     ) -> tuple[dict[str, NDArray[Any]], tuple[CampaignWarning, ...]]:
         """Return the columns without the differences that are allowed, and a warning of each.
 
+        Raise `UnusableInput` if the campaigns differ in something that is neither matched on nor
+        allowed.
+
         Parameters
         ----------
         matched_on
             Columns that are named to be matched on; ``None`` if all usable ones are.
-
-        Raises
-        ------
-        UnusableInput
-            The campaigns differ in something that is neither matched on nor allowed.
         """
         unknown = [name for name in allowed if name not in self.differing]
         if unknown:
@@ -77,17 +75,14 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
 
     A folder that holds Parquet files is a table, too.
 
+    Raise `UnusableInput` if there is no such file or campaign, or it has no row.
+
     Parameters
     ----------
     treatment
         Column that names the version: its values are names, even if they look like numbers.
     show_env
         Whether names keep the values of environment variables.
-
-    Raises
-    ------
-    UnusableInput
-        There is no such file or campaign, or it has no row.
     """
     path = Path(name)
     if name.lower().endswith(ENDINGS) or is_parquet(path):

@@ -43,10 +43,8 @@ class CampaignResult(Struct, frozen=True):
 def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
     """Return the result of a campaign of the ledger.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such campaign, or it cannot be compared with the reference result.
+    Raise `UnusableInput` if there is no such campaign, or it cannot be compared with the reference
+    result.
     """
     # `equipoise compare` starts before it knows that this is needed.
     from equipoise.why.campaigns import with_experiment
@@ -69,15 +67,12 @@ def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
 def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDocument:
     """Return the result of a campaign, compared with the reference result if there is one.
 
+    Raise `UnusableInput` if the two have nothing in common, or differ in what was not allowed to.
+
     Parameters
     ----------
     records
         The campaign, and the one that tested the causes of a gap of it, if any, as reported.
-
-    Raises
-    ------
-    UnusableInput
-        The two have nothing in common, or differ in what was not allowed to.
     """
     from equipoise.why.campaigns import result_of
 
@@ -105,10 +100,7 @@ def allowed_only(
 ) -> tuple[CampaignWarning, ...]:
     """Refuse two campaigns unless each difference is allowed by name; return it as warnings.
 
-    Raises
-    ------
-    UnusableInput
-        Something else differs.
+    Raise `UnusableInput` if something else differs.
     """
     differing: Differing = {
         difference.name: (_text(difference.there), _text(difference.here))
@@ -128,15 +120,12 @@ def allowed_only(
 def check_allowed(differing: Differing, allowed: Collection[str], instead: str) -> None:
     """Check that campaigns differ only in what is allowed by name.
 
+    Raise `UnusableInput` if something else differs; the error lists it with its values.
+
     Parameters
     ----------
     instead
         What the user can do instead of allowing a difference; ``{name}`` stands for its name.
-
-    Raises
-    ------
-    UnusableInput
-        Something else differs; the error lists it with its values.
     """
     names = [name for name in differing if name not in allowed]
     if not names:
@@ -180,10 +169,7 @@ def recorded_name(record: RunRecord, name: str | None) -> str | None:
 def show(result: CampaignResult, output: OutputOptions) -> None:
     """Write the requested files, and the screen unless stdout is taken.
 
-    Raises
-    ------
-    UnusableInput
-        A file cannot be written.
+    Raise `UnusableInput` if a file cannot be written.
     """
     write_files(result, output)
     if output.has_screen:
@@ -197,10 +183,7 @@ def show(result: CampaignResult, output: OutputOptions) -> None:
 def write_files(result: CampaignResult, output: OutputOptions) -> None:
     """Write the requested files; the document may go to stdout.
 
-    Raises
-    ------
-    UnusableInput
-        A file cannot be written.
+    Raise `UnusableInput` if a file cannot be written.
     """
     document = result.document
     exports = output.exports.files()

@@ -116,17 +116,15 @@ class SuiteOptions(Struct, frozen=True):
     def read(self, called: str, example: str) -> Suite:
         """Return the benchmarks, which the user may name in one way only, and how they are built.
 
+        Raise `UnusableInput` if nothing is named, or several things, or what is named cannot be
+        read.
+
         Parameters
         ----------
         called
             What the command makes, with its article: ``a gate``.
         example
             A line that runs the command.
-
-        Raises
-        ------
-        UnusableInput
-            Nothing is named, or several things, or what is named cannot be read.
         """
         tool = self.tool
         words = self.words or (() if tool is None else tool.command)
@@ -161,10 +159,7 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
     def request(self, called: str, example: str) -> RevisionsRequest:
         """Return what is run in each commit, in the repository of the working folder.
 
-        Raises
-        ------
-        UnusableInput
-            There is no command, or several metrics are named without a tool.
+        Raise `UnusableInput` if there is no command, or several metrics are named without a tool.
         """
         tool, suite = self.program.tool, self.program.read(f"a {called}", example)
         metrics = None if self.metrics is None else metric_names(self.metrics)
@@ -187,10 +182,7 @@ class CommitsOptions(Struct, frozen=True, kw_only=True):
 def revision_of(repository: Repository, name: str | None, option: str) -> Revision:
     """Return the revision that an option names; else HEAD with the later changes of tracked files.
 
-    Raises
-    ------
-    UnusableInput
-        The repository has no such commit, or none at all.
+    Raise `UnusableInput` if the repository has no such commit, or none at all.
     """
     if name is None:
         return revision_of_working_tree(repository)
@@ -201,10 +193,7 @@ def revision_of(repository: Repository, name: str | None, option: str) -> Revisi
 def kept_builds(record: RunRecord) -> Iterator[CommitBuilds]:
     """Yield the builds of the commits of a recorded campaign.
 
-    Raises
-    ------
-    UnusableInput
-        The repository, a commit or the toolchain is no longer what it was.
+    Raise `UnusableInput` if the repository, a commit or the toolchain is no longer what it was.
     """
     terms = commits_of(record.plan)
     repository, tool = repository_of(terms), tool_of(terms)

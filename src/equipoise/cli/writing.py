@@ -34,10 +34,7 @@ Reported = tuple[ResultDocument, RunRecord | None]
 def write_output(document: Document, to_json: Callable[[], bytes], output: OutputOptions) -> None:
     """Write a document that is no campaign's to each place; print it unless stdout is taken.
 
-    Raises
-    ------
-    UnusableInput
-        A file cannot be written.
+    Raise `UnusableInput` if a file cannot be written.
     """
     if output.report_file is not None:
         write_documents(output.report_file, [_with_this_moment(document)])
@@ -67,10 +64,7 @@ def _with_this_moment(document: Document) -> Document:
 def write_file(path: Path, content: bytes) -> None:
     """Replace a file by new content; where that fails, the old file is kept.
 
-    Raises
-    ------
-    UnusableInput
-        The file cannot be written.
+    Raise `UnusableInput` if the file cannot be written.
     """
     hint = "nothing is lost: the campaign is in the ledger; name another file"
     write_or_refuse(path, content, hint)
@@ -79,10 +73,7 @@ def write_file(path: Path, content: bytes) -> None:
 def write_json(file: str | None, to_json: Callable[[], bytes]) -> None:
     """Write what ``--json`` asks for: to stdout for ``-``, nowhere for ``None``.
 
-    Raises
-    ------
-    UnusableInput
-        The file cannot be written.
+    Raise `UnusableInput` if the file cannot be written.
     """
     if file == "-":
         sys.stdout.buffer.write(to_json())
@@ -93,10 +84,7 @@ def write_json(file: str | None, to_json: Callable[[], bytes]) -> None:
 def write_report(path: Path, campaigns: Sequence[Reported]) -> None:
     """Write campaigns into one file, in the form of its ending.
 
-    Raises
-    ------
-    UnusableInput
-        The file cannot be written, or altair or vl-convert is not installed.
+    Raise `UnusableInput` if the file cannot be written, or altair or vl-convert is not installed.
     """
     from equipoise.report.builders.result import campaign_documents
 
@@ -110,10 +98,7 @@ def report_of(
 ) -> CampaignReport:
     """Return what a report says of a campaign, with what its figures are made of if it has any.
 
-    Raises
-    ------
-    UnusableInput
-        There are figures, and altair or vl-convert is not installed.
+    Raise `UnusableInput` if there are figures, and altair or vl-convert is not installed.
     """
     from equipoise.analysis.sequences import sequences_of, sequences_of_document
     from equipoise.design.command_line import command_of_plan
@@ -156,10 +141,7 @@ def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
 def write_documents(path: Path, documents: Sequence[Document]) -> None:
     """Write documents of any kind into one file, in the form of its ending.
 
-    Raises
-    ------
-    UnusableInput
-        The file cannot be written.
+    Raise `UnusableInput` if the file cannot be written.
     """
     form = path.suffix.lower()
     text = with_pictures(documents, path) if form == ".md" else rendered(documents, form)
@@ -171,10 +153,7 @@ def with_pictures(documents: Sequence[Document], path: Path) -> str:
 
     Figures are left out, and a message says so, where altair or vl-convert is not installed.
 
-    Raises
-    ------
-    UnusableInput
-        A figure cannot be written.
+    Raise `UnusableInput` if a figure cannot be written.
     """
     from equipoise.figures.save import save
     from equipoise.report.renderers.markdown import to_markdown
@@ -225,10 +204,7 @@ def folder_name(number: int, run_id: str) -> str:
 def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
     """Write figures into a folder, which is made; of one name, the second has a 2 behind it.
 
-    Raises
-    ------
-    UnusableInput
-        The folder cannot be made or written to.
+    Raise `UnusableInput` if the folder cannot be made or written to.
     """
     from equipoise.figures.save import save
 
@@ -247,10 +223,7 @@ def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
 def save_flame_graph(picture: bytes, folder: Path) -> None:
     """Write a flame graph, an SVG, into a folder, which is made, and the same as PNG.
 
-    Raises
-    ------
-    UnusableInput
-        The folder cannot be made or written to.
+    Raise `UnusableInput` if the folder cannot be made or written to.
     """
     from equipoise.figures.save import pixels_of
 

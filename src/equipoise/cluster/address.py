@@ -77,10 +77,7 @@ ClusterAddress = SchedulerAddress | SshHosts | LocalWorkers
 def read_address(text: str) -> ClusterAddress:
     """Return what ``--cluster`` names.
 
-    Raises
-    ------
-    UnusableInput
-        It has none of the four forms, or the file of ``ssh:FILE`` is missing.
+    Raise `UnusableInput` if it has none of the four forms, or the file of ``ssh:FILE`` is missing.
     """
     kind, separator, rest = text.partition(":")
     if kind == "ssh" and separator and rest:
@@ -104,10 +101,7 @@ def read_address(text: str) -> ClusterAddress:
 def read_scheduler(text: str, forms: str = SCHEDULER_FORM) -> SchedulerAddress:
     """Return the address of a scheduler; ``forms`` is what the hint says to give.
 
-    Raises
-    ------
-    UnusableInput
-        It is no such address.
+    Raise `UnusableInput` if it is no such address.
     """
     parts = _SCHEDULER.fullmatch(text)
     if parts is None or not 0 < int(parts["port"]) <= _LARGEST_PORT:
@@ -131,11 +125,8 @@ def resolve(host: str) -> tuple[str, ...]:
 def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) -> None:
     """Refuse an address in the clear, unless all that it resolves to is loopback or private.
 
-    Raises
-    ------
-    UnusableInput
-        Whoever is on the way could read what is sent, and run code as this user; or the name
-        has no address.
+    Raise `UnusableInput` if whoever is on the way could read what is sent, and run code as this
+    user; or the name has no address.
     """
     if address.is_encrypted:
         return

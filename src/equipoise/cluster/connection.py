@@ -68,11 +68,8 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
 
     What ``ssh:`` and ``local:`` name is started, and ends with the block.
 
-    Raises
-    ------
-    UnusableInput
-        The address is unprotected, TLS files are given for a cluster with a key of its own, or the
-        cluster cannot be started.
+    Raise `UnusableInput` if the address is unprotected, TLS files are given for a cluster with a
+    key of its own, or the cluster cannot be started.
     """
     if access.tls is not None and not isinstance(access.address, SchedulerAddress):
         raise UnusableInput(
@@ -102,10 +99,7 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
 def cluster_client(access: ClusterAccess) -> Iterator[Client]:
     """Connect to a cluster for the time of the block.
 
-    Raises
-    ------
-    UnusableInput
-        As `running_scheduler` and `connect`.
+    Raise `UnusableInput` as `running_scheduler` and `connect` do.
     """
     with running_scheduler(access) as address, connect(address, tls=access.tls) as client:
         yield client
@@ -116,10 +110,8 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
 
     The address is ``tcp://HOST:PORT``, or with ``tls`` ``tls://HOST:PORT``.
 
-    Raises
-    ------
-    UnusableInput
-        Dask is not installed, the address or a TLS file is unusable, or no scheduler answers.
+    Raise `UnusableInput` if Dask is not installed, the address or a TLS file is unusable, or no
+    scheduler answers.
     """
     security = security_for(address, tls=tls, timeout_s=timeout_s)
     distributed = require("distributed", "clusters", "cluster")
@@ -135,10 +127,7 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
 def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Any:
     """Check that a scheduler answers at an address; return the ``Security`` to connect with.
 
-    Raises
-    ------
-    UnusableInput
-        As `connect`.
+    Raise `UnusableInput` as `connect` does.
     """
     scheduler = read_scheduler(address)
     if tls is not None and not scheduler.is_encrypted:

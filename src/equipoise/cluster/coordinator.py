@@ -344,10 +344,7 @@ def _bounded(status: Status) -> Status:
 def _check_head(campaign: HostCampaign, head: Head) -> None:
     """Refuse a run that is not the ordered one, of this host and with its plan.
 
-    Raises
-    ------
-    UnusableInput
-        It says what is different.
+    Raise `UnusableInput`; the error says what is different.
     """
     order, host = campaign.order, campaign.host
     measured_by = None if head.host is None else head.host[0].hex()

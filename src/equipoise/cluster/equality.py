@@ -77,10 +77,7 @@ async def prepared_hosts(
 
     ``files`` are those of the plan as this machine has them, ``folder`` its working folder here.
 
-    Raises
-    ------
-    UnusableInput
-        No host may be compared, or a file cannot be shipped.
+    Raise `UnusableInput` if no host may be compared, or a file cannot be shipped.
     """
     inventories = await asyncio.gather(*(_inventory(files, one, roster) for one in introductions))
     comparison = compare_hosts(files, introductions, inventories, ship=ship)
@@ -224,10 +221,8 @@ def _complaint(file: File, there: File) -> str | None:
 def shipment_of(file: File, folder: str) -> Shipment:
     """Read a file of the coordinator, to ship it.
 
-    Raises
-    ------
-    UnusableInput
-        It cannot be read, is too large, or is not the file any more that was compared.
+    Raise `UnusableInput` if it cannot be read, is too large, or is not the file any more that was
+    compared.
     """
     path = Path(folder, file.path)
     content = read_whole(

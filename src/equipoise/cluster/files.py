@@ -60,10 +60,7 @@ def digest_of(content: bytes) -> str:
 def digest_of_file(path: str | Path) -> str:
     """Return 32 hexadecimal digits that name the content of a file.
 
-    Raises
-    ------
-    OSError
-        It cannot be read.
+    Raise `OSError` if it cannot be read.
     """
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, _new_digest).hexdigest()
@@ -72,10 +69,7 @@ def digest_of_file(path: str | Path) -> str:
 def check_shipped(file: File) -> str:
     """Return the digest of a file that is shipped.
 
-    Raises
-    ------
-    UnusableInput
-        Its path leads out of the working folder, or it has no digest.
+    Raise `UnusableInput` if its path leads out of the working folder, or it has no digest.
     """
     if not inside(file.path):
         raise UnusableInput(
@@ -91,11 +85,8 @@ def check_shipped(file: File) -> str:
 def keep(shipment: Shipment) -> str:
     """Keep a shipped file under its digest, which is returned; one that is kept already stays.
 
-    Raises
-    ------
-    UnusableInput
-        It is too large, its content is not what its digest says, its path leads out of the working
-        folder, or it cannot be written.
+    Raise `UnusableInput` if it is too large, its content is not what its digest says, its path
+    leads out of the working folder, or it cannot be written.
     """
     file, content = shipment.file, shipment.content
     digest = check_shipped(file)
@@ -151,12 +142,8 @@ def too_large(path: str, size: int) -> UnusableInput:
 def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
     """Make the working folder of a campaign out of shipped files; one that is there stays.
 
-    Raises
-    ------
-    UnusableInput
-        A path leads out of the folder, or a file was not shipped.
-    OSError
-        The folder cannot be written.
+    Raise `UnusableInput` if a path leads out of the folder, or a file was not shipped. Raise
+    `OSError` if the folder cannot be written.
     """
     kept = private_folder(SHIPPED)
     checked = [(file, kept / check_shipped(file)) for file in files]

@@ -89,10 +89,7 @@ class CampaignFolder:
     def of(cls, fleet: str, place: int) -> CampaignFolder:
         """Return the folder of a place in a fleet.
 
-        Raises
-        ------
-        UnusableInput
-            No fleet has such an identity.
+        Raise `UnusableInput` if no fleet has such an identity.
         """
         check_identity(fleet)
         if place < 0:
@@ -102,10 +99,7 @@ class CampaignFolder:
     def stored(self) -> StoredOrder | None:
         """Return the latest order; ``None`` if there is none.
 
-        Raises
-        ------
-        UnusableInput
-            Another version of Equipoise wrote it.
+        Raise `UnusableInput` if another version of Equipoise wrote it.
         """
         try:
             content = (self.path / "order").read_bytes()

@@ -73,11 +73,8 @@ def begin(order: Order) -> Status:
     Two orders at once start one process: the first one locks the life of the campaign and hands
     the lock on to the process.
 
-    Raises
-    ------
-    UnusableInput
-        The order has no usable plan, a shipped file is missing, or the folder of the campaign
-        cannot be written.
+    Raise `UnusableInput` if the order has no usable plan, a shipped file is missing, or the folder
+    of the campaign cannot be written.
     """
     check_identity(order.identity)
     folder = CampaignFolder.of(order.fleet, order.place)
@@ -183,10 +180,8 @@ def _built(stored: StoredOrder, folder: CampaignFolder) -> Places:
 def check_plan(plan: Plan, order: Order) -> None:
     """Refuse a plan that is no plan of a host, or that needs what only one machine has.
 
-    Raises
-    ------
-    UnusableInput
-        It is not for this place, or only `equipoise` on one machine can measure it.
+    Raise `UnusableInput` if it is not for this place, or only `equipoise` on one machine can
+    measure it.
     """
     member = plan.membership
     if member is None or (member.whole, member.place) != (order.fleet, order.place):

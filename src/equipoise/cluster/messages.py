@@ -181,10 +181,7 @@ def to_bytes(message: Struct) -> bytes:
 def from_bytes(content: bytes, kind: type[Message]) -> Message:
     """Decode a message of one kind.
 
-    Raises
-    ------
-    UnusableInput
-        It is none: the other side has another version. Or it is a `Refusal`.
+    Raise `UnusableInput` if it is none: the other side has another version. Or it is a `Refusal`.
     """
     try:
         return msgspec.msgpack.decode(content, type=kind)

@@ -75,10 +75,7 @@ _MOST_BYTES = 1 << 20
 def local_cluster(workers: int) -> Iterator[str]:
     """Start a scheduler and workers on this host; yield the address of the scheduler.
 
-    Raises
-    ------
-    UnusableInput
-        A package is missing.
+    Raise `UnusableInput` if a package is missing.
     """
     # Every user of this host reaches the port: the cluster speaks with those who have its key.
     with _dask_with_key("clusters") as distributed, ExitStack() as stack:
@@ -206,10 +203,7 @@ class SshHost(Struct, frozen=True):
 def read_hosts(file: Path) -> tuple[SshHost, ...]:
     """Read a file of hosts.
 
-    Raises
-    ------
-    UnusableInput
-        It cannot be read, names no host, or a line has another form.
+    Raise `UnusableInput` if it cannot be read, names no host, or a line has another form.
     """
     hint = f"write a host in each line: {_FORM}"
     content = read_whole(file, hint=hint, most_bytes=_MOST_BYTES)
@@ -251,10 +245,8 @@ def ssh_cluster(file: Path) -> Iterator[str]:
     They end with the block; campaigns that they have started go on. Inside the block Dask's
     configuration has the keys of the cluster.
 
-    Raises
-    ------
-    UnusableInput
-        The file is unusable, a package is missing, or a host cannot be reached or has no worker.
+    Raise `UnusableInput` if the file is unusable, a package is missing, or a host cannot be reached
+    or has no worker.
     """
     hosts = read_hosts(file)
     with _dask_with_key("clusters through SSH") as distributed, _without_chatter():

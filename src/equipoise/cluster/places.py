@@ -97,10 +97,7 @@ def portable_builds(lines: Mapping[str, str], folder: str) -> tuple[Build, ...]:
 def local_plan(text: str, places: Places) -> Plan:
     """Return the plan of an order, with the paths of this machine.
 
-    Raises
-    ------
-    UnusableInput
-        The text is no plan.
+    Raise `UnusableInput` if the text is no plan.
     """
     try:
         document = _with_paths(from_text(text), places.local)

@@ -82,14 +82,9 @@ class Roster:
 
         Of several workers of the host the one that failed longest ago is asked.
 
-        Raises
-        ------
-        NotConnected
-            The host has no worker now.
-        NoAnswer
-            The worker or the scheduler did not answer in time.
-        EquipoiseError
-            The host refused the request, or has another version.
+        Raise `NotConnected` if the host has no worker now. Raise `NoAnswer` if the worker or the
+        scheduler did not answer in time. Raise `EquipoiseError` if the host refused the request, or
+        has another version.
         """
         workers = [
             worker for worker, one in self.introductions.items() if one.host.identity == host
@@ -139,10 +134,7 @@ class Roster:
         A copy of a virtual machine has the identity of its original, and anybody may claim it:
         trials of two machines would come into one run.
 
-        Raises
-        ------
-        UnusableInput
-            It says which.
+        Raise `UnusableInput`; the error says which.
         """
         name = short_line(host.name)
         if not is_identity(host.identity) or not 0 < len(host.name) <= MAX_NAME_LETTERS:

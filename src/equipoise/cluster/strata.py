@@ -86,10 +86,8 @@ def judge_request(request: bytes) -> bytes:
 def read_reply(content: bytes, name: str) -> StratumReply:
     """Read the answer about the stratum of a name.
 
-    Raises
-    ------
-    UnusableInput
-        It is none: the worker has another version of Equipoise. Or it is a `Refusal`.
+    Raise `UnusableInput` if it is none: the worker has another version of Equipoise. Or it is a
+    `Refusal`.
     """
     reply = from_bytes(content, StratumReply)
     outcome = reply.outcome

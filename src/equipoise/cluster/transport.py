@@ -37,21 +37,14 @@ class Transport(Protocol):
     async def workers(self) -> tuple[str, ...]:
         """Return the addresses of the workers that the scheduler knows.
 
-        Raises
-        ------
-        Unreachable
-            The scheduler does not answer.
+        Raise `Unreachable` if the scheduler does not answer.
         """
 
     async def call(self, worker: str, task: Task, request: bytes, timeout_s: float) -> bytes:
         """Run a task on a worker and return its answer.
 
-        Raises
-        ------
-        NoAnswer
-            The worker or the scheduler did not answer in time.
-        EquipoiseError
-            The task itself refused the request.
+        Raise `NoAnswer` if the worker or the scheduler did not answer in time. Raise
+        `EquipoiseError` if the task itself refused the request.
         """
 
 

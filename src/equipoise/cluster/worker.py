@@ -87,11 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def listening_address(options: argparse.Namespace) -> str:
     """Return the numeric address on which the worker listens.
 
-    Raises
-    ------
-    UnusableInput
-        The connection would be in the clear and leave the private network, or there is no way to
-        the scheduler.
+    Raise `UnusableInput` if the connection would be in the clear and leave the private network, or
+    there is no way to the scheduler.
     """
     scheduler = read_scheduler(options.scheduler)
     if not options.insecure:

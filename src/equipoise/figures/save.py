@@ -55,10 +55,8 @@ vegaEmbed("#chart", JSON.parse(document.getElementById("specification").textCont
 def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
     """Write a chart to a ``.html``, ``.svg`` or ``.png`` file, without any request.
 
-    Raises
-    ------
-    UnusableInput
-        The file has another ending or cannot be written, or vl-convert is missing.
+    Raise `UnusableInput` if the file has another ending or cannot be written, or vl-convert is
+    missing.
     """
     require_figures()
     writers: dict[str, Callable[[dict[str, Any]], bytes]] = {
@@ -79,10 +77,7 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
 def pixels_of(picture: bytes) -> bytes:
     """Convert a vector picture (SVG) to pixels (PNG), without any request.
 
-    Raises
-    ------
-    UnusableInput
-        vl-convert is missing.
+    Raise `UnusableInput` if vl-convert is missing.
     """
     require_figures()
     import vl_convert
@@ -106,10 +101,7 @@ def vega_library() -> str:
 def script_json(value: Any) -> str:
     """Return JSON for a script element: no text in it can end the element or open one.
 
-    Raises
-    ------
-    ValueError
-        A number is not finite: JSON has no such number.
+    Raise `ValueError` if a number is not finite: JSON has no such number.
     """
     text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     for dangerous in "<>&\u2028\u2029":

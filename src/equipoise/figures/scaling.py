@@ -58,10 +58,7 @@ def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
 
     Conditions that differ only in this factor share a line.
 
-    Raises
-    ------
-    UnusableInput
-        Fewer than two measured levels of the factor are positive numbers.
+    Raise `UnusableInput` if fewer than two measured levels of the factor are positive numbers.
     """
     metric = primary_metric(document)
     if factor not in numeric_factors(document, metric):

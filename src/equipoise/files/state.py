@@ -93,10 +93,7 @@ def private_folder(name: str) -> Path:
     No other user can put a file there, read one there, or replace the folder: its owner is this
     user, its mode 0700, and neither it nor the state folder is a symbolic link.
 
-    Raises
-    ------
-    UnusableInput
-        The folder cannot be made or trusted.
+    Raise `UnusableInput` if the folder cannot be made or trusted.
     """
     try:
         with open_state(name) as folder:

@@ -35,10 +35,7 @@ _GOOGLE_BENCHMARK = "google-benchmark"
 def main(arguments: Sequence[str]) -> None:
     """Do what the command line asks for.
 
-    Raises
-    ------
-    SystemExit
-        With one line: the tool failed, or what it said cannot be read.
+    Raise `SystemExit` with one line: the tool failed, or what it said cannot be read.
     """
     tools = (*_READERS, _GOOGLE_BENCHMARK)
     if len(arguments) < 3 or arguments[0] not in tools or arguments[1] != "--":

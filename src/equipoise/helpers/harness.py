@@ -28,10 +28,7 @@ METRIC = "iteration_s"
 def callable_named(name: str) -> Callable[[], Any]:
     """Import what ``module:function`` names; modules of the current folder are found.
 
-    Raises
-    ------
-    SystemExit
-        With one line, if there is no such callable.
+    Raise `SystemExit` with one line, if there is no such callable.
     """
     module_name, colon, path = name.partition(":")
     if not colon or not path:
@@ -50,10 +47,7 @@ def callable_named(name: str) -> Callable[[], Any]:
 def run_command(command: Sequence[str]) -> None:
     """Run a command to its end; its output goes nowhere.
 
-    Raises
-    ------
-    SystemExit
-        It failed, or could not be started.
+    Raise `SystemExit` if it failed, or could not be started.
     """
     try:
         status = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode

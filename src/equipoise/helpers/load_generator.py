@@ -61,6 +61,9 @@ def reported(
 ) -> None:
     """Run a load generator to its end, and report what it did through ``EQUIPOISE_METRICS``.
 
+    Raise `SystemExit` if it could not be started, failed, or what it wrote cannot be understood;
+    its last lines stand on standard error.
+
     Parameters
     ----------
     command
@@ -69,12 +72,6 @@ def reported(
         Makes sense of what it wrote to standard output.
     environment
         Environment of the program; by default that of this process.
-
-    Raises
-    ------
-    SystemExit
-        It could not be started, failed, or what it wrote cannot be understood; its last lines
-        stand on standard error.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile("w+", errors="replace") as file:
@@ -118,10 +115,7 @@ def _report(load: Load) -> None:
 def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     """Return the arguments without ``--password-file``, and the password; ``None`` without one.
 
-    Raises
-    ------
-    SystemExit
-        The file cannot be read, or holds no plain password.
+    Raise `SystemExit` if the file cannot be read, or holds no plain password.
     """
     files = [word for word in arguments if word.startswith(PASSWORD_OPTION)]
     others = [word for word in arguments if word not in files]
@@ -131,10 +125,7 @@ def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None
 def read_password(path: str) -> str:
     """Return the first line of a regular file, which is opened without following a link.
 
-    Raises
-    ------
-    SystemExit
-        The file cannot be read, or holds no plain password.
+    Raise `SystemExit` if the file cannot be read, or holds no plain password.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

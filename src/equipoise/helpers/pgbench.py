@@ -35,10 +35,7 @@ _LATENCY, _SECOND = 2, 4
 def read(output: str, logs: Iterable[Path]) -> Load:
     """Read what pgbench 14 or later wrote, and its logs.
 
-    Raises
-    ------
-    ValueError
-        It says nothing that is known, or no transaction ended.
+    Raise `ValueError` if it says nothing that is known, or no transaction ended.
     """
     ended = [transaction for log in logs for transaction in _transactions(log)]
     latencies = sorted(latency for latency, _ in ended)

@@ -59,10 +59,7 @@ class Benchmark:
     ) -> Returned:
         """Call the function, under a gate often; return the result of its first call.
 
-        Raises
-        ------
-        RuntimeError
-            A test measures two things: they would be one metric.
+        Raise `RuntimeError` if a test measures two things: they would be one metric.
         """
         if self._was_used:
             raise RuntimeError(f"{FIXTURE} was called twice in {self._name}: write two tests")

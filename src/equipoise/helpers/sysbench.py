@@ -35,10 +35,7 @@ _BUCKET = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
 def read(output: str) -> Load:
     """Read what sysbench 1.0 wrote.
 
-    Raises
-    ------
-    ValueError
-        It says nothing that is known.
+    Raise `ValueError` if it says nothing that is known.
     """
     buckets = [(float(at) * _MS, int(count)) for at, count in _BUCKET.findall(output)]
     if not buckets:

@@ -99,10 +99,8 @@ def _identity(path: Path) -> tuple[int, int]:
 def bounded(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
     """Stop what is read in the block once it takes more steps than the file can need.
 
-    Raises
-    ------
-    sqlite3.OperationalError
-        ``SQLITE_INTERRUPT``: the pages of the file lead in circles.
+    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT``: the pages of the file lead in
+    circles.
     """
     files = (file, file.with_name(f"{file.name}-wal"))
     size = sum(os.stat(path).st_size for path in files if path.is_file())

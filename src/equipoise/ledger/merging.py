@@ -58,10 +58,8 @@ def merge(
 
     ``None`` stands for all runs, with the certificates.
 
-    Raises
-    ------
-    UnusableInput
-        ``into`` cannot be written, or the list of runs in ``source`` cannot be read.
+    Raise `UnusableInput` if ``into`` cannot be written, or the list of runs in ``source`` cannot be
+    read.
     """
     with source.reading():
         statement = f"SELECT identity FROM run ORDER BY {ORDER}"
@@ -90,10 +88,7 @@ def needed_by(ledger: Ledger, reference: str) -> frozenset[bytes]:
     These are the hosts' of a fleet, the earlier campaigns of a history, and the campaigns that
     explain a gap with the campaign that has it.
 
-    Raises
-    ------
-    UnusableInput
-        No run or several fit, or an earlier campaign of a history is missing.
+    Raise `UnusableInput` if no run or several fit, or an earlier campaign of a history is missing.
     """
     needed: dict[int, bytes] = {}
     with ledger.reading():

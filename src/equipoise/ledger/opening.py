@@ -43,6 +43,9 @@ def open_for_writing(
 ) -> Ledger:
     """Open the ledger at ``path`` to record a campaign; make it if there is none.
 
+    Raise `UnusableInput` if the file is not a ledger, has another version, is damaged, locked or
+    read-only, if another user owns or could replace it, or if the disk is full.
+
     Parameters
     ----------
     path
@@ -56,12 +59,6 @@ def open_for_writing(
     host
         What the user calls this host, for the runs that begin; by default what ``EQUIPOISE_HOST``
         says, else the name of the machine.
-
-    Raises
-    ------
-    UnusableInput
-        If the file is not a ledger, has another version, is damaged, locked or
-        read-only, if another user owns or could replace it, or if the disk is full.
     """
     file = Path(path).absolute()
     with sqlite_errors_explained(file):
@@ -90,11 +87,8 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
 
     Nothing is made or changed. A file of an earlier version is migrated in memory.
 
-    Raises
-    ------
-    UnusableInput
-        If there is no ledger, if it is not one, has another version, or is damaged, or if
-        another user owns or could replace it.
+    Raise `UnusableInput` if there is no ledger, if it is not one, has another version, or is
+    damaged, or if another user owns or could replace it.
     """
     file = Path(path).absolute()
     with sqlite_errors_explained(file):

@@ -27,10 +27,7 @@ def refuse_dubious_ownership(ledger: Path) -> None:
     that everybody may write is trusted if it is sticky, as ``/tmp`` is; a group of one is nobody
     else.
 
-    Raises
-    ------
-    UnusableInput
-        It names the file or the folder and its owner.
+    Raise `UnusableInput`; the error names the file or the folder and its owner.
     """
     trusted = {_ROOT, os.geteuid(), *_further_owners()}
     for path in dict.fromkeys(_places(ledger)):

@@ -218,14 +218,9 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
 
     The caller holds the transaction, and undoes it if this raises.
 
-    Raises
-    ------
-    Fork
-        The part contradicts the ledger's copy.
-    RunRefused
-        The part repeats a trial, or has none of the draws of one.
-    UnusableInput
-        The ledger's copy ends before the part begins.
+    Raise `Fork` if the part contradicts the ledger's copy. Raise `RunRefused` if the part repeats a
+    trial, or has none of the draws of one. Raise `UnusableInput` if the ledger's copy ends before
+    the part begins.
     """
     run = run_of(connection, part.head.identity)
     try:
@@ -254,10 +249,7 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
 def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPart) -> None:
     """Compare the rows that a part and the ledger's copy of its run both have.
 
-    Raises
-    ------
-    Fork
-        They differ.
+    Raise `Fork` if they differ.
     """
     if _head(connection, run) != part.head:
         raise _fork(connection, path, run, "plan")
@@ -446,10 +438,7 @@ def slice_of(
 ) -> tuple[bytes, bool]:
     """Return a slice behind a cursor, ``b""`` if nothing is new, and whether more is there.
 
-    Raises
-    ------
-    UnusableInput
-        The cursor is none.
+    Raise `UnusableInput` if the cursor is none.
     """
     cursor = _cursor_from(after)
     part, more = read_part(connection, run, cursor, most_trials)
@@ -476,10 +465,7 @@ def _cursor_from(content: bytes) -> Cursor:
 def part_from(content: bytes) -> RunPart:
     """Return the part of a run that a slice holds, with every row checked.
 
-    Raises
-    ------
-    UnusableInput
-        It is no slice, or holds what no campaign records.
+    Raise `UnusableInput` if it is no slice, or holds what no campaign records.
     """
     try:
         part = _unpacked(content)

@@ -57,10 +57,7 @@ def mapping_to_text(mapping: Mapping[str, Any]) -> str | None:
 def from_text(text: str) -> Any:
     """Decode what `to_text` wrote.
 
-    Raises
-    ------
-    ValueError
-        If it is not JSON.
+    Raise `ValueError` if it is not JSON.
     """
     return read_as(text, _strict_json)
 
@@ -68,10 +65,7 @@ def from_text(text: str) -> Any:
 def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
     """Decode what `to_text` or `mapping_to_text` wrote as one type.
 
-    Raises
-    ------
-    ValueError
-        If it is not JSON, or JSON of another type.
+    Raise `ValueError` if it is not JSON, or JSON of another type.
     """
     try:
         return decoder.decode(text)
@@ -253,12 +247,8 @@ def _optional_text(value: str | None) -> str | None:
 def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRecord:
     """Read the run of a number, of which each row is checked.
 
-    Raises
-    ------
-    UnusableInput
-        A row holds a value of a kind that no campaign records.
-    ValueError
-        A row cannot be decoded, or contradicts another one.
+    Raise `UnusableInput` if a row holds a value of a kind that no campaign records. Raise
+    `ValueError` if a row cannot be decoded, or contradicts another one.
     """
     check_rows_of_run(connection, path, run)
 
@@ -292,10 +282,7 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
 def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
     """Check that each row of a run is one that a campaign records, and agrees with its plan.
 
-    Raises
-    ------
-    UnusableInput, ValueError
-        As `recorded_run`.
+    Raise `UnusableInput` or `ValueError` as `recorded_run` does.
     """
     recorded_run(connection, path, run)
     study, names, whole, place, text = connection.execute(
@@ -379,10 +366,7 @@ def _unpacked(document: bytes, room: int) -> bytes:
 def plan_from_text(text: str) -> Plan:
     """Return a stored plan.
 
-    Raises
-    ------
-    ValueError
-        If it is not a plan, or has terms that no campaign has.
+    Raise `ValueError` if it is not a plan, or has terms that no campaign has.
     """
     plan = msgspec.convert(from_text(text), Plan, dec_hook=terms_from)
     if not plan.conditions:

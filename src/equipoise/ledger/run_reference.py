@@ -57,6 +57,9 @@ def _select(connection: sqlite3.Connection, where: str = "", *values: str) -> li
 def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     """Return the number of the run that ``reference`` names.
 
+    Raise `UnusableInput` if there is no run yet, or none or several fit; it names those that there
+    are.
+
     Parameters
     ----------
     reference
@@ -64,11 +67,6 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
         whole identity, or ``last``: the latest run. If there is another one, ``last`` is none that
         starts in the future, failed before the end of its first block, or is a host's of a fleet
         that is here.
-
-    Raises
-    ------
-    UnusableInput
-        There is no run yet, or none or several fit; it names those that there are.
     """
     if reference == LAST:
         return _latest(connection, path)

@@ -189,10 +189,7 @@ def migrate(connection: sqlite3.Connection) -> None:
 
     Either all scripts are applied or none; two processes may do it at once.
 
-    Raises
-    ------
-    sqlite3.Error
-        If the file cannot be written.
+    Raise `sqlite3.Error` if the file cannot be written.
     """
     # A migration cannot make a table again that others refer to while references are checked.
     connection.execute("PRAGMA foreign_keys = OFF")

@@ -122,10 +122,7 @@ class Ledger(LedgerFile):
         default drawn by chance. If this ledger has a run of that identity and plan, nothing is
         recorded.
 
-        Raises
-        ------
-        UnusableInput
-            The ledger has a run of that identity with another plan.
+        Raise `UnusableInput` if the ledger has a run of that identity with another plan.
         """
         host = this_host(self._host_name)
         with self.writing():
@@ -156,10 +153,7 @@ class Ledger(LedgerFile):
         The slice begins where the other ledger's copy ends, by its `cursor`. It holds at most so
         many trials, and so many blocks; it is ``b""`` if nothing is new.
 
-        Raises
-        ------
-        UnusableInput
-            The run is not here, or the cursor is none.
+        Raise `UnusableInput` if the run is not here, or the cursor is none.
         """
         with self.reading():
             run = run_of(self.connection, bytes.fromhex(identity))
@@ -176,13 +170,9 @@ class Ledger(LedgerFile):
         ``check`` raises if the run is not the one that was asked for: nobody may answer with
         another one.
 
-        Raises
-        ------
-        Fork
-            It contradicts this ledger's copy of the run.
-        UnusableInput
-            It is no slice, holds what no campaign records, or begins behind the end of this
-            ledger's copy; or what ``check`` raises.
+        Raise `Fork` if it contradicts this ledger's copy of the run. Raise `UnusableInput` if it is
+        no slice, holds what no campaign records, or begins behind the end of this ledger's copy; or
+        what ``check`` raises.
         """
         part = part_from(slice)
         if check is not None:
@@ -232,10 +222,8 @@ class Ledger(LedgerFile):
     def record_draw(self, run_id: str, draw: Draw) -> None:
         """Record the order of a block, before its first trial starts; once for each block.
 
-        Raises
-        ------
-        UnusableInput
-            Another process drew the block, on a host that cannot see this process.
+        Raise `UnusableInput` if another process drew the block, on a host that cannot see this
+        process.
         """
         run = self._number_of(run_id)
         with self.writing():
@@ -285,11 +273,8 @@ class Ledger(LedgerFile):
         with the campaigns of its hosts that are here. The reference is a run's id, the beginning of
         one that fits no other, or ``last``.
 
-        Raises
-        ------
-        UnusableInput
-            If no run or several fit; it says which there are. Or the ledger lacks an earlier
-            campaign of the series.
+        Raise `UnusableInput` if no run or several fit; it says which there are. Or the ledger lacks
+        an earlier campaign of the series.
         """
         with self.reading(), paused_garbage_collector():
             run = find_run(self.connection, self.path, reference)
@@ -305,10 +290,7 @@ class Ledger(LedgerFile):
     def read_campaigns(self, run_ids: Sequence[str]) -> tuple[RunRecord, ...]:
         """Read campaigns of a series, each without the earlier ones.
 
-        Raises
-        ------
-        UnusableInput
-            The ledger lacks one.
+        Raise `UnusableInput` if the ledger lacks one.
         """
         with self.reading(), paused_garbage_collector():
             return tuple(self._of_series(run_ids, None))

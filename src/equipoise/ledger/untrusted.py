@@ -147,10 +147,7 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
     or a virtual table of theirs is refused, whatever its name: it is a program in the file. A
     trigger that is missing makes the file no worse to read.
 
-    Raises
-    ------
-    UnusableInput
-        It names the object.
+    Raise `UnusableInput`; the error names the object.
     """
     expected = _objects(scripts_up_to(version))
     tables = {name for kind, name in expected if kind == "table"}
@@ -177,10 +174,7 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
 def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
     """Refuse a value of a kind that its column never has, in the tables with few rows.
 
-    Raises
-    ------
-    UnusableInput
-        It names the column.
+    Raise `UnusableInput`; the error names the column.
     """
     for table, columns in _SMALL_TABLES.items():
         _refuse_rows(connection, file, table, f"FROM {table} WHERE", columns)

@@ -215,10 +215,7 @@ def place_of(name: str) -> str | None:
 def kind_named(name: str) -> Kind:
     """Return the kind of a name.
 
-    Raises
-    ------
-    UnusableInput
-        No installed package has it.
+    Raise `UnusableInput` if no installed package has it.
     """
     if name == ORDINARY:
         return Kind(ORDINARY, "", "equipoise.model.result:ResultDocument")
@@ -252,10 +249,7 @@ def tag_of(part: object) -> str:
 def terms_from(kind: type, stored: Any) -> Any:
     """Read the terms of a plan: the ``dec_hook`` of msgspec, which knows no `Terms`.
 
-    Raises
-    ------
-    ValueError
-        They name no kind, or one that no installed package has.
+    Raise `ValueError` if they name no kind, or one that no installed package has.
     """
     if kind is not Terms:
         raise NotImplementedError(f"{kind.__name__} has no place in a plan")

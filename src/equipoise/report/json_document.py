@@ -64,15 +64,12 @@ def encode(document: msgspec.Struct) -> bytes:
 def decode(text: bytes, name: str) -> ResultDocument:
     """Read a document that ``encode`` wrote.
 
+    Raise `UnusableInput` if the text is no JSON, or no result document of this version.
+
     Parameters
     ----------
     name
         Name of the file, for the messages.
-
-    Raises
-    ------
-    UnusableInput
-        The text is no JSON, or no result document of this version.
     """
     try:
         read = msgspec.json.decode(text)
@@ -109,10 +106,7 @@ def decode(text: bytes, name: str) -> ResultDocument:
 def read_document(path: Path) -> ResultDocument:
     """Read and check the result document in a file.
 
-    Raises
-    ------
-    UnusableInput
-        The file cannot be read, or holds no document that a campaign writes.
+    Raise `UnusableInput` if the file cannot be read, or holds no document that a campaign writes.
     """
     content = read_whole(path, hint=_HINT, most_bytes=MOST_BYTES)
     if len(content) > MOST_BYTES:

@@ -45,10 +45,8 @@ class Suite(Struct, frozen=True):
 def read_suite(path: Path) -> Suite:
     """Return the suite in a file.
 
-    Raises
-    ------
-    UnusableInput
-        The file cannot be read, is no TOML, or holds something other than a suite.
+    Raise `UnusableInput` if the file cannot be read, is no TOML, or holds something other than a
+    suite.
     """
     content = read_whole(path, hint="check the name", most_bytes=_MOST_BYTES)
     if len(content) > _MOST_BYTES:
@@ -77,10 +75,7 @@ def read_suite(path: Path) -> Suite:
 def benchmarks_named(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
     """Return the benchmarks that texts of the form ``NAME=CMD`` name.
 
-    Raises
-    ------
-    UnusableInput
-        One has no name or no command, or two have the same name.
+    Raise `UnusableInput` if one has no name or no command, or two have the same name.
     """
     benchmarks: dict[str, Benchmark] = {}
     for text in texts:

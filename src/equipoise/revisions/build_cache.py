@@ -114,10 +114,7 @@ class Build(Struct, frozen=True):
 def cache_folder(environment: Mapping[str, str]) -> Path:
     """Return the folder of the cache: ``EQUIPOISE_BUILDS``, else below the user's cache folder.
 
-    Raises
-    ------
-    UnusableInput
-        The user has no home folder.
+    Raise `UnusableInput` if the user has no home folder.
     """
     named = environment.get(BUILDS_VARIABLE, "")
     if named:
@@ -135,10 +132,7 @@ def cache_folder(environment: Mapping[str, str]) -> Path:
 def cache_limit(environment: Mapping[str, str]) -> int:
     """Return the limit of the cache in bytes.
 
-    Raises
-    ------
-    UnusableInput
-        The variable holds no number, or one below 0.
+    Raise `UnusableInput` if the variable holds no number, or one below 0.
     """
     text = environment.get(LIMIT_VARIABLE) or f"{DEFAULT_GIB}"
     try:
@@ -160,11 +154,8 @@ def open_cache(
     ``campaign`` is the campaign's private folder. Where the user's cache folder cannot be used, the
     builds lie in that private folder, and go with it.
 
-    Raises
-    ------
-    UnusableInput
-        The folder that ``EQUIPOISE_BUILDS`` names cannot be used, or a tool does not tell its
-        version.
+    Raise `UnusableInput` if the folder that ``EQUIPOISE_BUILDS`` names cannot be used, or a tool
+    does not tell its version.
     """
     environment = own_environment()
     recipe, limit = recipe_of(repository, line, tool, environment), cache_limit(environment)
@@ -182,10 +173,7 @@ class BuildCache:
     ``campaign`` is the campaign's private folder. By its name in the environment of a build the
     build is found and ended, if this process is killed (`equipoise.measure.leftovers`).
 
-    Raises
-    ------
-    UnusableInput
-        The folder cannot be made, or others can write to it.
+    Raise `UnusableInput` if the folder cannot be made, or others can write to it.
     """
 
     def __init__(self, recipe: Recipe, campaign: Path, folder: Path, most_bytes: int) -> None:
@@ -225,14 +213,9 @@ class BuildCache:
 
         ``needed`` are the sources of builds that the limit of the cache must not remove.
 
-        Raises
-        ------
-        ConditionFailed
-            It cannot be built.
-        NoFolder
-            It lacks the folder that the user is in.
-        UnusableInput
-            It cannot be checked out, or the working tree has changed since the source was read.
+        Raise `ConditionFailed` if it cannot be built. Raise `NoFolder` if it lacks the folder that
+        the user is in. Raise `UnusableInput` if it cannot be checked out, or the working tree has
+        changed since the source was read.
         """
         key = key_of(self.recipe, source)
         tree = self.tree_of(source)

@@ -47,10 +47,7 @@ UNSHALLOW = (
 def repository_at(folder: Path) -> Repository:
     """Return the repository whose working tree a folder is in.
 
-    Raises
-    ------
-    UnusableInput
-        git is not installed, or the folder is in no working tree.
+    Raise `UnusableInput` if git is not installed, or the folder is in no working tree.
     """
     # One question at a time, because a path may hold a newline.
     top = run_git(folder, "rev-parse", "--show-toplevel")
@@ -66,10 +63,7 @@ def repository_at(folder: Path) -> Repository:
 def revision_named(repository: Repository, name: str, option: str) -> Revision:
     """Return the commit that the user names with an option.
 
-    Raises
-    ------
-    UnusableInput
-        The repository has no such commit.
+    Raise `UnusableInput` if the repository has no such commit.
     """
     question = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     # No argument of a program holds a null byte.
@@ -95,10 +89,7 @@ def _hint_for_missing(name: str) -> str:
 def fork_point(repository: Repository, baseline: Revision, candidate: Revision) -> Revision:
     """Return the latest common ancestor of two revisions.
 
-    Raises
-    ------
-    UnusableInput
-        The repository has none.
+    Raise `UnusableInput` if the repository has none.
     """
     done = run_git(repository.top, "merge-base", baseline.commit, candidate.commit)
     if done.returncode != 0:
@@ -116,10 +107,7 @@ def fork_point(repository: Repository, baseline: Revision, candidate: Revision) 
 def revision_of_working_tree(repository: Repository) -> Revision:
     """Return HEAD, with the later changes of tracked files.
 
-    Raises
-    ------
-    UnusableInput
-        The repository has no commit yet.
+    Raise `UnusableInput` if the repository has no commit yet.
     """
     head = revision_named(repository, "HEAD", "the candidate")
     done = _differences(repository, "--quiet")
@@ -180,10 +168,7 @@ def warnings_of_working_tree(
 def changes_of_working_tree(repository: Repository) -> bytes:
     """Return the changes of tracked files since HEAD, as a patch.
 
-    Raises
-    ------
-    UnusableInput
-        git cannot tell them.
+    Raise `UnusableInput` if git cannot tell them.
     """
     return succeeded(_differences(repository), WORKING_TREE).stdout
 
@@ -207,10 +192,7 @@ def check_out(
     ``side`` is an existing folder for this revision alone. ``changes`` are those of the working
     tree, if the revision has any; by default as they are now.
 
-    Raises
-    ------
-    CheckoutFailed
-        git cannot check it out, or a filter of its files is not applied.
+    Raise `CheckoutFailed` if git cannot check it out, or a filter of its files is not applied.
     """
     tree = side / repository.top.name
     _check_out_commit(repository.top, revision.commit, tree)

@@ -67,10 +67,7 @@ class CommitBuilds:
 
         A commit that git cannot check out does not build either.
 
-        Raises
-        ------
-        UnusableInput
-            The working tree has changed.
+        Raise `UnusableInput` if the working tree has changed.
         """
         needed = [self._sources[commit] for commit in commits]
         # Commits of one tree are one build.
@@ -108,10 +105,7 @@ class CommitBuilds:
     def make_needed(self, needed: Sequence[NeededCommit]) -> None:
         """Build the commits that a campaign cannot do without.
 
-        Raises
-        ------
-        ConditionFailed
-            One does not build, so there is nothing to compare.
+        Raise `ConditionFailed` if one does not build, so there is nothing to compare.
         """
         by_place = {one.place: one for one in needed}
         for commit, reason in self.make(tuple(by_place)).items():
@@ -132,11 +126,8 @@ class CommitBuilds:
 def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     """Return the builds of a recorded campaign, to go on with it.
 
-    Raises
-    ------
-    UnusableInput
-        A commit is gone, or the same commits would now be built in another way: by another
-        toolchain, in another environment, or from a working tree that has changed.
+    Raise `UnusableInput` if a commit is gone, or the same commits would now be built in another
+    way: by another toolchain, in another environment, or from a working tree that has changed.
     """
     terms = commits_of(plan)
     builds = CommitBuilds(cache, terms.every_commit)
@@ -160,10 +151,7 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
 def repository_of(terms: CommitsPlan) -> Repository:
     """Return the repository of a recorded campaign, to go on with it.
 
-    Raises
-    ------
-    UnusableInput
-        It is not there any more.
+    Raise `UnusableInput` if it is not there any more.
     """
     top = Path(terms.repository)
     if not (top / ".git").exists():

@@ -62,12 +62,9 @@ def plan_of_commits(
     Beside it stand the terms that all such kinds have, and warnings of benchmarks that are left
     out. The needed commits are built.
 
-    Raises
-    ------
-    UnusableInput
-        The program does not exist in a needed commit, or no benchmark has a name that is given.
-    ConditionFailed
-        The benchmarks of the tool failed when they were run to see what they report.
+    Raise `UnusableInput` if the program does not exist in a needed commit, or no benchmark has a
+    name that is given. Raise `ConditionFailed` if the benchmarks of the tool failed when they were
+    run to see what they report.
     """
     tool, sides = request.tool, _sides(request, builds)
     places = [one.place for one in request.needed]
@@ -161,10 +158,7 @@ def chosen_benchmarks(
 
     A name may have commas in it: the longest stretch of the text that is a name is one.
 
-    Raises
-    ------
-    UnusableInput
-        A part of the text is no name.
+    Raise `UnusableInput` if a part of the text is no name.
     """
     if text is None:
         return tuple(names)

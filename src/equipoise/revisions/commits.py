@@ -104,11 +104,8 @@ def commits_between(
 
     The working tree is a commit of its own after the one that it was changed from.
 
-    Raises
-    ------
-    UnusableInput
-        There is nothing between them, or the early one is not on the line of the late one; the hint
-        then names the latest commit that is.
+    Raise `UnusableInput` if there is nothing between them, or the early one is not on the line of
+    the late one; the hint then names the latest commit that is.
     """
     range_ = f"{good.commit}..{bad.commit}"
     later = _commits(repository, "--first-parent", "--reverse", range_)
@@ -215,10 +212,7 @@ class _Lines:
 def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
     """Return the names of the trees of commits, by the names of the commits.
 
-    Raises
-    ------
-    UnusableInput
-        The repository has one of them no more.
+    Raise `UnusableInput` if the repository has one of them no more.
     """
     question = "".join(f"{commit}\n" for commit in commits).encode()
     words = ("log", "--no-walk=unsorted", "--stdin", "--format=%H %T")
@@ -237,10 +231,7 @@ def weights_by_path(
 ) -> tuple[float, ...]:
     """Return the weight of each commit after the first: more where it touches one of the paths.
 
-    Raises
-    ------
-    UnusableInput
-        No commit touches one of the paths.
+    Raise `UnusableInput` if no commit touches one of the paths.
     """
     touching: set[tuple[str, bool]] = set()
     last = next(one for one in reversed(commits) if not one.uncommitted)
@@ -269,10 +260,7 @@ def prose_commits(repository: Repository, commits: Sequence[Commit]) -> tuple[in
     A commit that changes nothing is among them, the working tree and a root are not. Which files a
     build reads cannot be known, so the names decide: a build that reads its README is not seen.
 
-    Raises
-    ------
-    UnusableInput
-        git cannot tell.
+    Raise `UnusableInput` if git cannot tell.
     """
     asked = {
         commit.hash: (place, commit.parents[0])
@@ -314,10 +302,7 @@ def every_nth(commits: Sequence[Commit], step: int) -> tuple[int, ...]:
 def tagged(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]:
     """Return the places of the commits that have a tag, and of the first and the last.
 
-    Raises
-    ------
-    UnusableInput
-        No commit after the first has a tag.
+    Raise `UnusableInput` if no commit after the first has a tag.
     """
     # An annotated tag is an object of its own, and *objectname is its commit.
     form = "--format=%(objectname) %(*objectname)"
@@ -335,10 +320,7 @@ def tagged(repository: Repository, commits: Sequence[Commit]) -> tuple[int, ...]
 def later_than(repository: Repository, commits: Sequence[Commit], date: str) -> tuple[int, ...]:
     """Return the places of the commits since a date, as git reads it, and of the two ends.
 
-    Raises
-    ------
-    UnusableInput
-        There is none.
+    Raise `UnusableInput` if there is none.
     """
     range_ = f"{commits[0].hash}..{commits[-1].hash}"
     words = ("rev-list", "--first-parent", f"--since={date}", range_, "--")
@@ -367,10 +349,7 @@ def _with_ends(commits: Sequence[Commit], places: Sequence[int]) -> tuple[int, .
 def diff_between(repository: Repository, parent: Commit, commit: Commit) -> CommitDiff | None:
     """Return what changed from one commit to a later one; ``None`` of the working tree.
 
-    Raises
-    ------
-    UnusableInput
-        git cannot tell.
+    Raise `UnusableInput` if git cannot tell.
     """
     if commit.uncommitted:
         return None

@@ -84,10 +84,7 @@ def run_git(
 def first_bytes_of_git(folder: Path, *arguments: str, most_bytes: int) -> bytes:
     """Return the beginning of what git prints; at most one byte more than ``most_bytes``.
 
-    Raises
-    ------
-    UnusableInput
-        git fails.
+    Raise `UnusableInput` if git fails.
     """
     with subprocess.Popen(
         ["git", *_WITHOUT_HOOKS, *arguments],

@@ -129,10 +129,7 @@ def benchmarks_in_all(
 
     Warnings name the benchmarks that only one side has.
 
-    Raises
-    ------
-    UnusableInput
-        A program lists no benchmark, or the sides have none in common.
+    Raise `UnusableInput` if a program lists no benchmark, or the sides have none in common.
     """
     tool, given = request.tool, request.benchmarks
     if tool is None or tool.listing is None:
@@ -228,12 +225,8 @@ def metrics_of(
     A tool without a listing has one command, which runs once in each side, with a condition each.
     Warnings name the benchmarks that only one side has.
 
-    Raises
-    ------
-    UnusableInput
-        The sides have no benchmark in common.
-    ConditionFailed
-        The benchmarks failed.
+    Raise `UnusableInput` if the sides have no benchmark in common. Raise `ConditionFailed` if the
+    benchmarks failed.
     """
     tool = request.tool
     if isinstance(request.metrics, tuple):
@@ -260,10 +253,7 @@ def conditions_of_gate(
 ) -> tuple[tuple[Condition, ...], tuple[Contrast, ...]]:
     """Return each benchmark of both revisions as a condition, and their contrasts.
 
-    Raises
-    ------
-    UnusableInput
-        A program does not exist, or lies in the user's own working tree.
+    Raise `UnusableInput` if a program does not exist, or lies in the user's own working tree.
     """
     conditions: list[Condition] = []
     contrasts: list[Contrast] = []
@@ -286,10 +276,7 @@ def condition_in(
 ) -> Condition:
     """Return a benchmark in a revision as a condition; the tool, if any, reads its results.
 
-    Raises
-    ------
-    UnusableInput
-        The program does not exist, or lies in the user's own working tree.
+    Raise `UnusableInput` if the program does not exist, or lies in the user's own working tree.
     """
     program, *arguments = benchmark.command
     command = (_program_in(side, program), *arguments)

@@ -18,10 +18,7 @@ OrderArray = NDArray[np.int8]
 def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
     """Return one cost for each block: numbers from 0 up, +inf for a trial that timed out.
 
-    Raises
-    ------
-    UnusableInput
-        If there is a negative cost or one that is no number.
+    Raise `UnusableInput` if there is a negative cost or one that is no number.
     """
     array = np.array(costs, dtype=np.float64, ndmin=1)
     bad = np.flatnonzero(~(array >= 0))

@@ -42,6 +42,8 @@ def carry_over(
 ) -> CarryOver | None:
     """Return how much more a trial takes if the candidate, not the baseline, ran before it.
 
+    Raise `UnusableInput` if the shapes do not agree.
+
     Parameters
     ----------
     orders
@@ -58,11 +60,6 @@ def carry_over(
     Returns
     -------
     The ratio with its 95 % interval; ``None`` with under six first trials after either condition.
-
-    Raises
-    ------
-    UnusableInput
-        If the shapes do not agree.
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(

@@ -71,6 +71,8 @@ class Segments(Struct, frozen=True):
 def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
     """Cut a series where its level changes.
 
+    Raise `UnusableInput` if there is no value, or one that is not finite.
+
     Parameters
     ----------
     series
@@ -78,11 +80,6 @@ def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
     penalty
         Penalty for each segment, in units of the long-run variance; by default `PENALTY_PER_LOG`
         times ln n, and more for short series, whose dependence is known but roughly.
-
-    Raises
-    ------
-    UnusableInput
-        There is no value, or one that is not finite.
     """
     if len(series) == 0 or not np.isfinite(series).all():
         raise UnusableInput(
@@ -242,6 +239,8 @@ class LevelChange(Struct, frozen=True):
 def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, ...]:
     """Return where the level of a series changed by more than ``min_effect``.
 
+    Raise `UnusableInput` if a value is not finite.
+
     Parameters
     ----------
     values
@@ -252,11 +251,6 @@ def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, .
     Returns
     -------
     None for fewer than ten values. A level has at least five, unless the values repeat exactly.
-
-    Raises
-    ------
-    UnusableInput
-        A value is not finite.
     """
     if len(values) < LEAST_VALUES:
         return ()

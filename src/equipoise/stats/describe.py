@@ -44,10 +44,7 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
     ``None``. There is at least one mode (stats/modes.py). What modes go with and changes of state
     are not looked for here.
 
-    Raises
-    ------
-    UnusableInput
-        If there is no value, or one that is not finite.
+    Raise `UnusableInput` if there is no value, or one that is not finite.
     """
     if len(values) == 0 or not np.isfinite(values).all():
         raise UnusableInput(

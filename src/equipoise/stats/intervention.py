@@ -105,6 +105,8 @@ class InterventionEffect(Struct, frozen=True):
 class InterventionBlocks:
     """Blocks of one intervention, as they come.
 
+    Raise `UnusableInput` if the level is not between 0 and 1.
+
     Parameters
     ----------
     level
@@ -113,11 +115,6 @@ class InterventionBlocks:
         fraction in all but this share of campaigns. ``refuted`` needs both sets to agree,
         ``confirmed`` the set in logarithms and more, so neither outcome is wrong in more than
         this share of campaigns.
-
-    Raises
-    ------
-    UnusableInput
-        The level is not between 0 and 1.
     """
 
     def __init__(self, level: float) -> None:
@@ -142,10 +139,7 @@ class InterventionBlocks:
     ) -> None:
         """Add the next block: costs from 0 up, +inf for a trial that timed out.
 
-        Raises
-        ------
-        UnusableInput
-            A cost is no number from 0 up.
+        Raise `UnusableInput` if a cost is no number from 0 up.
         """
         costs = as_costs([baseline, candidate, baseline_with, candidate_with], "an intervention")
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -55,6 +55,9 @@ def variance_by_level(
 ) -> Levels:
     """Split the variance of a nested design into its levels.
 
+    Raise `UnusableInput` if a level has no two units within one unit above it: nothing is
+    replicated there.
+
     Parameters
     ----------
     values
@@ -68,11 +71,6 @@ def variance_by_level(
         Seed of the draws that the intervals are from.
     level
         1 minus the coverage of each interval.
-
-    Raises
-    ------
-    UnusableInput
-        A level has no two units within one unit above it: nothing is replicated there.
     """
     _check(values, units, names)
     means, weights, squares = _climb(values, units, names)
@@ -167,6 +165,8 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     (Kalibera and Jones 2013, eq. 5, of a balanced design). New units come with parts of their
     own, as many as now; more of the lowest level are spread over the units that there would be.
 
+    Raise `UnusableInput` if there is not one cost above 0 for each level.
+
     Parameters
     ----------
     levels
@@ -174,11 +174,6 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     unit_s
         For each level, the highest first: seconds that one more unit takes by itself, without its
         parts (a reboot, a relink, the start of a process, an iteration).
-
-    Raises
-    ------
-    UnusableInput
-        There is not one cost above 0 for each level.
     """
     components = levels.components
     if len(unit_s) != len(components) or min(unit_s) < 0 or unit_s[-1] <= 0:

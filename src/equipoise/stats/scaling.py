@@ -83,6 +83,9 @@ class ScalingLaw(Struct, frozen=True):
 def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> ScalingLaw:
     """Fit c N^a (log N)^b to costs.
 
+    Raise `UnusableInput` for fewer than two sizes, one that is not above 1, one without a positive
+    finite median.
+
     Parameters
     ----------
     sizes
@@ -100,11 +103,6 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
     percentile interval of circular block resamples (Politis and Romano 1992). The growth from a
     size to the next is that median with its exact binomial interval (David and Nagaraja 2003,
     §7.1) at 0.05 over their number (Bonferroni): a law fits if it lies within all of them.
-
-    Raises
-    ------
-    UnusableInput
-        Fewer than two sizes, one that is not above 1, one without a positive finite median.
     """
     order = np.argsort(np.asarray(sizes, dtype=np.float64))
     ordered = np.asarray(sizes, dtype=np.float64)[order]

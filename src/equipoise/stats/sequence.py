@@ -52,6 +52,9 @@ class PairedBlocks:
 
     Grows with the campaign, so that an interim analysis does not bet on all blocks again.
 
+    Raise `UnusableInput` if a cost is negative or no number, an order is neither 1 nor -1, or the
+    lengths differ. Raise `ValueError` if there are too many covariates.
+
     Parameters
     ----------
     baseline, candidate
@@ -64,13 +67,6 @@ class PairedBlocks:
         Shape (n, 2, c), c at most 8: what was read before the baseline's and before the candidate's
         trial; NaN where it is unknown. A covariate that the program moves (its own run delay, say)
         must not be among them: the effect would be taken out with it.
-
-    Raises
-    ------
-    UnusableInput
-        If a cost is negative or no number, an order is neither 1 nor -1, or the lengths differ.
-    ValueError
-        If there are too many covariates.
     """
 
     def __init__(

@@ -57,6 +57,9 @@ def shift_function(
     of a block share stays shared (Davison and Hinkley 1997, §3.8); bands are of percentiles.
     Deciles are of type 8 of Hyndman and Fan (1996).
 
+    Raise `UnusableInput` if the shapes differ, there are fewer than ``LEAST_BLOCKS`` blocks, or a
+    cost is negative or NaN.
+
     Parameters
     ----------
     baseline, candidate
@@ -64,12 +67,6 @@ def shift_function(
         ``inf`` for a trial that timed out.
     seed
         Seed of the resampling: the same seed gives the same bands.
-
-    Raises
-    ------
-    UnusableInput
-        The shapes differ, there are fewer than ``LEAST_BLOCKS`` blocks, or a cost is negative
-        or NaN.
     """
     _check(baseline, candidate)
     generator = np.random.default_rng(seed)

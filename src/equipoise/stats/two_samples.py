@@ -131,10 +131,7 @@ def pool(effects: FloatArray, errors: FloatArray, boots: Sequence[str]) -> Poole
     varies within and between them alike; the variance between campaigns is that of the effects
     less the mean of the squared errors (the estimate of Hedges, 1983), never below 0.
 
-    Raises
-    ------
-    UnusableInput
-        There is no campaign.
+    Raise `UnusableInput` if there is no campaign.
     """
     if len(effects) == 0:
         raise UnusableInput("there is no campaign to pool", hint="run the study first")

@@ -126,10 +126,8 @@ def judge(
 
     The smallest effect that matters is in percent, 0 for none: then nothing is equivalent.
 
-    Raises
-    ------
-    UnusableInput
-        ``min_effect`` is negative or no number, or ``alpha`` is not between 0 and 1.
+    Raise `UnusableInput` if ``min_effect`` is negative or no number, or ``alpha`` is not between 0
+    and 1.
     """
     judged_at = judged_at_level(comparisons, min_effect, alpha)
     tested = len(comparisons)
@@ -248,10 +246,7 @@ def is_precise(judged: ComparisonVerdict, precision: float) -> bool:
 def margin_of(min_effect: float) -> float:
     """Return ln(1 + min_effect/100): the smallest effect that matters, in log units.
 
-    Raises
-    ------
-    UnusableInput
-        If it is negative or no number.
+    Raise `UnusableInput` if it is negative or no number.
     """
     if not (math.isfinite(min_effect) and min_effect >= 0):
         raise UnusableInput(

@@ -62,6 +62,8 @@ class WorkloadShape(Struct, frozen=True):
 def classify_trial(iterations: FloatArray) -> TrialShape | None:
     """Class the iterations of one trial.
 
+    Raise `UnusableInput` if a value is not finite.
+
     Parameters
     ----------
     iterations
@@ -75,11 +77,6 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
     quarter of the iterations. Then: flat if all levels are alike, slowdown if an earlier level was
     lower, else warm-up. Whatever multiplies all iterations multiplies the levels and leaves the
     rest as it is.
-
-    Raises
-    ------
-    UnusableInput
-        A value is not finite.
     """
     count = len(iterations)
     if count < LEAST_ITERATIONS:

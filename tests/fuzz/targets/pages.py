@@ -40,10 +40,7 @@ class _Elements(HTMLParser):
 def check_html(page: str) -> None:
     """Check a page.
 
-    Raises
-    ------
-    WrongResult
-        A text of the document became an element, an attribute or a script.
+    Raise `WrongResult` if a text of the document became an element, an attribute or a script.
     """
     parser = _Elements()
     parser.feed(page)

@@ -89,10 +89,8 @@ class ClusterOptions(Struct, frozen=True):
     def access(self) -> ClusterAccess | None:
         """Return the cluster that the options name; ``None`` without ``--cluster``.
 
-        Raises
-        ------
-        UnusableInput
-            The address is none, is unprotected, or options do not fit together.
+        Raise `UnusableInput` if the address is none, is unprotected, or options do not fit
+        together.
         """
         files = {option_named(name): getattr(self, name) for name in _TLS_FILES}
         missing = [name for name, file in files.items() if file is None]
@@ -135,10 +133,8 @@ class HostOptions(Struct, frozen=True):
     def access(self) -> ClusterAccess | None:
         """Return the cluster to measure on; ``None`` for this host alone.
 
-        Raises
-        ------
-        UnusableInput
-            The address is none or unprotected, or an option does not go with ``--cluster``.
+        Raise `UnusableInput` if the address is none or unprotected, or an option does not go with
+        ``--cluster``.
         """
         access = self.cluster.access()
         if access is None:

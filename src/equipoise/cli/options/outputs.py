@@ -176,17 +176,14 @@ class OutputOptions(Struct, frozen=True):
     def checked(self, *, source: Path | None = None, holds_two: bool = False) -> OutputOptions:
         """Return the options with the reference result, once every file can be written.
 
+        Raise `UnusableInput` if a file cannot be written or read.
+
         Parameters
         ----------
         source
             File that the command reads, which no report may replace.
         holds_two
             Whether the command compares two results without ``--against``.
-
-        Raises
-        ------
-        UnusableInput
-            A file cannot be written or read.
         """
         if self.allowed is not None and self.against_file is None and not holds_two:
             raise UnusableInput(
@@ -249,10 +246,7 @@ def _with_number(file: Path, number: int) -> Path:
 def read_reported(file: Path, *, show_env: bool) -> ResultDocument:
     """Read a document that ``--json`` wrote, as it is reported.
 
-    Raises
-    ------
-    UnusableInput
-        The file cannot be read, or holds no such document.
+    Raise `UnusableInput` if the file cannot be read, or holds no such document.
     """
     from equipoise.analysis.redaction import document_without_hidden_values
     from equipoise.report.json_document import read_document
@@ -264,10 +258,7 @@ def read_reported(file: Path, *, show_env: bool) -> ResultDocument:
 def check_folder(path: Path) -> None:
     """Check that a file can be written at a path, before the work for it is done.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such folder, or the path is one itself.
+    Raise `UnusableInput` if there is no such folder, or the path is one itself.
     """
     if not path.resolve().parent.is_dir():
         raise UnusableInput(
@@ -280,10 +271,8 @@ def check_folder(path: Path) -> None:
 def check_report(path: Path) -> None:
     """Check that a report can be written at a path, before the work for it is done.
 
-    Raises
-    ------
-    UnusableInput
-        The ending is of no form, the folder is missing, or nothing can be drawn here.
+    Raise `UnusableInput` if the ending is of no form, the folder is missing, or nothing can be
+    drawn here.
     """
     if path.suffix.lower() not in REPORT_FORMS:
         raise UnusableInput(

@@ -194,10 +194,7 @@ class TableRequest(Struct, frozen=True, kw_only=True):
     def checked_output(self) -> OutputOptions:
         """Return where the outputs go, once every file can be written.
 
-        Raises
-        ------
-        UnusableInput
-            A file cannot be written, or is the table itself.
+        Raise `UnusableInput` if a file cannot be written, or is the table itself.
         """
         output = self.output.checked(source=self.file)
         if self.matched is not None:

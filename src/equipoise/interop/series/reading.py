@@ -63,15 +63,13 @@ def read_series(
     A commit with several values has their median. Commits stand in the order of their dates where
     all have one, else in that of the files. A benchmark that always failed is left out.
 
+    Raise `UnusableInput` if a file is of no known format, holds no value that has a ratio, or is
+    too large.
+
     Parameters
     ----------
     chosen
         Name of the format; the content of each file tells if ``None``.
-
-    Raises
-    ------
-    UnusableInput
-        A file is of no known format, holds no value that has a ratio, or is too large.
     """
     readings = [_read(file, chosen, formats) for file in files]
     source = _source(files)

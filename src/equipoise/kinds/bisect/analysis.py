@@ -77,10 +77,7 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
 
     ``blocks`` are the complete ones of the record.
 
-    Raises
-    ------
-    UnusableInput
-        A trial does not know the metric.
+    Raise `UnusableInput` if a trial does not know the metric.
     """
     if not blocks:
         return ()

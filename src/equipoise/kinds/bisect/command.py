@@ -155,12 +155,8 @@ def resume_bisection(
 ) -> str:
     """Go on with a bisection and its explanation, unless both have ended; return its run id.
 
-    Raises
-    ------
-    UnusableInput
-        The repository, a commit or the toolchain is no longer what it was.
-    ConditionFailed
-        One of the two ends no longer builds or runs.
+    Raise `UnusableInput` if the repository, a commit or the toolchain is no longer what it was.
+    Raise `ConditionFailed` if one of the two ends no longer builds or runs.
     """
     terms = bisection_of(record.plan)
     is_searched = not any(one.bisection.is_open for one in read_searches(record))
@@ -186,12 +182,8 @@ def resume_bisection(
 def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]:
     """Keep the builds of a culprit and its parent, with the diff in the ledger.
 
-    Raises
-    ------
-    UnusableInput
-        The repository, a commit or the toolchain is no longer what it was.
-    ConditionFailed
-        One of the two no longer builds.
+    Raise `UnusableInput` if the repository, a commit or the toolchain is no longer what it was.
+    Raise `ConditionFailed` if one of the two no longer builds.
     """
     with revisions.kept_builds(record) as builds:
         _prepare(record, gap, builds, ledger)

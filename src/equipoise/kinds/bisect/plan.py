@@ -62,12 +62,9 @@ def bisect_plan(
 ) -> PlanAndWarnings:
     """Return the plan of a bisection whose two ends are built, and what limits it on this host.
 
-    Raises
-    ------
-    UnusableInput
-        The program does not exist in an end, or no benchmark has a name that is given.
-    ConditionFailed
-        The benchmarks of the tool failed when they were run to see what they report.
+    Raise `UnusableInput` if the program does not exist in an end, or no benchmark has a name that
+    is given. Raise `ConditionFailed` if the benchmarks of the tool failed when they were run to see
+    what they report.
     """
     plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
     terms = BisectPlan(

@@ -91,6 +91,9 @@ class Bisection:
     are. The chance that any named commit is slower than the one before it by at
     most the margin is at most alpha, whatever the other commits do.
 
+    Raise `UnusableInput` if there is no commit after GOOD, alpha or the smallest effect is out of
+    range, or a chance is negative, no number, or there is not one for each commit.
+
     Parameters
     ----------
     count
@@ -114,12 +117,6 @@ class Bisection:
         Commits that change only files that no build reads: they are never named.
     layout_spread
         What is known of the standard deviation of a layout beforehand, in log units; above 0.
-
-    Raises
-    ------
-    UnusableInput
-        There is no commit after GOOD, alpha or the smallest effect is out of range, or a chance is
-        negative, no number, or there is not one for each commit.
     """
 
     def __init__(
@@ -197,12 +194,8 @@ class Bisection:
         The costs are those of the earlier and of the later commit, +inf for a trial that timed out;
         the order is 1 if the earlier one ran first, else -1.
 
-        Raises
-        ------
-        UnusableInput
-            A cost is negative or no number, or an order is neither 1 nor -1.
-        ValueError
-            Nothing is left to ask, or the pair is none that can run now.
+        Raise `UnusableInput` if a cost is negative or no number, or an order is neither 1 nor -1.
+        Raise `ValueError` if nothing is left to ask, or the pair is none that can run now.
         """
         segment = self._segments[-1]
         if not segment.is_open:
@@ -230,10 +223,7 @@ class Bisection:
 
         A second time it does nothing.
 
-        Raises
-        ------
-        UnusableInput
-            The commit is GOOD or BAD.
+        Raise `UnusableInput` if the commit is GOOD or BAD.
         """
         if commit in (0, self.count):
             which = "good" if commit == 0 else "bad"
@@ -489,10 +479,7 @@ class BranchingBisection:
     def withdraw(self, commit: int) -> None:
         """Take out a commit that does not build or run.
 
-        Raises
-        ------
-        UnusableInput
-            The commit is GOOD or BAD.
+        Raise `UnusableInput` if the commit is GOOD or BAD.
         """
         self._withdrawn.add(commit)
         for line in list(self._lines):
@@ -545,10 +532,7 @@ class BranchingBisection:
     def in_order(self, pair: Collection[int]) -> Pair:
         """Return the two commits of the block that runs now, the earlier one first.
 
-        Raises
-        ------
-        ValueError
-            They are not on the line that is searched now.
+        Raise `ValueError` if they are not on the line that is searched now.
         """
         line = self._current()
         if line is None or len(pair) != 2 or not line.places.keys() >= {*pair}:

@@ -160,10 +160,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
     def pictures(self) -> Pictures:
         """Return the pictures to draw.
 
-        Raises
-        ------
-        UnusableInput
-            The folder of a file cannot be written to.
+        Raise `UnusableInput` if the folder of a file cannot be written to.
         """
         pictures: Pictures = {}
         if self.flame_graph is not None:
@@ -225,10 +222,7 @@ def command(request: WhyRequest) -> int:
 def write_pictures(pictures: Pictures, gap: GapEvidence) -> None:
     """Draw the pictures and write their files.
 
-    Raises
-    ------
-    UnusableInput
-        There is no profile of both conditions, or a file cannot be written.
+    Raise `UnusableInput` if there is no profile of both conditions, or a file cannot be written.
     """
     names = gap.gap.comparison.baseline, gap.gap.comparison.candidate
     for path, kind in pictures.items():

@@ -31,10 +31,7 @@ is its default."""
 def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
     """Observe the largest gap of a campaign, and test its causes unless ``--no-test`` is given.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        The user interrupted it; a message has said how to go on.
+    Raise `KeyboardInterrupt` if the user interrupted it; a message has said how to go on.
     """
     gap = largest_gap(record)
     if gap is None:
@@ -58,10 +55,7 @@ def observe_gap(
 ) -> RunRecord:
     """Make the runs that the request asks for and the ledger lacks; return the campaign anew.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        The user interrupted it; a message has said how to go on.
+    Raise `KeyboardInterrupt` if the user interrupted it; a message has said how to go on.
     """
     runs = missing_runs(record, gap, request)
     if not runs:
@@ -92,12 +86,8 @@ def try_interventions(
 ) -> None:
     """Run the campaign that tests the causes of a gap; without anything to try, say so.
 
-    Raises
-    ------
-    Interrupted
-        The user interrupted the campaign.
-    ConditionFailed
-        One of the two conditions failed by itself.
+    Raise `Interrupted` if the user interrupted the campaign. Raise `ConditionFailed` if one of the
+    two conditions failed by itself.
     """
     observed = evidence_of_gap(record, gap)
     causes = suggested_causes(observed.difference)

@@ -126,10 +126,7 @@ def _follow(
 
     It holds no measurement lock: this process measures nothing.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        The user interrupted the campaign; a message has said so.
+    Raise `KeyboardInterrupt` if the user interrupted the campaign; a message has said so.
     """
     with (
         open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,
@@ -153,12 +150,8 @@ def _show_fleet(
 ) -> int:
     """Name what is missing, then show the result of what is there; return the exit status.
 
-    Raises
-    ------
-    ConditionFailed
-        The campaign failed on every host.
-    UnusableInput
-        Nothing of any host is there.
+    Raise `ConditionFailed` if the campaign failed on every host. Raise `UnusableInput` if nothing
+    of any host is there.
     """
     failed, missing = outcome.failed, outcome.missing
     if len(failed) == len(outcome.lines):

@@ -120,12 +120,8 @@ async def start(
     The plan is that of every host, but for its coin and its folder. ``warnings`` are those that are
     known before the first trial.
 
-    Raises
-    ------
-    UnusableInput
-        The scheduler does not answer, there is no worker, or a host has another version.
-    Interrupted
-        The user interrupted it; the hosts were told to stop.
+    Raise `UnusableInput` if the scheduler does not answer, there is no worker, or a host has
+    another version. Raise `Interrupted` if the user interrupted it; the hosts were told to stop.
     """
     async with _roster_of(opening, options.cluster) as roster:
         introductions = tuple(roster.introductions.values())
@@ -163,13 +159,9 @@ async def resume(
 
     A host that has reached its own end goes on only under new limits.
 
-    Raises
-    ------
-    UnusableInput
-        The scheduler does not answer, there is no worker, a host has another version, or another
-        process follows the same campaign.
-    Interrupted
-        The user interrupted it; the hosts were told to stop.
+    Raise `UnusableInput` if the scheduler does not answer, there is no worker, a host has another
+    version, or another process follows the same campaign. Raise `Interrupted` if the user
+    interrupted it; the hosts were told to stop.
     """
     plan, run_id = record.plan, record.id
     assert isinstance(plan.terms, FleetPlan), "only a coordinator's run is resumed here"

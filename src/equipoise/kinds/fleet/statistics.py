@@ -197,6 +197,9 @@ def answers_of_fleet(
 ) -> FleetAnswers:
     """Return what the hosts say together about one comparison.
 
+    Raise `UnusableInput` if there is no host, the weights do not add up to 1, a number is out of
+    range or missing, or another number of hosts was planned.
+
     Parameters
     ----------
     hosts
@@ -210,12 +213,6 @@ def answers_of_fleet(
         came.
     seed
         Of the intervals of the variance.
-
-    Raises
-    ------
-    UnusableInput
-        There is no host, the weights do not add up to 1, a number is out of range or missing, or
-        another number of hosts was planned.
     """
     margin = margin_of(min_effect)
     check_alpha(alpha)

@@ -56,10 +56,7 @@ class GateAnalysis(AnalysisKind):
 def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     """Judge every benchmark together; ``None`` where no block ended.
 
-    Raises
-    ------
-    UnusableInput
-        A trial does not know one of the metrics.
+    Raise `UnusableInput` if a trial does not know one of the metrics.
     """
     gated = plan.terms
     assert isinstance(gated, GatePlan)

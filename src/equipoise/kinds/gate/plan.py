@@ -48,12 +48,8 @@ def check_out_and_build(
     ``builds`` are kept builds; ``None`` if nothing is built: then both are checked out into the
     scratch folder. ``say`` is called with a line on each step, for a user who waits.
 
-    Raises
-    ------
-    UnusableInput
-        One cannot be checked out, or lacks the folder that the user is in.
-    ConditionFailed
-        One cannot be built.
+    Raise `UnusableInput` if one cannot be checked out, or lacks the folder that the user is in.
+    Raise `ConditionFailed` if one cannot be built.
     """
     repository = request.repository
     revisions = (request.baseline, request.candidate)
@@ -85,12 +81,9 @@ def gate_plan(
 ) -> tuple[Plan, tuple[CampaignWarning, ...]]:
     """Return the plan of a gate, and warnings of benchmarks that only one revision has.
 
-    Raises
-    ------
-    UnusableInput
-        A program does not exist, nothing can be compared, or the options contradict each other.
-    ConditionFailed
-        A benchmark failed when it was run to see what it reports.
+    Raise `UnusableInput` if a program does not exist, nothing can be compared, or the options
+    contradict each other. Raise `ConditionFailed` if a benchmark failed when it was run to see what
+    it reports.
     """
     tool = request.tool
     benchmarks, unlisted = benchmarks_in_all(request, pair)

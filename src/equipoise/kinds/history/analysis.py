@@ -68,10 +68,7 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
 
     The record comes with those of the earlier campaigns of its series.
 
-    Raises
-    ------
-    UnusableInput
-        A trial does not know the metric.
+    Raise `UnusableInput` if a trial does not know the metric.
     """
     plan = record.plan
     series = series_of(record)

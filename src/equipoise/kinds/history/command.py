@@ -238,13 +238,9 @@ def resume_history(
 ) -> str:
     """Go on with the latest campaign of a history, unless nothing is left to ask; return its id.
 
-    Raises
-    ------
-    UnusableInput
-        A later campaign of the series rests on it, or the repository, a commit or the toolchain is
-        no longer what it was.
-    ConditionFailed
-        The baseline no longer builds or runs.
+    Raise `UnusableInput` if a later campaign of the series rests on it, or the repository, a commit
+    or the toolchain is no longer what it was. Raise `ConditionFailed` if the baseline no longer
+    builds or runs.
     """
     terms = history_of(record.plan)
     with conduct.series_lock(terms.series, ledger):
@@ -381,6 +377,8 @@ def read_imported(
 ) -> SeriesResult:
     """Read series of other tools, and say where their level may have changed.
 
+    Raise `UnusableInput` if a file cannot be read, or holds no values over commits.
+
     Parameters
     ----------
     files
@@ -391,11 +389,6 @@ def read_imported(
         Percent by which two levels differ at least, for a suspicion.
     command, build
         Command and build line of the lines that confirm; empty: a placeholder.
-
-    Raises
-    ------
-    UnusableInput
-        A file cannot be read, or holds no values over commits.
     """
     from equipoise.kinds.history.analysis import series_result
 

@@ -41,10 +41,7 @@ def read_history(records: Sequence[RunRecord]) -> History:
 def check_judgement(limits: CampaignLimits) -> None:
     """Refuse what no history can be judged by.
 
-    Raises
-    ------
-    UnusableInput
-        There is no smallest effect that matters.
+    Raise `UnusableInput` if there is no smallest effect that matters.
     """
     judgement = limits.judgement()
     History(alpha=judgement.alpha, min_effect=judgement.min_effect)

@@ -53,12 +53,9 @@ def needed_of(terms: HistoryPlan) -> tuple[NeededCommit, ...]:
 def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -> PlanAndWarnings:
     """Return the plan of the first campaign of a history whose baseline is built, and warnings.
 
-    Raises
-    ------
-    UnusableInput
-        The program does not exist in the baseline, or several benchmarks are meant.
-    ConditionFailed
-        The benchmarks of the tool failed when they were run to see what they report.
+    Raise `UnusableInput` if the program does not exist in the baseline, or several benchmarks are
+    meant. Raise `ConditionFailed` if the benchmarks of the tool failed when they were run to see
+    what they report.
     """
     plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
     if shared.benchmarks:

@@ -95,17 +95,14 @@ class History:
     The false-discovery rate of the changes is at most alpha at every look, and all intervals of the
     curve hold together with chance 1 - alpha, if ratios are constant within an era.
 
+    Raise `UnusableInput` if alpha or the smallest effect is out of range.
+
     Parameters
     ----------
     alpha
         Between 0 and 1.
     min_effect
         Percent, above 0: a change between two commits counts if it is larger.
-
-    Raises
-    ------
-    UnusableInput
-        Alpha or the smallest effect is out of range.
     """
 
     def __init__(
@@ -147,6 +144,9 @@ class History:
     ) -> None:
         """Begin the next campaign: what is known of its commits goes on.
 
+        Raise `UnusableInput` if there is no commit after the baseline, or the baseline is another
+        one.
+
         Parameters
         ----------
         names
@@ -158,11 +158,6 @@ class History:
             in the era in which they were opened.
         only_new
             Whether the curve asks only about commits after the latest one that ran before.
-
-        Raises
-        ------
-        UnusableInput
-            There is no commit after the baseline, or the baseline is another one.
         """
         if len(names) < 2:
             raise UnusableInput(
@@ -208,13 +203,9 @@ class History:
 
         The cost of a trial that timed out is +inf.
 
-        Raises
-        ------
-        UnusableInput
-            A cost is negative or no number.
-        ValueError
-            The order has other conditions than the costs, there are fewer than two, or one that the
-            campaign does not have.
+        Raise `UnusableInput` if a cost is negative or no number. Raise `ValueError` if the order
+        has other conditions than the costs, there are fewer than two, or one that the campaign does
+        not have.
         """
         ran = sorted(costs)
         if len(ran) < 2 or sorted(order) != ran or not 0 <= ran[0] < ran[-1] < len(self._names):
@@ -238,10 +229,7 @@ class History:
         If it never ran, the next campaign may try it once more. A second time it does nothing. What
         was named before stays named.
 
-        Raises
-        ------
-        UnusableInput
-            The commit is the baseline.
+        Raise `UnusableInput` if the commit is the baseline.
         """
         if commit == BASELINE:
             raise UnusableInput(

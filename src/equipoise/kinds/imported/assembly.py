@@ -83,6 +83,9 @@ def assemble(
     Files of which several have the same benchmark and no label give more trials of it; files with
     labels are levels of the factor ``file``.
 
+    Raise `UnusableInput` if the files compare different metrics, hold too much, or a value is not
+    finite.
+
     Parameters
     ----------
     folder
@@ -91,11 +94,6 @@ def assemble(
         When it is imported, in seconds since the epoch: no file tells when each trial began.
     baseline
         The condition that every other one is compared with, by name.
-
-    Raises
-    ------
-    UnusableInput
-        The files compare different metrics, hold too much, or a value is not finite.
     """
     metrics = list(dict.fromkeys(file.reading.metric for file in readings))
     if len(metrics) > 1:

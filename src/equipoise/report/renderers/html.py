@@ -28,10 +28,7 @@ _SCRIPTS = ("tables.js", "page.js", "download.js")
 def page(documents: Sequence[Document]) -> str:
     """Write documents as one HTML page; the same documents give the same bytes.
 
-    Raises
-    ------
-    UnusableInput
-        altair or vl-convert is not installed.
+    Raise `UnusableInput` if altair or vl-convert is not installed.
     """
     import jinja2
     from markupsafe import Markup, escape

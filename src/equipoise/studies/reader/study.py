@@ -179,6 +179,8 @@ class _Quick(Form, frozen=True):
 def read_study(path: Path, name: str | None = None, *, counters: Collection[str] = ()) -> Study:
     """Read the file of a study.
 
+    Raise `UnusableInput` if the file cannot be read, or is no study: file, line, key and the hint.
+
     Parameters
     ----------
     path
@@ -187,11 +189,6 @@ def read_study(path: Path, name: str | None = None, *, counters: Collection[str]
         What errors call the file; by default its path.
     counters
         Counters that each trial can have, and that can so be a metric.
-
-    Raises
-    ------
-    UnusableInput
-        The file cannot be read, or is no study: file, line, key and the hint.
     """
     file = read_toml(path, str(path) if name is None else name)
     sections = file.checked(_File)

@@ -182,15 +182,13 @@ class Table(Struct, frozen=True):
 def read_toml(path: Path, name: str) -> Table:
     """Read a whole file.
 
+    Raise `UnusableInput` if the file cannot be read, is not TOML, or holds a value that no study
+    can use.
+
     Parameters
     ----------
     name
         What errors call the file.
-
-    Raises
-    ------
-    UnusableInput
-        The file cannot be read, is not TOML, or holds a value that no study can use.
     """
     try:
         # Some editors put a byte order mark in front.

@@ -55,6 +55,9 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     Use it in a ``with`` block: it may own a pool, or hold data on a cluster.
     ``evaluations`` counts the candidates.
 
+    Raise `UnusableInput` if ``executor`` is nothing of the kind, the function cannot be sent to
+    other processes, or the cluster has no worker.
+
     Parameters
     ----------
     evaluate
@@ -67,12 +70,6 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
         anything with ``submit`` as in ``concurrent.futures``.
     batch_size
         Candidates in a batch; by default four batches for each worker.
-
-    Raises
-    ------
-    UnusableInput
-        ``executor`` is nothing of the kind, the function cannot be sent to other processes, or
-        the cluster has no worker.
     """
 
     def __init__(

@@ -63,6 +63,10 @@ def genoud(
 ) -> GenoudResult:
     """Search for the minimum (or maximum) of a function in a box.
 
+    Raise `UnusableInput` if an argument cannot be used; the message names it. Raise
+    `EvaluationFailed` if ``fn`` or ``gradient`` raises, or returns NaN, no number or a vector of
+    changing length; the message names the parameters.
+
     Parameters
     ----------
     fn
@@ -121,14 +125,6 @@ def genoud(
         by ``True``.
     progress
         Called with the number of the generation that ended, and of generations at most.
-
-    Raises
-    ------
-    UnusableInput
-        If an argument cannot be used; the message names it.
-    EvaluationFailed
-        If ``fn`` or ``gradient`` raises, or returns NaN, no number or a vector of changing length;
-        the message names the parameters.
     """
     criteria = None
     if lexical is False:

@@ -37,6 +37,9 @@ MOST_NUMBERS = 100_000_000
 class SearchOptions:
     """The options of a search, checked; ``_native`` reads them by name.
 
+    Raise `UnusableInput`, naming the option that cannot be used, and the parameter (from 1) that it
+    is wrong for.
+
     Parameters
     ----------
     bounds
@@ -49,11 +52,6 @@ class SearchOptions:
         0 to 2^64 - 1; drawn by default.
 
     The others are those of :func:`equipoise_matching.genetic.genoud`.
-
-    Raises
-    ------
-    UnusableInput
-        Naming the option that cannot be used, and the parameter (from 1) that it is wrong for.
     """
 
     nvars: int

@@ -96,6 +96,9 @@ def search(
     The same options, seed among them, and the same values give the same answer, however
     ``evaluate`` computes them.
 
+    Raise `UnusableInput` if the options do not fit together, the values are NaN or not as many as
+    before, or a ``polish`` or ``gradient`` that is needed is missing.
+
     Parameters
     ----------
     polish
@@ -104,12 +107,6 @@ def search(
         Needed with ``options.gradient_check``.
     callback
         Called with each generation; ends the search where it returns ``True``.
-
-    Raises
-    ------
-    UnusableInput
-        If the options do not fit together, the values are NaN or not as many as before, or a
-        ``polish`` or ``gradient`` that is needed is missing.
     """
     try:
         native = GenoudSearch(options)

@@ -62,6 +62,8 @@ def match_balance(
 ) -> Balance:
     """Compare treated and controls in every covariate, before and after matching.
 
+    Raise `UnusableInput`, naming column and rows of what cannot be used.
+
     Parameters
     ----------
     formula_or_matrix, data
@@ -87,11 +89,6 @@ def match_balance(
         rounded, and the asymptotic KS series stops early.
     progress
         Called with the number of bootstrap samples that are done, and of all.
-
-    Raises
-    ------
-    UnusableInput
-        Naming column and rows of what cannot be used.
     """
     check_boot(boot)
     covariates = covariates_of(formula_or_matrix, data)

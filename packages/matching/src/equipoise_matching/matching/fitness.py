@@ -68,6 +68,10 @@ def match_fitness(
 ) -> Floats:
     """Return the fitness of one candidate, or of several.
 
+    Raise `UnusableInput` if something cannot be used, naming column and rows, or a function given
+    as ``fitness`` or ``loss`` raises or returns what cannot be compared, with the weights that did
+    it.
+
     Parameters
     ----------
     treat
@@ -87,12 +91,6 @@ def match_fitness(
     Criteria of shape (criteria,), or (c, criteria), which compare lexically, the first one first.
     P-values ascend, and larger ones are better. Distances of distributions descend, and smaller
     ones are better.
-
-    Raises
-    ------
-    UnusableInput
-        If something cannot be used, naming column and rows, or a function given as ``fitness`` or
-        ``loss`` raises or returns what cannot be compared, with the weights that did it.
     """
     problem = fitness_problem(treat, X, balance, **options)
     weights = np.ones(problem.columns) if w is None else np.asarray(w)
@@ -114,6 +112,8 @@ def fitness_problem(
     **pairing: Unpack[PairingOptions],
 ) -> FitnessProblem:
     """Check the data and options by which candidates are judged.
+
+    Raise `UnusableInput` if something cannot be used, naming column and rows.
 
     Parameters
     ----------
@@ -137,11 +137,6 @@ def fitness_problem(
         Whether t-tests are paired; Welch's otherwise.
     weights, pairing
         As in ``match``; every candidate draws the same lots and bootstrap samples from ``seed``.
-
-    Raises
-    ------
-    UnusableInput
-        If something cannot be used, naming column and rows.
     """
     units = units_of(None, treat, X, weights)
     balanced = units.x if balance is None else table(balance, "balance", "b")[0]

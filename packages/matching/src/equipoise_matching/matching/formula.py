@@ -73,10 +73,8 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
     transforms with a memory (``scale``, ``poly``) take. ``text`` are the columns that hold no
     numbers.
 
-    Raises
-    ------
-    UnusableInput
-        Naming any other Python in the formula, and what is too large to be computed.
+    Raise `UnusableInput`, naming any other Python in the formula, and what is too large to be
+    computed.
     """
     if len(formula) > MOST_LETTERS:
         raise UnusableInput(

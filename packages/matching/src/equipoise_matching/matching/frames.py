@@ -61,11 +61,8 @@ def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
     The formula has formulaic's grammar, in which ``**`` is the power; other Python than
     `formula` allows is refused. The treatment is 0 or 1 for each row.
 
-    Raises
-    ------
-    UnusableInput
-        Naming column and rows: missing or infinite values, treatment other than 0 and 1 or
-        constant, unequal lengths, unknown columns, a formula that cannot be read.
+    Raise `UnusableInput`, naming column and rows: missing or infinite values, treatment other than
+    0 and 1 or constant, unequal lengths, unknown columns, a formula that cannot be read.
     """
     if isinstance(formula_or_matrix, str):
         return _from_formula(formula_or_matrix, data)
@@ -159,10 +156,7 @@ def treatment_of(table: Any, name: str) -> Truths:
 def formula_columns(formula: str, columns: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     """Return the columns that a formula names, each once; evaluate nothing of it.
 
-    Raises
-    ------
-    UnusableInput
-        It is no formula, or no formula that is evaluated.
+    Raise `UnusableInput` if it is no formula, or no formula that is evaluated.
     """
     with _errors_of_formula(formula):
         return columns_in(formula, _text_columns(columns))
@@ -298,10 +292,8 @@ def holds_text(column: NDArray[Any]) -> bool:
 def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Floats]]:
     """Return a column of numbers as it is, or an indicator column for each text but the first.
 
-    Raises
-    ------
-    UnusableInput
-        A value is missing or infinite, or there are more than ``MAX_CATEGORIES`` texts.
+    Raise `UnusableInput` if a value is missing or infinite, or there are more than
+    ``MAX_CATEGORIES`` texts.
     """
     if not holds_text(column):
         return [(name, numbers_of(column, name))]

@@ -74,6 +74,9 @@ def gen_match(
 ) -> GenMatchResult:
     """Find a weight for each covariate such that matching balances ``balance`` best.
 
+    Raise `UnusableInput` if something cannot be used, naming column and rows or the weights that a
+    function failed at; if the best candidate matches no unit; if the workers are lost.
+
     Parameters
     ----------
     treat
@@ -106,12 +109,6 @@ distance_tolerance, r_compatible
         open.
     progress
         Called with each generation as it ends, and the number of generations at most.
-
-    Raises
-    ------
-    UnusableInput
-        If something cannot be used, naming column and rows or the weights that a function failed
-        at; if the best candidate matches no unit; if the workers are lost.
     """
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
     pairing = pairing_of(locals())

@@ -78,6 +78,9 @@ def match(
 ) -> MatchResult:
     """Match each unit of the estimand with its nearest unit of the other arm.
 
+    Raise `UnusableInput` if something cannot be used, naming column and rows, or if no unit can be
+    matched.
+
     Parameters
     ----------
     y
@@ -127,11 +130,6 @@ def match(
         lots are drawn from ``seed`` (0 by default).
     progress
         Called with the number of units that are done, and of all; may be called by any thread.
-
-    Raises
-    ------
-    UnusableInput
-        If something cannot be used, naming column and rows, or if no unit can be matched.
     """
     units = units_of(y, treat, X, weights, covariates)
     neighbors = checked_neighbors(variance_neighbors, variance, r_compatible)
@@ -324,10 +322,7 @@ class MatchResult:
     def to_frame(self) -> DataFrame:
         """Return a row for each pair: ``treated_index``, ``control_index``, ``weight`` (pandas).
 
-        Raises
-        ------
-        UnusableInput
-            pandas is not installed.
+        Raise `UnusableInput` if pandas is not installed.
         """
         columns = {
             "treated_index": self.treated_index,

@@ -40,17 +40,14 @@ class PropensityScore:
 def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
     """Fit P(treated) by a binomial GLM with logit link (Rosenbaum and Rubin 1983).
 
+    Raise `UnusableInput` if the input cannot be used, or the covariates tell treated from untreated
+    without error, so that no score exists.
+
     Parameters
     ----------
     formula_or_matrix, data
         A formula and its frame, or a matrix of covariates and the treatment
         (``frames.covariates_of``).
-
-    Raises
-    ------
-    UnusableInput
-        The input cannot be used, or the covariates tell treated from untreated without
-        error, so that no score exists.
     """
     return score_of(covariates_of(formula_or_matrix, data))
 

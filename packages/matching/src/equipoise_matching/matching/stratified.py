@@ -56,6 +56,9 @@ def match_by(
     Strata without treated units or without controls are skipped and reported. The effect is the
     mean over all pairs, and its error that of a match with these pairs.
 
+    Raise `UnusableInput` if something cannot be used, naming column and rows, or if no unit can be
+    matched.
+
     Parameters
     ----------
     y, treat, X, estimand, m, metric, exact, caliper, replace, weights, variance_neighbors, \
@@ -70,11 +73,6 @@ variance, distance_tolerance, threads, seed
         Whether to give R's numbers where they differ from the right ones (docs/matching.md).
     progress
         Called with the number of rows that are done, and of all; may be called by any thread.
-
-    Raises
-    ------
-    UnusableInput
-        If something cannot be used, naming column and rows, or if no unit can be matched.
     """
     units = units_of(y, treat, X, weights)
     checked = checked_neighbors(variance_neighbors, variance, r_compatible)

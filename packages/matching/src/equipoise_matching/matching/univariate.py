@@ -75,6 +75,8 @@ def balance_uv(
 ) -> UnivariateBalance:
     """Return the balance of one covariate (Sekhon 2011, section 3; R's ``balanceUV``).
 
+    Raise `UnusableInput` if a sample or its weights cannot be used, or pairs have unequal lengths.
+
     Parameters
     ----------
     treated, control
@@ -89,11 +91,6 @@ def balance_uv(
     r_compatible
         R's quirks: QQ and KS take no notice of weights, and ``sdiff_pooled`` of pairs is in
         standard deviations of the treated.
-
-    Raises
-    ------
-    UnusableInput
-        A sample or its weights cannot be used, or pairs have unequal lengths.
     """
     check_boot(boot)
     if matched:

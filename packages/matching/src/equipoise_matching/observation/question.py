@@ -83,10 +83,8 @@ class Question(Struct, frozen=True):
     def among(cls, arguments: Mapping[str, Any]) -> Question:
         """Return the question among arguments of a function, or options of a command, by name.
 
-        Raises
-        ------
-        UnusableInput
-            The method is unknown, or the placebo period is not a column and a value.
+        Raise `UnusableInput` if the method is unknown, or the placebo period is not a column and a
+        value.
         """
         values = {name: arguments[name] for name in cls.__struct_fields__}
         for name in ("exact", "placebo_outcomes", "mediators"):

@@ -68,15 +68,12 @@ def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
     The separator is the first of comma, semicolon and tab that the first line has. Where it is no
     comma, 1,5 is a number.
 
+    Raise `UnusableInput` if the file is no table of this form; the error names the line.
+
     Parameters
     ----------
     as_text
         Columns that hold names: as numbers, the versions 1.1 and 1.10 would be one.
-
-    Raises
-    ------
-    UnusableInput
-        The file is no table of this form; the error names the line.
     """
     texts = frozenset(as_text)
     try:

@@ -67,6 +67,9 @@ def match(
 ) -> TableMatch:
     """Match the treated rows of a table with its controls, and estimate the effect.
 
+    Raise `UnusableInput` if something cannot be used, naming column and rows, or if no row can be
+    matched.
+
     Examples
     --------
     >>> eq.match(people, outcome="wage", treatment="trained", covariates=["age", "region"])
@@ -102,11 +105,6 @@ def match(
         Who may be matched with whom, by the names of `PairingOptions`: ``estimand``, ``m``,
         ``exact``, ``caliper``, ``replace``, ``ties``, ``common_support``, ``r_compatible``,
         ``threads``, ``seed``.
-
-    Raises
-    ------
-    UnusableInput
-        If something cannot be used, naming column and rows, or if no row can be matched.
     """
     columns = MatchColumns.of(
         treatment=treatment,
@@ -151,6 +149,9 @@ def match_balance(
 ) -> Balance:
     """Compare the treated rows of a table with its controls, before and after matching.
 
+    Raise `UnusableInput`, naming column and rows of what cannot be used; or the match has rows that
+    a missing value leaves out here.
+
     Parameters
     ----------
     table, treatment, covariates, formula, weights, missing
@@ -160,12 +161,6 @@ def match_balance(
         "after".
     estimand, boot, ks, paired, r_compatible, seed, progress
         As for ``equipoise_matching.match_balance``.
-
-    Raises
-    ------
-    UnusableInput
-        Naming column and rows of what cannot be used; or the match has rows that a missing value
-        leaves out here.
     """
     columns = MatchColumns.of(
         treatment=treatment,
@@ -210,6 +205,9 @@ def gen_match(
 ) -> TableMatch:
     """Search for the weights of the covariates whose pairs balance best, and match by them.
 
+    Raise `UnusableInput` if something cannot be used, naming column and rows, or if no row can be
+    matched.
+
     Parameters
     ----------
     table, treatment, covariates, outcome, formula, weights, missing, pairing
@@ -222,11 +220,6 @@ executor, progress
         As for ``equipoise_matching.gen_match``.
     variance_neighbors
         As for ``eq.match``, for the effect by the weights that were found.
-
-    Raises
-    ------
-    UnusableInput
-        If something cannot be used, naming column and rows, or if no row can be matched.
     """
     columns = MatchColumns.of(
         treatment=treatment,
@@ -279,6 +272,9 @@ def observe(
 ) -> Observation:
     """Estimate the effect of a change from a log, among comparable rows.
 
+    Raise `UnusableInput` if the question does not fit the table; the error names the column and the
+    rows.
+
     Examples
     --------
     >>> eq.observe(runs, "version=2.0:1.0", "wall_s", covariates=["load", "cache"], cluster="day")
@@ -318,11 +314,6 @@ def observe(
     -------
     Observation
         The answer; where no comparison holds ``refused`` is true and ``document`` says why.
-
-    Raises
-    ------
-    UnusableInput
-        The question does not fit the table; the error names the column and the rows.
     """
     column, equals, values = treatment.partition("=")
     if not column or (equals and not values):

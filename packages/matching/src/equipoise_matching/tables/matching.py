@@ -249,11 +249,8 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         table has already gets ``match_`` before it. The weighted mean of the treated less that of
         the controls is the effect.
 
-        Raises
-        ------
-        UnusableInput
-            ``r_compatible`` and ``common_support`` together number rows as R does; or pandas is
-            not installed, for a table that was no frame.
+        Raise `UnusableInput` if ``r_compatible`` and ``common_support`` together number rows as R
+        does; or pandas is not installed, for a table that was no frame.
         """
         if isinstance(self.frame, str | Path | Mapping):
             return require("pandas", "frames").DataFrame(self.matched_columns())

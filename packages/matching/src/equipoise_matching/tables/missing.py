@@ -84,17 +84,15 @@ def without_missing(
 ) -> CompleteTable:
     """Apply the policy to the columns in use.
 
+    Raise `UnusableInput` if there is no such policy; or it is ``refuse``, naming column and rows;
+    or no row is left.
+
     Parameters
     ----------
     covariates
         Columns whose missing values an indicator can stand for.
     others
         Columns whose rows are left out under either policy where a value is missing.
-
-    Raises
-    ------
-    UnusableInput
-        There is no such policy; or it is ``refuse``, naming column and rows; or no row is left.
     """
     if policy not in POLICIES:
         raise UnusableInput(

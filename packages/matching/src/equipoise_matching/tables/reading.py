@@ -29,6 +29,9 @@ _HIDDEN = ("_", ".")
 def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
     """Return the columns of a table by name, each of shape (rows,); at least one row.
 
+    Raise `UnusableInput` if the table cannot be read, has two columns of one name, or has no row;
+    or a Parquet file needs pyarrow, a frame needs narwhals, and it is not installed.
+
     Parameters
     ----------
     table
@@ -36,12 +39,6 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
         Arrow's ``__arrow_c_stream__``, or a mapping of names to columns.
     as_text
         Columns of a CSV file that hold names: as numbers, the versions 1.1 and 1.10 would be one.
-
-    Raises
-    ------
-    UnusableInput
-        The table cannot be read, has two columns of one name, or has no row; or a Parquet file
-        needs pyarrow, a frame needs narwhals, and it is not installed.
     """
     if isinstance(table, str | Path):
         return read_file(Path(table), as_text)

@@ -166,10 +166,7 @@ def read_rows(stratum: StratumRows) -> Log:
 def check_files(stratum: StratumRows) -> None:
     """Check that this process sees the files that were indexed.
 
-    Raises
-    ------
-    AnotherFile
-        A file is missing, cannot be read, or is another one.
+    Raise `AnotherFile` if a file is missing, cannot be read, or is another one.
     """
     for piece in stratum.pieces:
         try:
