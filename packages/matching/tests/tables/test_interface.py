@@ -301,7 +301,7 @@ def test_a_result_shows_itself(people: pandas.DataFrame) -> None:
         ({"distance": "glm"}, "propensity=True"),
         ({"distance": "mahalanobis"}, 'metric="mahalanobis"'),
         ({"ratio": 2}, "m=2"),
-        ({"method": "genetic"}, "eq.gen_match"),
+        ({"method": "genetic"}, "gen_match(...)"),
         ({"discard": "both"}, "common_support=True"),
     ],
 )
@@ -312,8 +312,9 @@ def test_an_argument_of_matchit_is_refused_with_the_one_that_is_meant(
         tables.match(people, treatment="treat", covariates=COVARIATES, **argument)
     assert isinstance(refused.value, UnusableInput)
     assert ours in str(refused.value.hint)
+    unknown: dict[str, Any] = {"colour": "red"}
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
-        tables.match(people, treatment="treat", covariates=COVARIATES, colour="red")
+        tables.match(people, treatment="treat", covariates=COVARIATES, **unknown)
 
 
 def test_without_replacement_the_largest_score_is_matched_first_as_in_matchit(
