@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS_THAT_COMPUTE = ("packages/matching/tests",) + tuple(
     f"tests/{room}"
     for room in (
-        "benchmarks", "design", "figures", "fuzz", "interop", "ledger", "model", "packaging",
+        "benchmarks", "design", "figures", "fuzz", "interop", "ledger", "packaging",
         "report", "shared", "stats", "studies",
         "kinds/bisect/test_branches.py", "kinds/bisect/test_figures.py",
         "kinds/bisect/test_layout.py", "kinds/bisect/test_report.py",
@@ -44,7 +44,7 @@ FAST_TESTS = (
     *(
         f"tests/{room}"
         for room in (
-            "analysis", "design", "files", "ledger", "model", "report/test_json_document.py",
+            "analysis", "design", "files", "ledger", "report/test_json_document.py",
             "report/test_markdown.py", "shared", "why/causes", "why/differences", "test_api.py",
             "test_import_cycles.py", "test_layers.py", "test_words.py", "cli/test_bad_input.py",
         )
