@@ -80,6 +80,8 @@ LAZILY: dict[str, frozenset[str]] = {
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""
 
+COMMANDS_OF_KINDS = frozenset({"command", "explaining"})
+"""Files of a kind that are the command line of it; `why` shares one with `--why`."""
 PRINT = frozenset({"cli", "report", "kinds/command"})
 """Rooms that print; of a kind of campaign only its command does."""
 PRINTING_PACKAGES = frozenset({"rich", "click"})
@@ -141,7 +143,7 @@ def room_of(parts: tuple[str, ...]) -> str:
 
 def printing_room(parts: tuple[str, ...]) -> str:
     """The room of a file for what it may print: the command of a kind stands apart."""
-    is_command = parts[0] == "kinds" and parts[-1] == "command"
+    is_command = parts[0] == "kinds" and parts[-1] in COMMANDS_OF_KINDS
     return "kinds/command" if is_command else room_of(parts)
 
 
