@@ -245,7 +245,7 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
 def test_a_plan_that_explains_nothing_tested_nothing(tmp_path: Path) -> None:
     record = conducted(tmp_path, (Truth(1.0),))
     plain = msgspec.structs.replace(record, plan=msgspec.structs.replace(record.plan, terms=None))
-    assert outcome.tested_causes(plain) == ()
+    assert result_of(plain).why == ()
 
 
 def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> None:

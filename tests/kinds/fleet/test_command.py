@@ -127,7 +127,7 @@ def test_compare_on_a_cluster_shows_what_its_hosts_measured(
     assert again.out == answer.out
     refused = equipoise("resume", member.id)
     assert refused.status == 2
-    assert "is the part of one host in the campaign of a fleet" in refused.err
+    assert "is the part of one host in a campaign of many" in refused.err
 
 
 def test_workers_on_this_host_are_campaigns_side_by_side(

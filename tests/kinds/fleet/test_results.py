@@ -57,7 +57,7 @@ def test_the_list_folds_the_hosts_into_the_line_of_their_fleet(
     assert all(line.startswith("  2026") for line in others)
     entries = json.loads(equipoise("list", "--all", "--json", "-").out)
     assert [one["hosts"] for one in entries] == [3, None, None, None]
-    assert [one["fleet"] for one in entries] == [None, fleet, fleet, fleet]
+    assert [one["part_of"] for one in entries] == [None, fleet, fleet, fleet]
 
 
 def test_campaigns_of_several_hosts_are_pooled_by_the_host_that_measured_them(

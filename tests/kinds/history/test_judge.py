@@ -200,7 +200,7 @@ def test_a_ledger_that_lacks_an_earlier_campaign_says_so(tmp_path: Path) -> None
     judge = partial(HistoryJudge, builds=stage.builds)
     with pytest.raises(UnusableInput, match="lacks campaign 20260101-000000-abcd") as error:
         stage.start(replace(record.plan, terms=gone), judge)
-    assert 'ledger="FILE"' in str(error.value.hint)
+    assert "--ledger FILE" in str(error.value.hint)
 
 
 def test_the_ledger_knows_the_campaigns_of_a_series(tmp_path: Path) -> None:
