@@ -301,7 +301,7 @@ def test_a_result_shows_itself(people: pandas.DataFrame) -> None:
         ({"distance": "glm"}, "propensity=True"),
         ({"distance": "mahalanobis"}, 'metric="mahalanobis"'),
         ({"ratio": 2}, "m=2"),
-        ({"method": "genetic"}, "eq.gen_match"),
+        ({"method": "genetic"}, "gen_match(...)"),
         ({"discard": "both"}, "common_support=True"),
     ],
 )

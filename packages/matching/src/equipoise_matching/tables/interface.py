@@ -1,4 +1,4 @@
-"""``eq.match``, ``match_balance``, ``gen_match`` and ``observe``: tables in, results out.
+"""``match``, ``match_balance``, ``gen_match`` and ``observe``: tables in, results out.
 
 Errors and warnings are in the words of Python: ``missing="drop"`` where a terminal has an option.
 """
@@ -69,7 +69,7 @@ def match(
 
     Examples
     --------
-    >>> eq.match(people, outcome="wage", treatment="trained", covariates=["age", "region"])
+    >>> match(people, outcome="wage", treatment="trained", covariates=["age", "region"])
 
     Parameters
     ----------
@@ -154,9 +154,9 @@ def match_balance(
     Parameters
     ----------
     table, treatment, covariates, formula, weights, missing
-        As for ``eq.match``. The covariates may be others than those matched on.
+        As for ``match``. The covariates may be others than those matched on.
     match
-        What ``eq.match`` or ``eq.gen_match`` returned for the same table; without one there is no
+        What ``match`` or ``gen_match`` returned for the same table; without one there is no
         "after".
     estimand, boot, ks, paired, r_compatible, seed, progress
         As for ``equipoise_matching.match_balance``.
@@ -213,7 +213,7 @@ def gen_match(
     Parameters
     ----------
     table, treatment, covariates, outcome, formula, weights, missing, pairing
-        As for ``eq.match``.
+        As for ``match``.
     balance
         Terms to balance, as the right side of a formula: ``"age + re74 + age:re74"``; by default
         the covariates.
@@ -221,7 +221,7 @@ def gen_match(
 executor, progress
         As for ``equipoise_matching.gen_match``.
     variance_neighbors
-        As for ``eq.match``, for the effect by the weights that were found.
+        As for ``match``, for the effect by the weights that were found.
 
     Raises
     ------
@@ -281,12 +281,12 @@ def observe(
 
     Examples
     --------
-    >>> eq.observe(runs, "version=2.0:1.0", "wall_s", covariates=["load", "cache"], cluster="day")
+    >>> observe(runs, "version=2.0:1.0", "wall_s", covariates=["load", "cache"], cluster="day")
 
     Parameters
     ----------
     table
-        As for ``eq.match``.
+        As for ``match``.
     treatment
         ``"COLUMN=CANDIDATE:BASELINE"``: the column that names the version, and two of its values.
         The column alone where it has two versions, of which the later is the candidate, or 0 and 1,
@@ -307,7 +307,7 @@ def observe(
     unit
         What a row is, in the sentences: ``"people"``, ``"builds"``.
     missing
-        As for ``eq.match``. By default a gap in a column that you name is refused; without
+        As for ``match``. By default a gap in a column that you name is refused; without
         ``covariates`` a column with a gap is not matched on, and a warning names it.
     exact, placebo_outcomes, mediators, leave_others_out, one_unit, seed, threads
         As for ``equipoise observe`` (docs/observe.md).

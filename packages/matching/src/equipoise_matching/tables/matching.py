@@ -1,6 +1,6 @@
 """A match of a table, its effect, its balance and the matched data set.
 
-``eq.match`` and ``eq.gen_match`` return it, and the command line shows it.
+``match`` and ``gen_match`` return it, and the command line shows it.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def run_match(
 ) -> MatchResult:
     """Match the rows that take part; rows in the result count those.
 
-    ``options`` are further ones of ``match``; ``propensity`` is that of ``eq.match``.
+    ``options`` are further ones of ``match``; ``propensity`` is that of ``match``.
 
     Raise `UnusableInput` if two of the options do not go together.
     """

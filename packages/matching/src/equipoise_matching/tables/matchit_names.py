@@ -16,8 +16,8 @@ HINTS = {
     "distance": 'propensity=True is MatchIt\'s distance = "glm"; metric="mahalanobis" and '
     'metric="inverse_variance" match on the covariates themselves',
     "ratio": "m= is MatchIt's ratio: m=2 matches each unit with two others",
-    "data": 'give the table first: eq.match(frame, treatment="t", covariates=[...])',
-    "method": 'eq.gen_match(...) is MatchIt\'s method = "genetic"; eq.match(...) is "nearest"',
+    "data": 'give the table first: match(frame, treatment="t", covariates=[...])',
+    "method": 'gen_match(...) is MatchIt\'s method = "genetic"; match(...) is "nearest"',
     "discard": 'common_support=True is MatchIt\'s discard = "both"',
     "m_order": 'order= is MatchIt\'s m.order: order="largest", "smallest" or "data"',
     "s_weights": "weights= is MatchIt's s.weights: the column with the weight of each row",

@@ -36,7 +36,7 @@ from equipoise_matching.tables.reading import read_columns, source_of
 
 
 class MatchColumns(Struct, frozen=True, kw_only=True):
-    """The columns that a question names, as ``eq.match`` and ``eq.gen_match`` take them.
+    """The columns that a question names, as ``match`` and ``gen_match`` take them.
 
     Those of ``exact`` are matched on, too.
     """

@@ -52,7 +52,7 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
         raise UnusableInput(
             f"a table is needed, not {type(table).__name__}",
             hint="give a data frame of pandas, polars or pyarrow, or the name of a CSV or Parquet "
-            "file; arrays go into equipoise_matching.matching",
+            "file; arrays go into equipoise_matching.match",
         )
     lengths = {len(column) for column in columns.values() if column.ndim == 1}
     if any(column.ndim != 1 for column in columns.values()) or len(lengths) > 1:
