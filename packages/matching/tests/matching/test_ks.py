@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstwobign
 
-from equipoise_matching import _native, distributions
+from equipoise_matching import _native
+from equipoise_matching.matching import distributions
 from equipoise_matching.matching.distributions import ks_boot
 from equipoise_matching.shared.errors import UnusableInput
 
