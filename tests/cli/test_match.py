@@ -42,7 +42,6 @@ def test_a_process_of_its_own_says_what_this_one_says(
     assert Answer(own.returncode, own.stdout, own.stderr) == equipoise(*arguments)
 
 
-@pytest.mark.xfail(reason="the options of the command line import ledger and campaign")
 def test_a_match_loads_neither_ledger_nor_campaign(table: str, tmp_path: Path) -> None:
     arguments = ["match", table, "--outcome", "y", *COLUMNS]
     program = f"""

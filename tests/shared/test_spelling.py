@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import equipoise
+import equipoise_matching
 from equipoise.shared.spelling import Value, command_line_spelling, option
+from equipoise_matching.shared import spelling as copy_of_the_package
 
 
 @pytest.mark.parametrize(
@@ -53,8 +55,21 @@ def test_the_spelling_of_a_command_line_within_another_stays_until_the_outer_end
         assert option("blocks") == "--blocks"
 
 
+def test_the_choice_of_the_command_line_holds_in_the_copy_of_each_package() -> None:
+    assert copy_of_the_package.option is not option
+    with command_line_spelling():
+        assert copy_of_the_package.option("missing", "drop") == "--missing drop"
+    with copy_of_the_package.command_line_spelling():
+        assert option("missing", "drop") == "--missing drop"
+    assert copy_of_the_package.option("missing", "drop") == option("missing", "drop")
+    assert option("missing", "drop") == 'missing="drop"'
+
+
 SOURCES = Path(equipoise.__file__).parent
-ROOMS = ("tables", "matching", "genoud", "observation", "functions", "design", "campaign", "stats")
+PACKAGE = Path(equipoise_matching.__file__).parent
+ROOMS = tuple(SOURCES / room for room in ("functions", "design", "campaign", "stats")) + tuple(
+    PACKAGE / room for room in ("charts", "genetic", "matching", "observation", "tables")
+)
 """Rooms whose messages people read who call Python."""
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 COMMAND = re.compile(r"\b(?:equipoise (?:os|resume)|ld\.so|Wl,)\W")
@@ -87,7 +102,7 @@ def messages_in(module: ast.Module) -> Iterator[str]:
 
 
 def test_no_option_is_spelled_when_a_module_is_imported() -> None:
-    for path in SOURCES.rglob("*.py"):
+    for path in (*SOURCES.rglob("*.py"), *PACKAGE.rglob("*.py")):
         for node in expressions_of(ast.parse(path.read_text())):
             called = node.func if isinstance(node, ast.Call) else None
             assert not (isinstance(called, ast.Name) and called.id == "option"), path
@@ -95,7 +110,9 @@ def test_no_option_is_spelled_when_a_module_is_imported() -> None:
 
 def test_no_message_that_python_shows_spells_an_option_itself() -> None:
     for room in ROOMS:
-        for path in sorted((SOURCES / room).rglob("*.py")):
+        files = sorted(room.rglob("*.py"))
+        assert files, room
+        for path in files:
             for message in messages_in(ast.parse(path.read_text())):
                 if " " in message and not COMMAND.search(message):
                     assert not OPTION.search(message), f"{path}: {message}"
