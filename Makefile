@@ -120,7 +120,7 @@ fuzz: $(VENV)/dev $(VENV)/package ## read 30,000 random hostile files, 10 minute
 .PHONY: schema
 schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 	@for kind in result:equipoise.model.result.ResultDocument pooled:equipoise.model.pooled.PooledCampaigns \
-		observed:equipoise_matching.observation.result.ObservationResult series:equipoise.model.history.SeriesResult; do \
+		observed:equipoise_matching.observation.result.ObservationResult series:equipoise.model.series.SeriesResult; do \
 		$(PYTHON_IN_VENV) -c "import json, pydoc; from equipoise.report.json_document import schema; print(json.dumps(schema(pydoc.locate('$${kind#*:}')), indent=2))" > docs/$${kind%%:*}.schema.json || exit; \
 	done
 
