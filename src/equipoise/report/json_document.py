@@ -83,6 +83,9 @@ def decode(text: bytes, name: str) -> ResultDocument:
         what = f"its schema is {'not named' if version is None else repr(version)}, not {SCHEMA}"
         raise UnusableInput(f"{name}: {what}", hint=_HINT)
     kind = read.get(TAG)
+    if kind is None:
+        what = f"it is no result document: the field `{TAG}` is missing"
+        raise UnusableInput(f"{name}: {what}", hint=_HINT)
     if kind != ORDINARY and (not isinstance(kind, str) or place_of(kind) is None):
         what = f"campaigns of the kind {kind!r} are not known to this installation"
         raise UnusableInput(f"{name}: {what}", hint=_HINT)

@@ -282,7 +282,7 @@ def test_what_cannot_be_used_is_named(
 def test_arrays_are_sent_to_the_array_forms() -> None:
     with pytest.raises(UnusableInput, match="a table is needed, not ndarray") as refused:
         tables.match(np.ones((3, 2)), treatment="t", covariates="x")
-    assert "equipoise_matching.matching" in str(refused.value.hint)
+    assert "equipoise_matching.match" in str(refused.value.hint)
 
 
 def test_a_result_shows_itself(people: pandas.DataFrame) -> None:
