@@ -135,14 +135,14 @@ def no_process_is_left_behind() -> Iterator[None]:
 
 
 ROOMS_OF_THE_COMMAND_LINE = frozenset({"cluster", "report", "revisions", "why"})
-"""Folders of tests whose messages only the command line shows, in its spelling."""
+"""Folders below tests/ whose messages only the command line shows, in its spelling."""
 
 
 @pytest.fixture(autouse=True)
 def spelling_of_the_room(request: pytest.FixtureRequest) -> Iterator[None]:
     """Spell options as those who read the messages of a room type them."""
-    room = request.path.relative_to(Path(__file__).parent).parts[0]
-    of_command_line = room in ROOMS_OF_THE_COMMAND_LINE
+    folder, room = request.path.relative_to(Path(__file__).parent).parts[:2]
+    of_command_line = folder == "tests" and room in ROOMS_OF_THE_COMMAND_LINE
     with command_line_spelling() if of_command_line else contextlib.nullcontext():
         yield
 
