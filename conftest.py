@@ -135,16 +135,16 @@ def no_process_is_left_behind() -> Iterator[None]:
 
 
 ROOMS_OF_THE_COMMAND_LINE = frozenset({"cluster", "report", "revisions", "why"})
-"""Folders of tests whose messages only the command line shows, in its spelling; so are those of all
-kinds of campaign but `functions`."""
+"""Folders below tests/ whose messages only the command line shows, in its spelling; so are those of
+all kinds of campaign but `functions`."""
 
 
 @pytest.fixture(autouse=True)
 def spelling_of_the_room(request: pytest.FixtureRequest) -> Iterator[None]:
     """Spell options as those who read the messages of a room type them."""
-    room, *below = request.path.relative_to(Path(__file__).parent).parts
+    folder, room, *below = request.path.relative_to(Path(__file__).parent).parts
     of_a_kind = room == "kinds" and below[0] != "functions"
-    of_command_line = room in ROOMS_OF_THE_COMMAND_LINE or of_a_kind
+    of_command_line = folder == "tests" and (room in ROOMS_OF_THE_COMMAND_LINE or of_a_kind)
     with command_line_spelling() if of_command_line else contextlib.nullcontext():
         yield
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.matching.data import normal
 from benchmarks.matching.timing import in_turn
-from equipoise import _native
+from equipoise_matching import _native
 from equipoise_matching.matching.options import MatchOptions
 from equipoise_matching.matching.units import units_of
 

@@ -152,7 +152,7 @@ def test_a_commit_that_fails_before_its_first_block_costs_nothing_elsewhere() ->
 
 def test_the_ends_must_run() -> None:
     bisection = Bisection(4, alpha=ALPHA)
-    for commit, option in ((0, "with good"), (4, "with bad")):
+    for commit, option in ((0, "--good"), (4, "--bad")):
         with pytest.raises(UnusableInput) as raised:
             bisection.withdraw(commit)
         assert option in str(raised.value.hint)
