@@ -17,7 +17,6 @@ from equipoise.campaign.progress import nearest_enough
 from equipoise.campaign.segment import StopReason
 from equipoise.design.grid import grid_of
 from equipoise.design.limits import CampaignLimits
-from equipoise.ledger.rows import plan_from_text, to_text
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
@@ -123,14 +122,6 @@ def test_the_block_limit_ends_a_campaign_before_its_least_time_and_the_result_sa
     assert "short_time" not in codes(
         document_of(undecided, plan_of(stopping=Stopping(blocks=20), judgement=Judgement(0.05, 0)))
     )
-
-
-def test_an_earlier_plan_has_no_least_time() -> None:
-    plan = plan_of(stopping=Stopping(blocks=200))
-    text = to_text(plan)
-    assert plan_from_text(text).stopping.min_seconds == 1.0
-    assert '"min_seconds":1.0,' in text
-    assert plan_from_text(text.replace('"min_seconds":1.0,', "")).stopping.min_seconds == 0.0
 
 
 def test_the_budget_alone_is_the_limit(tmp_path: Path) -> None:

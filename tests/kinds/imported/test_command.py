@@ -7,7 +7,6 @@ import io
 import json
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -16,7 +15,7 @@ from equipoise.cli import list as listing
 from equipoise.kinds.imported import command
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import ResultDocument
+from equipoise.report.json_document import decode
 from tests.imports import SAMPLES, written
 from tests.report.forms import breakable
 from tests.schema import validated
@@ -73,7 +72,7 @@ def result(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     """The document on stdout, which its schema allows."""
     text = capsys.readouterr().out
     document: dict[str, object] = json.loads(text)
-    validated(msgspec.json.decode(text, type=ResultDocument))
+    validated(decode(text.encode(), "stdout"))
     return document
 
 
