@@ -156,7 +156,7 @@ def test_lines_stop_before_the_row_of_a_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # As vectors, whose places can be read: so many marks are drawn as pixels.
-    monkeypatch.setattr("equipoise.figures.save.MAX_VECTOR_ROWS", 10**9)
+    monkeypatch.setattr("equipoise.report.renderers.html.MAX_VECTOR_ROWS", 10**9)
     shown(browser, tmp_path, KINDS[name], width, height)
     places = browser.evaluate(RUNNING_THROUGH)
     assert any(through for _, through, _ in places)
