@@ -357,6 +357,6 @@ def test_a_program_that_is_not_installed_is_named_with_its_package(
 
 def test_help_says_that_the_study_has_the_defaults(equipoise: Equipoise) -> None:
     answer = " ".join(equipoise("run", "--help").out.split())
-    for limit in ("60", "5", "1", "0.05"):
-        assert f"(the study's, or {limit})" in answer
+    for limit in ("60)", "5; a verdict at alpha 0.05 takes 7)", "1)", "0.05)"):
+        assert f"(the study's, or {limit}" in answer
     assert "1000 if it compares nothing" in answer

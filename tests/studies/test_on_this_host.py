@@ -113,7 +113,7 @@ REFUSED = {
         + f'levels = {list(range(1, 41))}\n[factors.m]\nrole = "size"\n'
         + f"levels = {list(range(1, 41))}\n",
         "study.toml:5: [factors]: 1600 conditions are more than the 1000 of one block",
-        "choose fewer levels with --factor, or write an [[exclude]]",
+        "choose fewer levels with factor, or write an [[exclude]]",
     ),
 }
 
