@@ -94,6 +94,8 @@ def decode(text: bytes, name: str) -> ResultDocument:
     kind = read.get(TAG)
     if kind != ORDINARY and (not isinstance(kind, str) or place_of(kind) is None):
         what = f"campaigns of the kind {kind!r} are not known to this installation"
+        if kind is None:
+            what = "its kind of campaign is not named"
         raise UnusableInput(f"{name}: {what}", hint=_HINT)
     of_kind: type[ResultDocument] = load(kind_named(kind).document)
     # Decimals have fewer digits; texts of digits alone are rare.
