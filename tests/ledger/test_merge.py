@@ -411,7 +411,7 @@ def test_a_run_that_cannot_be_read_is_left_out_alone(whole: Whole, tmp_path: Pat
         connection.execute("UPDATE trial SET covariates = '[7]' WHERE run = 2")
         connection.execute("UPDATE run SET names = '[\"other\"]' WHERE number = 3")
         connection.execute(
-            "UPDATE run SET fleet = (SELECT identity FROM run AS other WHERE other.number = 4), "
+            "UPDATE run SET whole = (SELECT identity FROM run AS other WHERE other.number = 4), "
             "place = 9 WHERE number = 1"
         )
     with (

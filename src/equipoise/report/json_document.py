@@ -84,8 +84,7 @@ def decode(text: bytes, name: str) -> ResultDocument:
         raise UnusableInput(f"{name}: {what}", hint=_HINT)
     kind = read.get(TAG)
     if kind is None:
-        what = f"it is no result document: the field `{TAG}` is missing"
-        raise UnusableInput(f"{name}: {what}", hint=_HINT)
+        raise UnusableInput(f"{name}: its kind of campaign is not named", hint=_HINT)
     if kind != ORDINARY and (not isinstance(kind, str) or place_of(kind) is None):
         what = f"campaigns of the kind {kind!r} are not known to this installation"
         raise UnusableInput(f"{name}: {what}", hint=_HINT)
