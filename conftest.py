@@ -142,9 +142,13 @@ all kinds of campaign but `functions`."""
 @pytest.fixture(autouse=True)
 def spelling_of_the_room(request: pytest.FixtureRequest) -> Iterator[None]:
     """Spell options as those who read the messages of a room type them."""
-    folder, room, *below = request.path.relative_to(Path(__file__).parent).parts
-    of_a_kind = room == "kinds" and below[0] != "functions"
-    of_command_line = folder == "tests" and (room in ROOMS_OF_THE_COMMAND_LINE or of_a_kind)
+    match request.path.relative_to(Path(__file__).parent).parts:
+        case ("tests", "kinds", kind, *_):
+            of_command_line = kind != "functions"
+        case ("tests", room, *_):
+            of_command_line = room in ROOMS_OF_THE_COMMAND_LINE
+        case _:
+            of_command_line = False
     with command_line_spelling() if of_command_line else contextlib.nullcontext():
         yield
 
