@@ -251,6 +251,8 @@ def test_a_suite_of_pytest_benchmark_goes_through_a_gate_as_it_is(
     alone = {
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTEST_PLUGINS": "pytest_benchmark.plugin,equipoise.helpers.pytest_plugin",
+        # Of the session that runs this test; pytest-benchmark measures nothing under xdist.
+        "PYTEST_XDIST_WORKER": "",
     }
     result = document(gate(made, "--baseline", "before", *options, "--", *words, **alone))
     (row,) = result["gate"]["rows"]
