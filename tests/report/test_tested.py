@@ -124,13 +124,6 @@ def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
     assert HOSTILE not in made
 
 
-def test_the_command_that_repeats_an_intervention_names_its_campaign() -> None:
-    document = document_of("usual", "policy")
-    run = msgspec.structs.replace(document.run, study="why")
-    made = page([CampaignReport(msgspec.structs.replace(document, run=run), {}, None)])
-    assert f"equipoise why {run.id} --again --seed 7" in made
-
-
 MISSED = msgspec.structs.replace(
     UNKNOWN,
     intervention="large_buffers",
