@@ -40,7 +40,7 @@ def test_kill_9_at_a_random_moment(
     time.sleep(random.Random(moment).uniform(0.0, 0.4))
     campaign.send_signal(signal.SIGKILL)
     campaign.wait()
-    wait_until_empty(temporary)
+    wait_until_tidy(temporary)
     started = sum(len((tmp_path / f"{name}.log").read_text()) // 2 for name in ("quick", "slow"))
     with open_for_reading(tmp_path / ".equipoise/ledger.db") as ledger:
         kept = len(ledger.read_run("last").trials)
@@ -99,10 +99,13 @@ def test_a_campaign_in_which_a_condition_failed_is_not_resumed(
     assert "false failed: exit status 1" in answer.err
 
 
-def wait_until_empty(folder: Path) -> None:
-    """The launcher outlives its tool for as long as it takes to tidy up."""
+def wait_until_tidy(folder: Path) -> None:
+    """The launcher outlives its tool for as long as it takes to tidy up.
+
+    The lock file of the campaign stays: the next campaign finds by it that this one is gone.
+    """
     deadline = time.monotonic() + PATIENCE_S
-    while left := list(folder.iterdir()):
+    while left := [path for path in folder.glob("*/*") if path.suffix != ".lock"]:
         assert time.monotonic() < deadline, f"left behind: {left}"
         time.sleep(0.01)
 
