@@ -20,7 +20,7 @@ def takes(keywords: type, defaults: object) -> Callable[[Callable[P, R]], Callab
     Parameters
     ----------
     defaults
-        Has an attribute for each key: its default.
+        Object with an attribute for each key, which is the default.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

@@ -188,7 +188,7 @@ def check_plan(plan: Plan, order: Order) -> None:
         raise other_version("the plan of the order is not for this place of the fleet")
     if plan.terms is not None:
         raise UnusableInput(
-            f"a {plan.terms.called} cannot be measured on a cluster",
+            f"a {plan.terms.noun} cannot be measured on a cluster",
             hint=f"{option('cluster')} is for equipoise compare, run and os",
         )
 

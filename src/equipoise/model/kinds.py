@@ -53,8 +53,8 @@ class Terms:
 
     __slots__ = ()
 
-    called: ClassVar[str] = "comparison"
-    """What messages call a campaign of this kind, behind *a* or *the*."""
+    noun: ClassVar[str] = "comparison"
+    """Noun for a campaign of this kind in messages, without an article."""
     ranks: ClassVar[bool] = True
     """Whether the fastest of several conditions may be asked for."""
     describes_one: ClassVar[bool] = True
@@ -175,7 +175,7 @@ class Kind(Struct, frozen=True):
     report: str | None = None
     """Its `equipoise.report.kind.ReportKind`: question, answer and sections of its document."""
     figures: str | None = None
-    """Its `equipoise.figures.kind.FiguresKind`."""
+    """Its `equipoise.figures.gallery.FiguresKind`."""
     why: str | None = None
     """Its `equipoise.why.kind.WhyKind`: which gaps of it are explained, and how."""
     resume: str | None = None

@@ -141,7 +141,7 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
                 else "the toolchain or the environment of builds has changed"
             )
             raise UnusableInput(
-                f"{reason} since the {terms.called} began: its builds and new ones cannot be "
+                f"{reason} since the {terms.noun} began: its builds and new ones cannot be "
                 "compared",
                 hint=f"{terms.anew}: {terms.again}",
             )
@@ -156,7 +156,7 @@ def repository_of(terms: CommitsPlan) -> Repository:
     top = Path(terms.repository)
     if not (top / ".git").exists():
         raise UnusableInput(
-            f"the repository {top} of the {terms.called} is gone",
+            f"the repository {top} of the {terms.noun} is gone",
             hint="put it back, then resume",
         )
     return Repository(top, terms.folder)

@@ -26,7 +26,7 @@ class CommitBenchmark(Struct, frozen=True):
 class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
     """A stretch of commits, and how each is built: what searches and curves over commits share."""
 
-    called: ClassVar[str] = "campaign"
+    noun: ClassVar[str] = "campaign"
     ranks: ClassVar[bool] = False
     describes_one: ClassVar[bool] = False
     runs_whole_blocks: ClassVar[bool] = False

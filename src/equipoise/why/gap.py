@@ -73,9 +73,9 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
             )
     gaps = gaps_of(record)
     if not gaps:
-        lack = why_kind(plan.terms).lack
+        reason = why_kind(plan.terms).no_gap_reason
         raise UnusableInput(
-            f"run {record.id} {lack}", hint=f"go on with it: equipoise resume {record.id}"
+            f"run {record.id} {reason}", hint=f"go on with it: equipoise resume {record.id}"
         )
     matching = [
         gap

@@ -33,10 +33,10 @@ class WhyKind:
 
     tests_causes = False
     """Whether a campaign of the kind tests causes itself."""
-    lack = "compares nothing, or has no complete block"
-    """Why a campaign has no gap."""
-    nothing = "nothing was compared"
-    """The same, where an explanation was to follow the campaign."""
+    no_gap_reason = "compares nothing, or has no complete block"
+    """Reason why a campaign has no gap, behind its name."""
+    nothing_to_explain = "nothing was compared"
+    """Reason why the explanation that was to follow the campaign does not."""
 
     def gaps(self, record: RunRecord, blocks: Blocks) -> Sequence[NamedGap]:
         """Return the pairs of conditions whose gaps may be explained."""

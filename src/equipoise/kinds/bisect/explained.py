@@ -47,8 +47,8 @@ _NO_SOURCE = frozenset({".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml"
 class BisectWhy(WhyKind):
     """How the culprits of a bisection are explained."""
 
-    lack = "has not named a commit, and only a named one is explained"
-    nothing = "no commit is named"
+    no_gap_reason = "has not named a commit, and only a named one is explained"
+    nothing_to_explain = "no commit is named"
 
     def gaps(self, record: RunRecord, blocks: Blocks) -> Sequence[NamedGap]:
         """Return each culprit with its parent."""

@@ -31,7 +31,7 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="bis
     Its commits begin with the good revision and end with the bad one.
     """
 
-    called: ClassVar[str] = "bisection"
+    noun: ClassVar[str] = "bisection"
     not_adjustable_because: ClassVar[str | None] = "a bisection is never adjusted"
     anew: ClassVar[str] = "bisect anew"
     good: Revision

@@ -35,7 +35,7 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
     """
     gap = largest_gap(record)
     if gap is None:
-        say(f"there is nothing to explain: {why_kind(record.plan.terms).nothing}")
+        say(f"there is nothing to explain: {why_kind(record.plan.terms).nothing_to_explain}")
     elif not gap.is_called:
         say(nothing_to_explain(gap))
     else:

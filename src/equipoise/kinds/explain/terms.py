@@ -61,7 +61,7 @@ class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
     Conditions 0 and 1 of the plan are the baseline and the candidate.
     """
 
-    called: ClassVar[str] = "test of causes"
+    noun: ClassVar[str] = "test of causes"
     ranks: ClassVar[bool] = False
     describes_one: ClassVar[bool] = False
     checks_carry_over: ClassVar[bool] = False

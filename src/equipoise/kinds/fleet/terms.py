@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     """Terms of a fleet, declared before the first trial of any host."""
 
-    called: ClassVar[str] = "fleet"
+    noun: ClassVar[str] = "fleet"
     has_members: ClassVar[bool] = True
     hosts: tuple[HostReference, ...]
     """The asked hosts, in order; campaigns side by side on one host repeat it."""

@@ -21,7 +21,7 @@ STUDY = "functions"
 class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
     """Terms of a campaign of Python functions: each block is one process that runs all of them."""
 
-    called: ClassVar[str] = "comparison of Python functions"
+    noun: ClassVar[str] = "comparison of Python functions"
     shares_processes: ClassVar[bool] = True
     checks_carry_over: ClassVar[bool] = False
     not_adjustable_because: ClassVar[str | None] = "all functions of a block share one process"

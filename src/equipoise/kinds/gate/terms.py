@@ -23,7 +23,7 @@ MIN_EFFECT = 2.0
 class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     """Terms of a gate; every contrast on every metric shares one false-discovery rate."""
 
-    called: ClassVar[str] = "gate"
+    noun: ClassVar[str] = "gate"
     ranks: ClassVar[bool] = False
     not_adjustable_because: ClassVar[str | None] = "a gate is never adjusted"
     decisive_sides: ClassVar[int] = 2

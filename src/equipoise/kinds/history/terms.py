@@ -25,7 +25,7 @@ class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="hi
     claim is a function of the blocks of all of them, in the order in which they began.
     """
 
-    called: ClassVar[str] = "history"
+    noun: ClassVar[str] = "history"
     not_adjustable_because: ClassVar[str | None] = "a history is never adjusted"
     anew: ClassVar[str] = "begin another campaign of the history"
     baseline: Revision

@@ -20,7 +20,7 @@ Order = Literal["in blocks", "one after the other", "mixed"]
 class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     """The files of other tools that a run was imported from."""
 
-    called: ClassVar[str] = "run of another tool"
+    noun: ClassVar[str] = "run of another tool"
     ranks: ClassVar[bool] = False
     describes_one: ClassVar[bool] = False
     has_random_order: ClassVar[bool] = False
