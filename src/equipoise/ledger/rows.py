@@ -416,6 +416,7 @@ def _refuse_inconsistent(record: RunRecord) -> None:
         order = drawn.get(block)
         if order is None or trial.washout:
             continue
+        # A washout runs before each counted trial, which so has every other position.
         place = trial.position // 2 if block in washed else trial.position
         if order[place : place + 1] != (trial.condition,):
             raise ValueError(f"a trial of block {trial.block} is not the one that was drawn")
