@@ -9,7 +9,7 @@ import pytest
 from tests.documents import HOSTILE
 from tests.report.accessibility import assert_accessible
 from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet
-from tests.report.forms import page
+from tests.report.forms import breakable, page
 from tests.report.kinds import Kind, kinds
 
 SCREENS = ((1280, 800), (390, 844))
@@ -42,7 +42,7 @@ def test_the_answer_of_every_kind_is_on_the_first_screen_and_its_page_is_whole(
             assert 0 <= left <= right <= width
             assert 0 <= top <= bottom <= height
         assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    text = browser.evaluate(WORDS)
+    text = breakable(browser.evaluate(WORDS))
     assert [part for part in kind.answer if part not in text] == []
     marks = browser.evaluate(MARKS)
     assert len(marks) >= kind.charts

@@ -67,7 +67,7 @@ def test_the_choice_of_the_command_line_holds_in_the_copy_of_each_package() -> N
 
 SOURCES = Path(equipoise.__file__).parent
 PACKAGE = Path(equipoise_matching.__file__).parent
-ROOMS = tuple(SOURCES / room for room in ("functions", "design", "campaign", "stats")) + tuple(
+ROOMS = tuple(SOURCES / room for room in ("kinds/functions", "design", "campaign", "stats")) + tuple(
     PACKAGE / room for room in ("charts", "genetic", "matching", "observation", "tables")
 )
 """Rooms whose messages people read who call Python."""

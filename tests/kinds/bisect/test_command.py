@@ -94,7 +94,7 @@ def test_the_commit_is_named_and_the_repository_stays_as_it_was(
     assert found["verdict"] == "culprit"
     commit = made.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
     assert [one["commit"] for one in found["culprits"]] == [commit]
-    assert found["culprits"][0]["ratio_ci"][0] > 2.0
+    assert found["culprits"][0]["ratio_ci"][0] > 1.0
     assert len(found["candidates"]) == COUNT
     assert named(record) == [f"change {CULPRIT}"]
     assert everything_in(made.path) == before
