@@ -5,17 +5,17 @@ PYTHON_IN_VENV := $(VENV)/bin/python
 PYTHON_FOUND = $(shell scripts/find_python.sh)
 INSTALL_LOCKED := $(PYTHON_IN_VENV) -m pip install --quiet --disable-pip-version-check --require-hashes
 # The packages of this repository, each with a pyproject.toml; the first is the root.
-PACKAGES := . packages/matching
+PACKAGES := . packages/matching packages/studies
 INSTALL_PACKAGES := $(PYTHON_IN_VENV) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps $(PACKAGES:%=--editable %)
 # What decides whether the packages must be installed anew; their Python sources are used in place.
 NATIVE_SOURCES := Cargo.toml Cargo.lock hatch_build.py $(PACKAGES:%=%/pyproject.toml) \
 	$(shell find crates packages/*/crates -name target -prune -o -type f -print)
 
 # What mypy checks.
-TYPED := src packages/matching/src tests packages/matching/tests conftest.py
+TYPED := src packages/matching/src packages/studies/src tests packages/matching/tests packages/studies/tests conftest.py
 
 # Rust that a build script compiles.
-NOT_OF_CARGO := crates/probes/fork_server/main.rs
+NOT_OF_CARGO := packages/studies/crates/probes/fork_server/main.rs
 
 # The extension is built for the stable ABI, against no interpreter.
 export PYO3_NO_PYTHON := 1
@@ -142,7 +142,7 @@ lock: | tools ## resolve the locks of both languages anew
 
 .PHONY: clean
 clean: ## remove everything that was made
-	rm -rf $(VENV) target dist build demo site src/equipoise/_bin src/equipoise/*.so packages/*/src/*/*.so
+	rm -rf $(VENV) target dist build demo site src/equipoise/_bin src/equipoise/*.so packages/*/src/*/_bin packages/*/src/*/*.so
 	find src packages tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 .PHONY: tools

@@ -56,7 +56,7 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
 
     Each package says in its pyproject.toml what its own are: ``package``, the folder of its
     modules; ``crates``, the options of cargo that select its crates; ``extension``, the library
-    that becomes the module ``_native``.
+    that becomes the module ``_native``, if there is one.
     """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -75,7 +75,9 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
         if oldest := os.environ.get(MANYLINUX):
             system = system.replace("linux", f"manylinux_{oldest}")
         build_data["pure_python"] = False
-        build_data["tag"] = f"cp311-abi3-{system.replace('-', '_').replace('.', '_')}"
+        # Programs alone run beside any Python.
+        python = "cp311-abi3" if "extension" in self.config else "py3-none"
+        build_data["tag"] = f"{python}-{system.replace('-', '_').replace('.', '_')}"
         if version != "editable":
             # Beside what cargo built: a folder that is there, and that nobody commits.
             notices = built[0][0].with_name(NOTICES)
@@ -83,6 +85,10 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
             artefacts[f"{package}/{NOTICES}"] = notices
             build_data["force_include"].update({str(f): to for to, f in artefacts.items()})
             return
+        for left in Path(self.root, "src", package, "_bin").glob("*"):
+            # What was built into it once and belongs to another package now.
+            if f"{package}/_bin/{left.name}" not in artefacts:
+                left.unlink()
         for inside, file in artefacts.items():
             place = Path(self.root, "src", inside)
             place.parent.mkdir(exist_ok=True)
@@ -119,7 +125,7 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
                 found.append((Path(message["executable"]), f"_bin/{target['name']}"))
             elif "cdylib" in target["kind"]:
                 library = next(Path(f) for f in message["filenames"] if f.endswith(".so"))
-                extension = target["name"] == self.config["extension"]
+                extension = target["name"] == self.config.get("extension")
                 inside = f"{EXTENSION}.abi3.so" if extension else f"_bin/{library.name}"
                 found.append((library, inside))
         return found, others

@@ -19,7 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS_THAT_COMPUTE = ("packages/matching/tests",) + tuple(
+TESTS_THAT_COMPUTE = (
+    "packages/matching/tests",
+    "packages/studies/tests/builtin",
+    "packages/studies/tests/primitives/test_charts.py",
+    "packages/studies/tests/primitives/test_report.py",
+    "packages/studies/tests/test_layers.py",
+) + tuple(
     f"tests/{room}"
     for room in (
         "benchmarks", "design", "figures", "fuzz", "interop", "ledger", "packaging",
@@ -41,6 +47,7 @@ network namespaces of their own, or one after the other."""
 
 FAST_TESTS = (
     "packages/matching/tests/test_layers.py",
+    "packages/studies/tests/test_layers.py",
     *(
         f"tests/{room}"
         for room in (

@@ -23,7 +23,7 @@ from tests.report.chromium import DRAWN, chromium  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 KEPT = ROOT / "build" / "screenshots"
-PROGRAMS = ROOT / "src" / "equipoise" / "_bin"
+PROGRAMS = ROOT / "packages" / "studies" / "src" / "equipoise_studies" / "_bin"
 WIDE, PHONE = (1280, 800), (390, 844)
 WORKLOAD = "equipoise-workload malloc --size 35840 --count 2000"
 FROM_15K = "2:GLIBC_TUNABLES=glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0"

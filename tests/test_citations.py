@@ -18,6 +18,7 @@ PAGES = ("CONTRIBUTING.md", "README.md", "SECURITY.md", "CHANGELOG.md")
 BASES = (
     *("", "docs", "src", "src/equipoise"),
     *("packages/matching", "packages/matching/src/equipoise_matching"),
+    "packages/studies/src/equipoise_studies",
 )
 """Folders from which a path may start, besides those above the file that cites it."""
 FILE = re.compile(

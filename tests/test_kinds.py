@@ -8,14 +8,16 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from equipoise.ledger.rows import plan_from_text, to_text
-from equipoise.model import kinds
+from equipoise.model import kinds, packages
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import ORDINARY, REGISTER, every_kind, kind_named, load
 from equipoise.model.result import ResultDocument
@@ -89,16 +91,16 @@ def test_words_that_are_no_kinds_are_not_taken_for_them() -> None:
 def test_each_kind_has_a_folder_and_a_line() -> None:
     folders = {one.name for one in (SOURCE / "kinds").iterdir() if (one / "__init__.py").exists()}
     assert folders == set(REGISTER)
-    for kind in every_kind():
-        if kind.name != ORDINARY:
-            assert REGISTER[kind.name] == f"equipoise.kinds.{kind.name}"
+    for kind in map(kind_named, REGISTER):
+        assert REGISTER[kind.name] == f"equipoise.kinds.{kind.name}"
 
 
 def test_the_tags_of_a_kind_are_its_name() -> None:
     for kind in every_kind():
         document = load(kind.document)
         assert issubclass(document, ResultDocument)
-        assert document.__struct_config__.tag == kind.name
+        # A kind without terms is that of the campaigns of one study.
+        assert document.__struct_config__.tag == (kind.name if kind.terms else ORDINARY)
         if kind.terms:
             assert load(kind.terms).__struct_config__.tag == kind.name
 
@@ -130,7 +132,7 @@ def test_a_package_beside_equipoise_registers_a_kind(
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: seance\nVersion: 1\n")
     (folder / "entry_points.txt").write_text(f"[{kinds.ENTRY_POINTS}]\nseance = seance:KIND\n")
     monkeypatch.syspath_prepend(tmp_path)
-    cached = (kinds.of_other_packages, kinds.kind_named, kinds.load)
+    cached: tuple[Any, ...] = (packages.registered, kinds.kind_named, kinds.load)
     for one in cached:
         one.cache_clear()
     try:
@@ -153,7 +155,7 @@ from equipoise.model.kinds import REGISTER
 
 assert not {gone} & set(REGISTER), REGISTER
 for module in pkgutil.walk_packages(equipoise.__path__, "equipoise."):
-    if not module.name.endswith(("_native", "__main__")) and ".builtin." not in module.name:
+    if not module.name.endswith(("_native", "__main__")):
         importlib.import_module(module.name)
 
 def ask(*words):
@@ -189,6 +191,69 @@ def without_kinds(folder: Path, gone: tuple[str, ...]) -> Path:
         assert lines == 1
     register.write_text(text)
     return folder
+
+
+WITHOUT_STUDIES = """
+assert not run(["list", "studies"])
+Path("mine.toml").write_text(
+    "[study]\\nname = 'mine'\\n[workload]\\ncommand = ['true']\\n"
+    "[factors.a]\\none = {}\\ntwo = {}\\n"
+)
+ask("run", "mine.toml", "--blocks", "2", "--quiet")
+for words in (
+    ["os", "--quick"],
+    ["run", "sekhon2006"],
+    ["list", "probes"],
+    ["compare", "equipoise-workload spin", "true"],
+    ["doctor", "--certify"],
+):
+    assert run(words) == 2, words
+"""
+"""What an installation without the studies can do, and what it says that it cannot."""
+
+
+def without_studies(folder: Path) -> tuple[Path, ...]:
+    """Folders of modules, none of which has the package with the studies or its metadata."""
+    site = folder / "site"
+    site.mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if "equipoise" not in entry.name:
+            (site / entry.name).symlink_to(entry)
+    return SOURCE.parent, ROOT / "packages/matching/src", site
+
+
+def test_the_studies_go_away_with_their_package(tmp_path: Path) -> None:
+    folders = without_studies(tmp_path)
+    work = tmp_path / "work"
+    work.mkdir()
+    done = subprocess.run(
+        # Without the module `site`, the interpreter finds no installed packages by itself.
+        [sys.executable, "-S", "-c", IN_EACH_FORM.replace("{gone}", "set()") + WITHOUT_STUDIES],
+        cwd=work,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, folders)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "EQUIPOISE_LEDGER": str(work / "ledger.db"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    refusals = [line for line in done.stderr.splitlines() if "equipoise-studies, which" in line]
+    assert [line.partition(" is in ")[0].removeprefix("equipoise: ") for line in refusals] == [
+        "the command os",
+        "the built-in study 'sekhon2006'",
+        "the list of probes",
+        "equipoise-workload",
+        "equipoise-workload",
+    ]
+    assert done.stderr.count("pip install equipoise-studies") == len(refusals)
+    assert not re.search(r"^  os ", done.stdout.split("Usage:", 2)[1], re.M)
+    assert {one.name for one in work.glob("page.*")} == {
+        "page.html", "page.md", "page.tex", "page.csv",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -81,6 +81,8 @@ LAZILY: dict[str, frozenset[str]] = {
 
 BESIDE: dict[str, frozenset[str]] = {
     "equipoise_matching": frozenset({"matching", "cluster", "report", "cli", FACE}),
+    # Entry points alone lead to it.
+    "equipoise_studies": frozenset(),
 }
 """Packages beside this one, each with the rooms that may import it: it may not be installed."""
 
@@ -297,6 +299,7 @@ def planted(folder: Path, place: str, text: str) -> Path:
         ("__init__.py", "from equipoise.campaign import compare"),
         ("__init__.py", "def compare():\n    from equipoise.cli.main import main"),
         ("campaign/run.py", "def run():\n    import equipoise_matching"),
+        ("cli/os.py", "from equipoise_studies.primitives.command import command"),
         ("stats/verdict.py", "import subprocess"),
         ("stats/verdict.py", "from pathlib import Path"),
         ("stats/verdict.py", "import os.path"),

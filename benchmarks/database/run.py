@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from equipoise.helpers import sysbench
+from equipoise_studies.load_generators import sysbench
 
 HERE = Path(__file__).resolve().parent
 TOOL = [sys.executable, "-m", "equipoise.cli"]

@@ -23,10 +23,10 @@ from pathlib import Path
 
 from scipy.stats import binom
 
-import equipoise
+import equipoise_studies
 
 HERE = Path(__file__).parent
-PROBE = Path(equipoise.__file__).parent / "_bin" / "equipoise-probe"
+PROBE = Path(equipoise_studies.__file__).parent / "_bin" / "equipoise-probe"
 PROBES: dict[str, tuple[str, ...]] = {
     "null_call": (),
     "fork": (),

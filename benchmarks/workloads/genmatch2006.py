@@ -16,10 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import equipoise
+import equipoise_studies
 from equipoise_matching.matching.datasets import lalonde
 
-NATIVE = Path(equipoise.__file__).parent / "_bin"
+NATIVE = Path(equipoise_studies.__file__).parent / "_bin"
 TUNABLES = {
     "glibc": "",
     "glibc_15k": "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0",

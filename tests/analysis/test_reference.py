@@ -18,12 +18,18 @@ from equipoise.analysis.result import analyse_campaign
 from equipoise.kinds.imported.result import ImportedDocument, ImportedResult
 from equipoise.kinds.imported.terms import ImportSource
 from equipoise.model.errors import UnusableInput
-from equipoise.model.primitives import BANDWIDTH
 from equipoise.model.reference import ReferenceComparison, ReferenceRow
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import decode, encode
+from equipoise_studies.primitives.rows import BANDWIDTH
+from packages.studies.tests.primitives.campaigns import (
+    ROWS,
+    ProbeRunner,
+    Value,
+    plan_of_rows,
+    record_of,
+)
 from tests.documents import document_as
-from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of
 from tests.schema import validated
 
 

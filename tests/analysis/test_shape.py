@@ -18,12 +18,18 @@ from equipoise.campaign.segment import Runner
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Contrast, Judgement, Plan
-from equipoise.model.primitives import BANDWIDTH, LATENCY
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import ConditionResult, MetricSummary, ResultDocument
 from equipoise.report.json_document import encode
+from equipoise_studies.primitives.rows import BANDWIDTH, LATENCY
+from packages.studies.tests.primitives.campaigns import (
+    ROWS,
+    TYPICAL,
+    ProbeRunner,
+    plan_of_rows,
+    record_of,
+)
 from tests.plans import plan_of, trial_of
-from tests.primitives import ROWS, TYPICAL, ProbeRunner, plan_of_rows, record_of
 from tests.schema import validated
 from tests.stats.planted import FloatArray
 

@@ -17,6 +17,7 @@ from equipoise.measure.environment import Host
 from equipoise.measure.environment.hardware import instructions
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import TookNoEffect, UnusableInput
+from equipoise.model.packages import own_file
 from equipoise.model.plan import Condition, Plan, Process, Server
 from tests.plans import plan_of
 
@@ -35,7 +36,7 @@ def check(condition: Condition) -> None:
 
 
 def own_library() -> str:
-    return str(native_programs() / "libequipoise_dlmalloc.so")
+    return str(own_file("libequipoise_dlmalloc.so", native_programs()))
 
 
 def test_a_library_that_is_preloaded_took_effect() -> None:
@@ -184,7 +185,7 @@ def test_a_real_library_says_the_core_type_that_it_was_told(name: str) -> None:
         pytest.skip(f"this CPU lacks {' or '.join(level.instructions)}")
     condition = Condition(
         name,
-        (str(native_programs() / "equipoise-workload"), "dgemm", "--size", "8"),
+        (str(own_file("equipoise-workload", native_programs())), "dgemm", "--size", "8"),
         environment={**level.environment, "LD_LIBRARY_PATH": folder},
         mapped_from=level.library_path,
         tuned_for=level.tuned_for,

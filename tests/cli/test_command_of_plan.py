@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.campaign.plans import primitives_plan
-from equipoise.cli import os
 from equipoise.cli.options.requests import read_request
 from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.explain import command as why
 from equipoise.kinds.explain.terms import STUDY, ExperimentPlan, PlannedIntervention
 from equipoise.model.plan import Plan, Stopping
+from equipoise_studies.primitives import command
+from equipoise_studies.primitives.plan import primitives_plan
 from tests.cli.conftest import plan_from
 
 
@@ -78,8 +78,8 @@ def test_it_begins_in_the_folder_of_the_campaign(tmp_path: Path) -> None:
 )
 def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
     def plan(line: list[str]) -> Plan:
-        parameters = os.command.make_context("os", line).params
-        names = os.probe_names(parameters["only"])
+        parameters = command.command.make_context("os", line).params
+        names = command.probe_names(parameters["only"])
         return primitives_plan(
             names, read_request(CampaignLimits, parameters), quick=parameters["quick"]
         )

@@ -16,6 +16,7 @@ import pytest
 from equipoise.design.libraries import BLAS
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from equipoise.studies.catalogue import built_in_studies
 from tests.cli.conftest import ENTRY, Equipoise, result_of
 
 SLEEPS = """
@@ -87,8 +88,8 @@ def test_another_program_is_asked_in_the_one_line_that_the_recipes_show(
 def test_another_program_is_asked_by_changing_one_line_of_the_file(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    package = Path(sys.modules["equipoise"].__file__ or "").parent
-    text = (package / "studies" / "builtin" / "allocators" / "study.toml").read_text()
+    (built_in,) = [study for study in built_in_studies() if study.name == "allocators"]
+    text = built_in.file.read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("command = ")]
     path = written(tmp_path, text.replace(line, 'command = ["python3", "-c", "[0] * 10**5"]'))
     result = result_of(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))

@@ -149,7 +149,9 @@ def test_the_programs_of_a_server_are_files_of_a_plan(project: Path) -> None:
 
 def test_a_program_of_the_package_is_that_of_each_host(project: Path) -> None:
     plan = planned("equipoise-workload sort", "true")
-    assert "{equipoise:package}/_bin/equipoise-workload" in {one.path for one in files_of(plan)}
+    assert "{equipoise:package:equipoise-studies}/_bin/equipoise-workload" in {
+        one.path for one in files_of(plan)
+    }
 
 
 def test_the_programs_of_all_layouts_are_files_of_a_plan(project: Path) -> None:

@@ -47,6 +47,15 @@ def test_a_plan_has_the_paths_of_the_host_that_reads_it() -> None:
     assert first.name == "/home/me/project/a"
 
 
+def test_a_program_of_another_package_is_that_of_the_host() -> None:
+    plan = plan_of(measure=Measure("/home/me/project"))
+    command = (f"{HERE.packages['equipoise-studies']}/_bin/equipoise-workload", "sort")
+    plan = replace(plan, conditions=(replace(plan.conditions[0], command=command),))
+    there = Places("/srv/w", packages={"equipoise-studies": "/opt/studies"})
+    (condition,) = local_plan(portable(plan), there).conditions
+    assert condition.command == ("/opt/studies/_bin/equipoise-workload", "sort")
+
+
 def test_a_build_of_a_level_is_that_of_the_host() -> None:
     plan = replace(
         plan_of(measure=Measure("/home/me/project")),

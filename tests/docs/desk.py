@@ -11,6 +11,7 @@ from pathlib import Path
 
 from equipoise.ledger import open_for_writing
 from equipoise.measure.installation import native_programs
+from equipoise.model.packages import NATIVE_FOLDER, folders_with_programs
 from equipoise.model.record import Draw
 from equipoise_matching.matching.datasets import lalonde
 from packages.matching.tests.observation.logs import loaded_log
@@ -83,7 +84,7 @@ def prepare(desk: Path) -> None:
     for name in OTHERS:
         shutil.copy(SAMPLES / "hyperfine_2.json", desk / name)
     shutil.copy(DOCS / "examples/ci/suite.toml", desk / "suite.toml")
-    shutil.copy(native_programs() / "libequipoise_dlmalloc.so", desk / "lib.so")
+    shutil.copy(native_programs() / "libequipoise_file_order.so", desk / "lib.so")
     for name in LAYOUTS:
         for number in range(1, 13):
             made.write(f"{name}.layouts/layout-{number}", QUICK, executable=True)
@@ -101,7 +102,9 @@ def prepare(desk: Path) -> None:
 
 def environment(desk: Path) -> dict[str, str]:
     """That of a shell in a copy of the folder."""
-    folders = (desk / "bin", Path(sys.executable).parent, native_programs(), os.environ["PATH"])
+    packages = [folder / NATIVE_FOLDER for folder in folders_with_programs().values()]
+    own = (desk / "bin", Path(sys.executable).parent, native_programs())
+    folders = (*own, *packages, os.environ["PATH"])
     return {**os.environ, "PATH": os.pathsep.join(map(str, folders))}
 
 

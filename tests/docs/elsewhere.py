@@ -15,7 +15,7 @@ class Elsewhere(NamedTuple):
 
 SERVERS = Elsewhere(
     "each trial is a life of a database server",
-    "tests/cli/test_database_servers.py::test_mariadb_lives_for_a_trial_and_is_gone",
+    "packages/studies/tests/cli/test_database_servers.py::test_mariadb_lives_for_a_trial_and_is_gone",
 )
 GO = Elsewhere(
     "compiles in two revisions",
@@ -33,8 +33,14 @@ MATCHING = Elsewhere(
     "tests/packaging/test_wheel.py"
     "::test_matching_alone_matches_and_loads_nothing_of_the_laboratory",
 )
+STUDIES = Elsewhere(
+    "installs from a registry",
+    "tests/packaging/test_wheel.py"
+    "::test_with_the_studies_primitives_are_measured_and_workloads_compared",
+)
 ELSEWHERE = {
     "pip install 'equipoise-matching[charts]'": MATCHING,
+    "pip install equipoise-studies": STUDIES,
     "equipoise run database --quick": SERVERS,
     "equipoise run database --factor server=mariadb --factor threads=1,4": SERVERS,
     "equipoise run database --factor server=mariadb --factor setting=glibc,tcp,apart": SERVERS,

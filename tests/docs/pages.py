@@ -14,7 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 READMES = (ROOT / "README.md", *ROOT.glob("packages/*/README.md"))
 PAGES = tuple(sorted([*READMES, ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]))
-STUDY_PAGES = tuple(sorted((ROOT / "src/equipoise/studies/builtin").glob("*/page.md")))
+STUDY_PAGES = tuple(
+    sorted((ROOT / "packages/studies/src/equipoise_studies/builtin").glob("*/page.md"))
+)
 SHELL = frozenset({"", "sh"})
 """What a block of shell is marked with. What a program printed is marked ``text``."""
 CONSOLE = "console"

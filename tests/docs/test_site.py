@@ -77,7 +77,7 @@ def test_links_and_their_places_exist_which_the_strict_build_holds(site: Path) -
 
 
 def test_pages_of_the_repository_are_taken_in_where_a_page_links_to_them(site: Path) -> None:
-    place = "repository/src/equipoise/studies/builtin/database/page.html"
+    place = "repository/packages/studies/src/equipoise_studies/builtin/database/page.html"
     assert (site / place).is_file()
     assert f'href="{place}"' in (site / "studies.html").read_text(encoding="utf-8")
     assert "../benchmarks" not in (site / "validity.html").read_text(encoding="utf-8")

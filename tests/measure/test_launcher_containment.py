@@ -300,7 +300,7 @@ def test_a_cgroup_of_the_user_that_only_looks_like_ours_stays(
 DENIED = """#!{python}
 import os, sys
 sys.path.insert(0, {root!r})
-from tests.probes.forbidding import CLONE3, forbid
+from tests.measure.forbidding import CLONE3, forbid
 forbid(CLONE3, {error})
 os.execv({launcher!r}, sys.argv)
 """

@@ -247,7 +247,7 @@ def test_whoever_else_answers_on_the_port_is_not_measured(
 def test_a_preload_that_the_server_itself_does_not_map_is_reported(
     stage: Stage, native_folder: Path
 ) -> None:
-    library = str(native_folder / "libequipoise_dlmalloc.so")
+    library = str(native_folder / "libequipoise_file_order.so")
     environment = {"LD_PRELOAD": library}
     assert stage.run(python(FETCH), Server(HTTP, environment=environment)).trial.failure is None
     wrapped = Server(("/usr/bin/env", "-u", "LD_PRELOAD", *HTTP), environment=environment)

@@ -77,8 +77,15 @@ def call(bare: dict[str, str], tmp_path: Path) -> Callable[..., subprocess.Compl
     return run
 
 
-@pytest.mark.parametrize("package", ["equipoise", "equipoise_matching"])
-def test_the_tag_of_the_wheel_is_true(package: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "python"),
+    [
+        ("equipoise", "cp311-abi3"),
+        ("equipoise_matching", "cp311-abi3"),
+        ("equipoise_studies", "py3-none"),
+    ],
+)
+def test_the_tag_of_the_wheel_is_true(package: str, python: str) -> None:
     wheel = built(package)
     shown = subprocess.run(
         [TOOLS / "auditwheel", "show", "--json", wheel], capture_output=True, text=True, check=True
@@ -86,7 +93,7 @@ def test_the_tag_of_the_wheel_is_true(package: str) -> None:
     audited = json.loads(shown.stdout)
     assert audited["external_libs"] == {}
     assert audited["overall_tag"] == audited["sym_tag"]
-    assert wheel.stem.endswith(f"-cp311-abi3-{audited['overall_tag']}")
+    assert wheel.stem.endswith(f"-{python}-{audited['overall_tag']}")
 
 
 @pytest.mark.parametrize(

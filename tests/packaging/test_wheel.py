@@ -1,4 +1,4 @@
-"""Each package is one wheel, alone and beside the other, and works where there is no Rust.
+"""Each package is one wheel, alone and beside the others, and works where there is no Rust.
 
 A wheel is built from an sdist, so that the sdist is known to be whole.
 """
@@ -46,6 +46,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def matching_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of equipoise-matching."""
     return built(ROOT / "packages/matching", tmp_path_factory.mktemp("matching"))
+
+
+@pytest.fixture(scope="session")
+def studies_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of equipoise-studies."""
+    return built(ROOT / "packages/studies", tmp_path_factory.mktemp("studies"))
 
 
 def install(environment: Path, *words: str | Path) -> None:
@@ -106,6 +112,33 @@ def together(
     return environment / "bin"
 
 
+@pytest.fixture(scope="session")
+def with_studies(
+    wheel: Path, studies_wheel: Path, constraints: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The ``bin`` folder of an environment with the laboratory and the studies."""
+    environment = tmp_path_factory.mktemp("with_studies")
+    venv.create(environment)
+    install(environment, "--constraint", constraints, f"{wheel}[studies]", studies_wheel)
+    return environment / "bin"
+
+
+@pytest.fixture(scope="session")
+def everything(
+    wheel: Path,
+    matching_wheel: Path,
+    studies_wheel: Path,
+    constraints: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """The ``bin`` folder of an environment with all packages and all extras."""
+    environment = tmp_path_factory.mktemp("everything")
+    venv.create(environment)
+    wheels = (f"{wheel}[all]", matching_wheel, studies_wheel)
+    install(environment, "--constraint", constraints, *wheels)
+    return environment / "bin"
+
+
 @pytest.fixture
 def bare(tmp_path: Path) -> dict[str, str]:
     """An environment whose path holds ``true`` and ``false`` and nothing else."""
@@ -126,15 +159,16 @@ def test_the_wheel_fits_every_python_from_3_11_on(wheel: Path) -> None:
 def test_the_wheel_holds_the_extension_the_programs_and_the_libraries(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {info.filename: info.external_attr >> 16 for info in archive.infolist()}
-    for program in ("equipoise-launcher", "equipoise-probe", "equipoise-workload"):
+    for program in ("equipoise-launcher", "equipoise-evidence"):
         assert inside[f"equipoise/_bin/{program}"] & 0o111
-    assert "equipoise/_bin/libequipoise_dlmalloc.so" in inside
     assert "equipoise/_bin/libequipoise_file_order.so" in inside
     assert "equipoise/_bin/libequipoise_interventions.so" in inside
     assert "equipoise/_native.abi3.so" in inside
     assert "equipoise/py.typed" in inside
     assert "equipoise/shared/errors.py" in inside
-    assert not [name for name in inside if name.startswith("equipoise_matching")]
+    others = ("equipoise_matching", "equipoise_studies")
+    assert not [name for name in inside if name.startswith(others)]
+    assert not [name for name in inside if re.search("equipoise-(probe|workload)|dlmalloc", name)]
 
 
 def test_the_wheel_of_matching_holds_its_extension_and_what_is_shared(matching_wheel: Path) -> None:
@@ -146,6 +180,21 @@ def test_the_wheel_of_matching_holds_its_extension_and_what_is_shared(matching_w
     assert "equipoise_matching/shared/errors.py" in inside
     assert "equipoise_matching/py.typed" in inside
     assert not [name for name in inside if name.startswith("equipoise/") or "_bin/" in name]
+
+
+def test_the_wheel_of_the_studies_holds_its_programs_and_studies(studies_wheel: Path) -> None:
+    assert studies_wheel.name.startswith("equipoise_studies-")
+    # Programs alone, which run beside any Python.
+    assert "-py3-none-linux_" in studies_wheel.name
+    with zipfile.ZipFile(studies_wheel) as archive:
+        inside = {info.filename: info.external_attr >> 16 for info in archive.infolist()}
+        notices = archive.read("equipoise_studies/THIRD-PARTY-NOTICES.txt").decode()
+    for program in ("equipoise-probe", "equipoise-workload"):
+        assert inside[f"equipoise_studies/_bin/{program}"] & 0o111
+    assert "equipoise_studies/_bin/libequipoise_dlmalloc.so" in inside
+    assert "equipoise_studies/builtin/sekhon2006/study.toml" in inside
+    assert not [name for name in inside if name.startswith(("equipoise/", "equipoise_matching"))]
+    assert re.search(r"^dlmalloc [\d.]+  MIT/Apache-2.0  https://crates.io/", notices, re.M)
 
 
 def test_the_wheel_names_the_crates_of_others_with_their_licences(wheel: Path) -> None:
@@ -257,3 +306,41 @@ def test_both_together_match_on_the_command_line(
     done = called(command, tmp_path, bare)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["schema"] == "equipoise.match/1"
+
+
+STUDY = ("run", "tratt2019", "--quick", "--blocks", "1", "--min-blocks", "1")
+ROWS = ("os", "--quick", "--only", "null_call", "--blocks", "2", "--min-blocks", "2")
+MEASURED = ("--allow-concurrent", "--json", "-")
+
+
+def test_the_laboratory_alone_names_the_line_that_installs_the_studies(
+    installed: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    for words in (STUDY, ROWS):
+        done = called((installed / "equipoise", *words), tmp_path, bare)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "is in equipoise-studies, which is not installed" in done.stderr
+        assert "pip install equipoise-studies" in done.stderr
+
+
+def test_with_the_studies_primitives_are_measured_and_workloads_compared(
+    with_studies: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    subprocess.run([*PIP, with_studies / "python", "check"], check=True)
+    done = called((with_studies / "equipoise", *ROWS, *MEASURED), tmp_path, bare)
+    assert done.returncode == 0, done.stderr
+    assert "latency_s" in json.loads(done.stdout)["conditions"][0]["metrics"]
+    workload = "equipoise-workload spin --work 10"
+    compared = ("compare", workload, workload, "--blocks", "1", "--min-blocks", "1")
+    done = called((with_studies / "equipoise", *compared, *MEASURED), tmp_path, bare)
+    assert done.returncode == 0, done.stderr
+
+
+def test_everything_together_matches_measures_and_runs_a_study(
+    everything: Path, bare: dict[str, str], tmp_path: Path
+) -> None:
+    subprocess.run([*PIP, everything / "python", "check"], check=True)
+    for words in (("match", *ARGUMENTS, "--json", "-"), (*ROWS, *MEASURED), (*STUDY, *MEASURED)):
+        done = called((everything / "equipoise", *words), tmp_path, bare)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["schema"].startswith("equipoise.")

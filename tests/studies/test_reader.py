@@ -35,7 +35,7 @@ MALFORMED = {
     "a data set that is not named": (
         NAMED + '[workload]\ncommand = ["cat", "{data}", "{n}"]\n' + VARIES,
         "study.toml:4: [workload] command: {data} stands for nothing",
-        "there are n, python, study; write {{data}} for the braces themselves",
+        "there are helpers, n, python, study; write {{data}} for the braces themselves",
     ),
     "a variable that no program can have": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\nenv = { "A=B" = "1" }\n',
@@ -127,7 +127,7 @@ MALFORMED = {
     "an unknown placeholder": (
         NAMED + '[workload]\ncommand = [\n  "sort",\n  "{m}"]\n' + VARIES,
         "study.toml:4: [workload] command: {m} stands for nothing",
-        "there are n, python, study; write {{m}} for the braces themselves",
+        "there are helpers, n, python, study; write {{m}} for the braces themselves",
     ),
     "a factor without levels": (
         NAMED + RUNS + "[factors.n]\nlevels = []\n",
@@ -333,8 +333,8 @@ MALFORMED = {
         + '[workload]\n[factors.m.a.server]\nstart = ["x", "{prot}"]\n'
         + 'client = ["y"]\nready = ["z"]\n',
         "study.toml:5: [factors.m.a.server] start: {prot} stands for nothing",
-        "is it port? there are folder, m, password_file, port, python, study; write {{prot}} for "
-        "the braces themselves",
+        "is it port? there are folder, helpers, m, password_file, port, python, study; "
+        "write {{prot}} for the braces themselves",
     ),
 }
 

@@ -15,9 +15,11 @@ from equipoise.campaign.blocks import block_costs
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.washouts import analysed_blocks
 from equipoise.design.coin import fresh_seed
+from equipoise.design.commands import find_program
 from equipoise.ledger import Ledger
 from equipoise.measure.environment import snapshot
 from equipoise.measure.installation import native_programs
+from equipoise.measure.trials import own_environment
 from equipoise.model.host import CERTIFICATE_STUDY, Certificate
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
@@ -70,7 +72,7 @@ def certify(
 
 
 def _plan(certifying: CertifyOptions, *, equal: bool) -> Plan:
-    program = str(native_programs() / "equipoise-workload")
+    program = find_program("equipoise-workload", native_programs(), own_environment())
     more = (
         certifying.work if equal else round(certifying.work * (1.0 + certifying.injected / 100.0))
     )

@@ -39,6 +39,13 @@ class AnalysisKind:
         """Return what the kind adds to a document; ``blocks`` are the decisive ones."""
         return KindResult()
 
+    keeps_rows_with_failures = False
+    """Whether a row is compared with that of another result though some of its trials failed."""
+
+    def row_metrics(self, document: Any) -> tuple[str, ...]:
+        """Return the metrics of which a row, held against another result, has the first it can."""
+        return (document.primary_metric,)
+
     def terms_replaced(self, terms: Any, replacement: Replace) -> Any:
         """Return the terms with the values of the variables that their texts set replaced."""
         return terms

@@ -10,8 +10,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.analysis.kind import analysis_of
 from equipoise.model.errors import UnusableInput
-from equipoise.model.primitives import OS_STUDY, PRIMITIVE_METRICS
 from equipoise.model.quantities import Interval
 from equipoise.model.reference import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
@@ -42,8 +42,8 @@ def compare_with_reference(
 ) -> ReferenceComparison:
     """Compare every row that is in either result.
 
-    A row is a condition on the primary metric of the result; of `equipoise os`, on the metric of
-    its probe. Conditions of the two are the same by name, or else by their command. A change up to
+    A row is a condition on the primary metric of the result, or on one that its kind names.
+    Conditions of the two are the same by name, or else by their command. A change up to
     ``min_effect`` percent counts as none; alpha is the false-discovery rate among the rows that are
     called changed.
 
@@ -51,7 +51,7 @@ def compare_with_reference(
     """
     for one in (reference, result):
         one.check_one_host("a comparison with another result")
-    metrics = PRIMITIVE_METRICS if result.run.study == OS_STUDY else (result.primary_metric,)
+    metrics = analysis_of(result).row_metrics(result)
     reference = _named_as(reference, result)
     more_is_better = {*reference.more_is_better, *result.more_is_better}
     earlier, later = (dict(_rows(one, metrics, more_is_better)) for one in (reference, result))
@@ -121,13 +121,14 @@ def _rows(
     result: ResultDocument, metrics: Sequence[str], more_is_better: Collection[str]
 ) -> Iterator[tuple[str, _Row]]:
     """Yield a row for each condition whose trials all have a number."""
+    keeps_rows_with_failures = analysis_of(result).keeps_rows_with_failures
     for condition in result.conditions:
         trials = _trials(condition, result)
         metric = next((one for one in metrics if any(_value(row, one) for row in trials)), None)
         if metric is None:
             continue
         known = [(row, value) for row in trials if (value := _value(row, metric)) is not None]
-        if len(known) < len(trials) and result.run.study != OS_STUDY:
+        if len(known) < len(trials) and not keeps_rows_with_failures:
             continue
         values = np.array([value for _, value in known], dtype=np.float64)
         blocks = np.array([row.block for row, _ in known], dtype=np.int64)

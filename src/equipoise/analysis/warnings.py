@@ -15,7 +15,6 @@ from equipoise.analysis.wording import constancy_sentence, signed_change
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
 from equipoise.campaign.washouts import goes_on_with_washouts
-from equipoise.model.primitives import OS_STUDY
 from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult
@@ -109,10 +108,10 @@ def _of_the_campaign(
 def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWarning]:
     """Yield how many analysed trials of each condition failed, if failures are ignored.
 
-    Of primitives, a row tells its own failure.
+    There is no warning where a row says why its trials failed.
     """
     plan = record.plan
-    if not plan.measure.ignore_failure or plan.study == OS_STUDY:
+    if not plan.measure.ignore_failure or plan.rules_of_study.rows_say_failures:
         return
     trials = list(itertools.chain.from_iterable(blocks.values()))
     ran = Counter(trial.condition for trial in trials)

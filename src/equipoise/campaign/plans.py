@@ -1,4 +1,4 @@
-"""The plans of `compare`, `run` and `os`: from options to what a campaign runs and judges.
+"""The plans of `compare` and `run`: from options to what a campaign runs and judges.
 
 The command line and the Python interface build their plans here, so that a bad value gets the
 same error in both.
@@ -38,7 +38,6 @@ from equipoise.measure.environment.system import addresses_are_random, addresses
 from equipoise.measure.installation import native_programs
 from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment
-from equipoise.model import primitives
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     COMPARE_STUDY,
@@ -312,38 +311,6 @@ def _with_room_for_verdicts(
     if given.budget is None:
         stopping = replace(stopping, blocks_before_budget=needed)
     return stopping
-
-
-def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bool = False) -> Plan:
-    """Return the plan that measures primitives of the operating system.
-
-    Raise `UnusableInput` if a name is unknown, the limits contradict each other, or the probes are
-    missing.
-
-    Parameters
-    ----------
-    names
-        Rows, probes or tables; all rows if there is none.
-    """
-    from equipoise.measure import probes
-
-    program = probes.probe_program()
-    rows = probes.chosen_rows(probes.probe_rows(program), names)
-    form = primitives.QUICK if quick else primitives.FULL
-    blocks = limits.blocks or form.blocks
-    default = Stopping(blocks, min(primitives.LEAST_BLOCKS, blocks), True, form.budget_s)
-    measure = Measure(os.getcwd(), timeout_s=primitives.TIMEOUT_S, ignore_failure=True)
-    judgement = Judgement(alpha=primitives.ALPHA, min_effect=primitives.MIN_EFFECT)
-    return Plan(
-        study=primitives.OS_STUDY,
-        conditions=probes.conditions_of_rows(rows, program, form),
-        # A row that cannot be measured here is shown as such, and must not end the others.
-        measure=limits.measure(measure),
-        stopping=limits.stopping(default),
-        judgement=limits.judgement(default=judgement),
-        seed=limits.drawn_seed(),
-        chosen_contrasts=(),
-    )
 
 
 def over_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanAndWarnings:

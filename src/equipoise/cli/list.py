@@ -18,8 +18,9 @@ from equipoise.design.libraries import KINDS
 from equipoise.design.site import what_is_missing
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
-from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
 from equipoise.model.host import CERTIFICATE_STUDY
+from equipoise.model.kinds import every_kind, load
+from equipoise.model.packages import studies_are_missing
 from equipoise.model.quantities import iso_time
 from equipoise.report.builders.runs import runs_table
 from equipoise.report.document import Column, Paragraph, Part, Table
@@ -40,21 +41,14 @@ def _levels(kind: str) -> Iterator[Row]:
         yield level.name, level.summary, "yes" if missing is None else f"no: {missing.hint}"
 
 
-def _probes() -> Iterator[Row]:
-    program = probe_program()
-    for row in probe_rows(program):
-        reason = why_unavailable(program, row)
-        operation = f"{row.group.replace('_', ' ')}: {row.summary}"
-        yield row.name, operation, "yes" if reason is None else f"no: {reason}"
-
-
 TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
     "studies": (("study", "what it asks"), _studies),
     "allocators": (("allocator", "what it is", "here"), lambda: _levels("allocator")),
     "blas": (("library", "what it is", "here"), lambda: _levels("blas")),
-    "probes": (("row", "what one operation is", "here"), _probes),
 }
-"""Headings and rows of each list but that of campaigns."""
+"""Headings and rows of each list but that of campaigns and those of other packages."""
+OF_STUDIES = "probes"
+"""List that a kind of the package with the studies has."""
 
 
 class ListRequest(Struct, frozen=True, kw_only=True):
@@ -68,7 +62,7 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["runs", *TABLES]), default="runs")
+@click.argument("what", type=click.Choice(["runs", *TABLES, OF_STUDIES]), default="runs")
 @options.flag(
     "--all",
     "every",
@@ -98,11 +92,22 @@ def command(request: ListRequest) -> int:
 
 def _named(kind: str) -> tuple[Part, list[dict[str, str]]]:
     """Return what has a name, as a table and as entries."""
-    headings, list_rows = TABLES[kind]
-    rows = tuple(list_rows())
+    if kind in TABLES:
+        headings, list_rows = TABLES[kind]
+        rows = tuple(list_rows())
+    else:
+        headings, rows = _of_another_package(kind)
     keys = ("name", "summary", "available")
     table = Table(tuple(Column(heading, "words") for heading in headings), rows)
     return table, [dict(zip(keys, row, strict=False)) for row in rows]
+
+
+def _of_another_package(name: str) -> tuple[Row, tuple[Row, ...]]:
+    for kind in every_kind():
+        if name in kind.lists:
+            headings, rows = load(kind.lists[name])()
+            return headings, rows
+    raise studies_are_missing(f"the list of {name}")
 
 
 def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, Any]]]:

@@ -26,6 +26,7 @@ from equipoise.model.errors import (
     UserError,
 )
 from equipoise.model.kinds import Command, every_kind
+from equipoise.model.packages import COMMANDS_OF_STUDIES, studies_are_missing
 from equipoise.shared.spelling import command_line_spelling
 
 # The one-line helps stand here so that --help imports no command.
@@ -33,7 +34,6 @@ GROUPS = {
     "Measure": {
         "compare": "Is one command faster than another? One alone is described.",
         "run": "Run a study: your file or a built-in one.",
-        "os": "What the primitives of this operating system cost, in a table.",
         "resume": "Go on with a campaign that was stopped, killed or is undecided.",
         "layouts": "Link one program in many memory layouts.",
         "doctor": "Print what disturbs measurements here, and how to end it.",
@@ -118,6 +118,8 @@ class LazyCommands(click.Group):
         name = args[0]
         if place_of(name) is not None or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
+        if name in COMMANDS_OF_STUDIES:
+            raise studies_are_missing(f"the command {name}")
         raise UnusableInput(f"there is no command {name!r}", hint=_hint_for_unknown(name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from equipoise.cluster.messages import Build, other_version
 from equipoise.ledger.rows import from_text, to_text
 from equipoise.measure.installation import native_programs
 from equipoise.model.kinds import terms_from
+from equipoise.model.packages import folders_with_programs
 from equipoise.model.plan import Plan
 
 FOLDER = "{equipoise:folder}"
@@ -29,6 +30,7 @@ PACKAGE = "{equipoise:package}"
 """Stands for the folder of the installed package."""
 ENVIRONMENT = "{equipoise:environment}"
 """Stands for the virtual environment of the interpreter."""
+_OTHER_PACKAGE = "{{equipoise:package:{}}}"
 _BUILD = "{{equipoise:build:{}}}"
 _CONDITION_FIELDS = "command environment hooks process server mapped_from output".split()
 """Fields of a condition that may name a path."""
@@ -46,6 +48,10 @@ class Places(Struct, frozen=True):
     builds: tuple[str, ...] = ()
     """Folder of each level that a study builds, in the order of the order's builds."""
     package: str = str(native_programs().parent)
+    packages: Mapping[str, str] = field(
+        default_factory=lambda: {name: str(one) for name, one in folders_with_programs().items()}
+    )
+    """Folder of each package beside Equipoise that has programs, by its name."""
     environment: str = sys.prefix
     """Folder of the virtual environment. A folder of the system gets no placeholder."""
 
@@ -68,6 +74,7 @@ class Places(Struct, frozen=True):
         return (
             *builds,
             (self.package, PACKAGE),
+            *((path, _OTHER_PACKAGE.format(name)) for name, path in self.packages.items()),
             (self.environment, ENVIRONMENT),
             (self.folder, FOLDER),
         )

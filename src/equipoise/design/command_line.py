@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from equipoise.design.limits import ONE_COMMAND
+from equipoise.model.kinds import Terms, kind_of_study
 from equipoise.model.plan import (
     COMPARE_STUDY,
     FEWEST_RANKED,
@@ -18,7 +19,6 @@ from equipoise.model.plan import (
     Plan,
     Stopping,
 )
-from equipoise.model.primitives import ALPHA, MIN_EFFECT, OS_STUDY, QUICK, TIMEOUT_S
 from equipoise.model.redaction import quoted_but_for_placeholders
 from equipoise.model.result import ResultDocument
 from equipoise.shared.safe_text import visible
@@ -32,18 +32,19 @@ def command_of_plan(plan: Plan) -> str | None:
     """
     if plan.command_line:
         return shell_line_with_placeholders(plan.command_line)
-    if (own := plan.rules.line_of(plan)) is not None:
-        return own
-    lines = {COMPARE_STUDY: _compare_line, OS_STUDY: _os_line}
-    return lines[plan.study](plan) if plan.study in lines else None
+    for rules in (plan.rules, plan.rules_of_study):
+        if (own := rules.line_of(plan)) is not None:
+            return own
+    return _compare_line(plan) if plan.study == COMPARE_STUDY else None
 
 
 def command_of_document(document: ResultDocument) -> str:
     """Return the command that runs a campaign again, as far as its document knows it."""
     if document.command_line is not None:
         return document.command_line
-    if document.run.study == OS_STUDY:
-        return f"equipoise os --seed {document.run.seed}"
+    rules = kind_of_study(document.run.study).part("rules", Terms)
+    if (line := rules.line_with_seed(document.run.seed)) is not None:
+        return line
     layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
     seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != COMPARE_STUDY:
@@ -90,25 +91,6 @@ def _compare_line(plan: Plan) -> str:
     return f"cd {folder} && {shell_line_with_placeholders([*words, *after_options(commands)])}"
 
 
-def _os_line(plan: Plan) -> str:
-    """Return the line that runs the same rows of ``equipoise os`` again."""
-    names = ",".join(condition.name for condition in plan.conditions)
-    words = ["equipoise", "os", *plan.rules.options, "--only", names, "--seed", str(plan.seed)]
-    if any(QUICK.options == condition.command[-4:] for condition in plan.conditions):
-        words.append("--quick")
-    usual = Measure(plan.measure.working_folder)
-    words += _changed(
-        ("--blocks", plan.stopping.blocks, None),
-        ("--budget", plan.stopping.budget_s, None),
-        ("--min-blocks", plan.stopping.min_blocks, None),
-        ("--warmup", plan.measure.warmup, usual.warmup),
-        ("--timeout", plan.measure.timeout_s, TIMEOUT_S),
-        ("--alpha", plan.judgement.alpha, ALPHA),
-        ("--min-effect", plan.judgement.min_effect, MIN_EFFECT),
-    )
-    return shell_line(words)
-
-
 def _options(plan: Plan) -> Iterator[str]:
     yield from ("--seed", str(plan.seed))
     conditions = [plan.conditions[place] for place in plan.described]
@@ -135,7 +117,7 @@ def _options(plan: Plan) -> Iterator[str]:
     yield from stopping_options(plan.stopping)
     judgement, usual = plan.judgement, Judgement()
     metrics = (judgement.primary_metric, *judgement.other_metrics)
-    yield from _changed(
+    yield from changed_options(
         ("--budget", plan.stopping.budget_s, _usual_budget(plan)),
         ("--alpha", judgement.alpha, usual.alpha),
         ("--min-effect", judgement.min_effect, usual.min_effect),
@@ -160,7 +142,7 @@ def _usual_budget(plan: Plan) -> float | None:
 
 def _measuring(measure: Measure) -> Iterator[str]:
     usual = Measure(measure.working_folder)
-    yield from _changed(
+    yield from changed_options(
         ("--input", measure.input, None),
         ("--output", _output_kind(measure.output), _output_kind(usual.output)),
         ("--timeout", measure.timeout_s, usual.timeout_s),
@@ -186,7 +168,7 @@ def stopping_options(stopping: Stopping) -> Iterator[str]:
     if stopping.patient:
         yield "--patient"
     min_blocks = stopping.min_blocks if stopping.min_blocks_explicit else None
-    yield from _changed(
+    yield from changed_options(
         ("--blocks", stopping.blocks, None),
         ("--min-blocks", min_blocks, None),
         ("--min-seconds", stopping.min_seconds, Stopping().min_seconds),
@@ -195,7 +177,7 @@ def stopping_options(stopping: Stopping) -> Iterator[str]:
     )
 
 
-def _changed(*rows: tuple[str, float | str | None, float | str | None]) -> Iterator[str]:
+def changed_options(*rows: tuple[str, float | str | None, float | str | None]) -> Iterator[str]:
     """Yield each option whose value is not the usual one, and the value."""
     for option, value, usual in rows:
         if value is not None and value != usual:

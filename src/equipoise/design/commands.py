@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from equipoise.design.coin import Addresses
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
+from equipoise.model.packages import PROGRAMS_OF_STUDIES, own_file, studies_are_missing
 from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks, Output
 from equipoise.shared.spelling import option
 
@@ -553,8 +554,7 @@ def find_program(
     Raise `UnusableInput` if it cannot be executed, or, with ``hint``, if there is none.
     """
     has_folder = "/" in name
-    own = native_programs / name
-    if not has_folder and name.startswith("equipoise-") and own.is_file():
+    if (own := own_file(name, native_programs)) is not None:
         return str(own)
     path = shutil.which(name, path=environment.get("PATH"))
     if path is not None:
@@ -563,6 +563,8 @@ def find_program(
         raise UnusableInput(f"{name} is a folder, not a program", hint="name a program in it")
     if has_folder and os.path.exists(name):
         raise UnusableInput(f"{name} cannot be executed", hint=f"chmod +x {shlex.quote(name)}")
+    if name in PROGRAMS_OF_STUDIES:
+        raise studies_are_missing(name)
     where = "" if has_folder else " on the PATH"
     raise UnusableInput(f"there is no program {name!r}{where}", hint=hint)
 

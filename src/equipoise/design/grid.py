@@ -6,6 +6,7 @@ import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +20,9 @@ from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, St
 from equipoise.shared.spelling import option
 
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
+
+HELPERS = Path(__file__).resolve().parents[1] / "helpers"
+"""Folder of the files with which a workload reports its own metrics."""
 
 PIPELINE = 'check its spelling; a pipeline is written ["sh", "-c", "…"]'
 
@@ -97,7 +101,7 @@ def build_lines(study: Study) -> dict[str, str]:
 
 def _meanings(study: Study) -> dict[str, str]:
     """Return the meanings of the names in braces that every study has."""
-    meanings = {"study": study.folder, "python": sys.executable}
+    meanings = {"study": study.folder, "python": sys.executable, "helpers": str(HELPERS)}
     if study.workload.data is not None:
         meanings["data"] = study.workload.data_word
     return meanings

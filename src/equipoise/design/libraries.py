@@ -25,7 +25,7 @@ PRELOADED = (
     Level(
         "dlmalloc",
         preload=("libequipoise_dlmalloc.so",),
-        summary="Doug Lea's malloc, the port in crates/interpose/dlmalloc",
+        summary="Doug Lea's malloc, the port in packages/studies/crates/dlmalloc",
     ),
     Level("jemalloc", preload=("libjemalloc.so.2",), package="libjemalloc2", summary="FreeBSD's"),
     Level(

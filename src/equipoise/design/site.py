@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from equipoise.model.packages import STUDIES, own_file
 from equipoise.model.record import CampaignWarning
+from equipoise.shared.extras import install_line
 
 if TYPE_CHECKING:
     from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study
@@ -123,7 +125,8 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
     install = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:
-            yield Missing(library, install, "preload")
+            ours = level.package is None and library.startswith("libequipoise_")
+            yield Missing(library, install_line(STUDIES) if ours else install, "preload")
     for path in level.library_path:
         if not os.path.isdir(path):
             yield Missing(f"folder {path}", install, "library_path")
@@ -157,7 +160,7 @@ def _is_absent(program: str, native_programs: Path, search: str | None) -> bool:
     if "{" in program:
         return False
     try:
-        is_ours = (native_programs / program).is_file()
+        is_ours = own_file(program, native_programs) is not None
         return not is_ours and not shutil.which(program, path=search)
     except OSError:
         # A name that no file can have, such as one that is too long.

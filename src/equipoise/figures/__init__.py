@@ -9,7 +9,6 @@ Nothing heavy is imported here: a chart's module imports altair when it is impor
 - ``iterations``: the iterations within each trial
 - ``variance_by_level``: the spread that each level adds
 - ``scaling``: cost by size
-- ``primitives``: operating system primitives
 - ``save``: writing a chart as a page or a picture
 - ``building``: parts of every chart, with the axis of ratios
 - ``quantity``: a metric on an axis: its unit, range and labels

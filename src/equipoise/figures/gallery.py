@@ -11,14 +11,12 @@ from msgspec.structs import replace
 
 from equipoise.figures.values import (
     EVERY_TRIAL,
-    is_of_primitives,
     numeric_factors,
     pairs_of,
     primary_metric,
 )
 from equipoise.model.kinds import kind_of
 from equipoise.model.metrics import as_values, inverse_interval
-from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import LEAST_BLOCKS, shift_function
@@ -71,7 +69,7 @@ def gallery(
     A candidate without a sequence gets no figure of it. A figure draws at most ``every_trial``
     trials one by one.
     """
-    from equipoise.figures import primitives, ratios, scaling, variance_by_level
+    from equipoise.figures import ratios, scaling, variance_by_level
     from equipoise.figures.distributions import HOW_TO_READ as READ_DISTRIBUTIONS
     from equipoise.figures.distributions import distributions
     from equipoise.figures.time_course import HOW_TO_READ as READ_TIME_COURSE
@@ -84,11 +82,6 @@ def gallery(
     if not document.conditions:
         return
     document, sequences = of_values(document, sequences)
-    if is_of_primitives(document):
-        for metric in PRIMITIVE_METRICS:
-            rows = primitives.primitives(document, metric)
-            yield from figure_of(f"primitives_{metric}", primitives.HOW_TO_READ, rows)
-        return
     chart = distributions(document, every_trial=every_trial)
     yield Figure("distributions", READ_DISTRIBUTIONS, chart)
     yield from figure_of("ratios", ratios.HOW_TO_READ_RATIOS, ratios.ratios(document))

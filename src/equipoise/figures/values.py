@@ -10,7 +10,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.primitives import LATENCY, PRIMITIVE_METRICS
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
@@ -26,6 +25,9 @@ Measurement = tuple[float, ConditionResult, MetricSummary]
 EVERY_TRIAL = 5000
 """Largest number of trials that are drawn one by one; more are binned, and the figure says so."""
 TIMED_OUT = math.inf
+LATENCY = "latency_s"
+"""Metric of programs that time their own operations. Where nothing is compared it is drawn, for the
+time of such a process depends on how many operations it repeats."""
 
 
 class Pairs(Struct, frozen=True):
@@ -35,26 +37,11 @@ class Pairs(Struct, frozen=True):
     candidate: NDArray[np.float64]
 
 
-def is_of_primitives(document: ResultDocument) -> bool:
-    """Return whether every condition is a probe's, measured here and compared with nothing."""
-    probes = [probe_metric(one) is not None for one in document.conditions]
-    compared = bool(document.comparisons) or not document.has_random_order
-    return bool(probes) and not compared and all(probes)
-
-
-def probe_metric(condition: ConditionResult) -> str | None:
-    """Return what the condition's probe reports; ``None`` if the condition is no probe's."""
-    return next(
-        (one for one in PRIMITIVE_METRICS if one in condition.metrics or one in condition.unknown),
-        None,
-    )
-
-
 def primary_metric(document: ResultDocument) -> str:
-    """Return the metric of the first comparison; without one, the metric that probes report."""
-    of_probes = any(LATENCY in condition.metrics for condition in document.conditions)
+    """Return the metric of the first comparison; without one, the latency if one is reported."""
+    reports_latency = any(LATENCY in condition.metrics for condition in document.conditions)
     compared = bool(document.comparisons) or not document.has_random_order
-    return LATENCY if of_probes and not compared else document.primary_metric
+    return LATENCY if reports_latency and not compared else document.primary_metric
 
 
 def known_values(document: ResultDocument, metric: str) -> Iterator[tuple[int, TrialRow, float]]:

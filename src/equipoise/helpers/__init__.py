@@ -4,6 +4,4 @@
 - ``harness``: timing a Python callable or a command; ``pytest_plugin``: a fixture for pytest.
 - ``benchmark_tool``: running a benchmark tool (criterion and others) and reporting its results.
   ``criterion_runner``: running the programs of criterion briefly.
-- ``load_generator``: what reporters of load generators share, and giving one a server's password;
-  ``pgbench`` and ``sysbench`` use it.
 """

@@ -13,6 +13,7 @@ from equipoise.design.site import Site
 from equipoise.measure.environment.hardware import instructions
 from equipoise.measure.environment.host import Host
 from equipoise.model.errors import UnusableInput
+from equipoise.model.packages import NATIVE_FOLDER, own_file
 
 REINSTALL = "run `make build` in a checkout, or install the package again"
 LOADER_CONFIGURATION = "/etc/ld.so.conf"
@@ -21,7 +22,7 @@ _LIBRARY_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib"
 
 def native_programs() -> Path:
     """Return the folder of the package's own programs and libraries."""
-    return Path(__file__).resolve().parent.parent / "_bin"
+    return Path(__file__).resolve().parent.parent / NATIVE_FOLDER
 
 
 def launcher_program() -> Path:
@@ -50,11 +51,13 @@ def host_site() -> Site:
 def installed_library(name: str, own_folder: Path, environment: Mapping[str, str]) -> str | None:
     """Return the absolute path of a library that the dynamic loader would find, or ``None``.
 
-    ``name`` is a file name or a path. The package's own libraries in ``own_folder`` come first,
-    then those of ``LD_LIBRARY_PATH`` in ``environment``.
+    ``name`` is a file name or a path. The library of Equipoise in ``own_folder``, or of a package
+    beside it, comes first, then those of ``LD_LIBRARY_PATH`` in ``environment``.
     """
     if "/" in name:
         return os.path.abspath(name) if os.path.isfile(name) else None
+    if (own := own_file(name, own_folder)) is not None:
+        return str(own)
     chosen = environment.get("LD_LIBRARY_PATH", "").split(":")
     machine = sysconfig.get_config_var("MULTIARCH")
     usual = [
@@ -63,7 +66,7 @@ def installed_library(name: str, own_folder: Path, environment: Mapping[str, str
         for path in ([os.path.join(folder, str(machine)), folder] if machine else [folder])
     ]
     configured = _configured_folders(LOADER_CONFIGURATION)
-    for folder in itertools.chain([str(own_folder)], filter(None, chosen), configured, usual):
+    for folder in itertools.chain(filter(None, chosen), configured, usual):
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return os.path.abspath(path)

@@ -36,7 +36,7 @@ from equipoise.measure.scratch import (
 _REMOVE = "remove it yourself if nothing in it is yours"
 _MOST_BYTES = 1 << 16
 _NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
-"""Form of a probe's folder, which its cleaner removes (crates/probes/src/scratch.rs)."""
+"""Form of a probe's folder, which its cleaner removes (scratch.rs in the crate of the probes)."""
 
 
 class Cleared(Struct, frozen=True):

@@ -15,7 +15,6 @@ iterations.py          the iterations of trials, classed
 series.py              series of other tools: a value for each commit, and suspicions
 why.py                 causes of a gap, and what interventions showed
 host.py                a host, what disturbs it, and its certificate
-primitives.py          the rows of ``equipoise os``
 errors.py              `EquipoiseError` and its exit statuses
 redaction.py           known tuning variables, and placeholders for other values
 quantities.py          intervals, and numbers with their units and lists of names for readers

@@ -3,7 +3,8 @@
 A campaign of an ordinary comparison has no terms beyond its plan. Every other kind is a folder
 that holds all that is only about it, and a `Kind` that says where each part is; a part is imported
 when it is used. A package beside Equipoise registers its kinds under the entry point group
-``equipoise.kinds``. To take a kind away, delete its folder and its line.
+``equipoise.kinds``. A kind without terms is that of the campaigns of one study, whose name it has.
+To take a kind away, delete its folder and its line.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.packages import registered
 
 if TYPE_CHECKING:
     from equipoise.model.host import HostReference
@@ -77,6 +79,8 @@ class Terms:
     """Whether the result has each condition; else those that ran."""
     has_members: ClassVar[bool] = False
     """Whether the trials are those of other runs, which are its parts."""
+    rows_say_failures: ClassVar[bool] = False
+    """Whether the row of a condition says why its trials failed, so that no warning has to."""
     no_series: tuple[str, ...] = ()
     """Metrics whose iterations are no course in time, so that no warm-up is looked for in them."""
     decisive_sides: ClassVar[int] = 1
@@ -115,6 +119,10 @@ class Terms:
     def line_of(self, plan: Plan) -> str | None:
         """Return the line for a shell that asks the same question again."""
         return self.command_line
+
+    def line_with_seed(self, seed: int) -> str | None:
+        """Return the line for a shell that asks about as much, where only a document is known."""
+        return None
 
     def arranged(self, order: list[int]) -> list[int]:
         """Return the conditions of a block as they run, out of the order that the coin drew."""
@@ -164,10 +172,12 @@ class Kind(Struct, frozen=True):
 
     name: str
     """Tag of its terms and of its documents."""
-    terms: str
-    """Its `Terms`."""
-    document: str
+    terms: str = ""
+    """Its `Terms`; empty if its plans have none, and name a study of its own name instead."""
+    document: str = "equipoise.model.result:ResultDocument"
     """Its `equipoise.model.result.ResultDocument`."""
+    rules: str | None = None
+    """`Terms` without fields: what holds for its plans, if they have no terms."""
     campaign: str | None = None
     """Its `equipoise.campaign.kind.CampaignKind`: how it is judged, and goes on."""
     analysis: str | None = None
@@ -188,6 +198,9 @@ class Kind(Struct, frozen=True):
     on_hosts: str | None = None
     """Function that measures an ordinary plan on every host of a cluster."""
     commands: Mapping[str, Command] = field(default_factory=dict)
+    lists: Mapping[str, str] = field(default_factory=dict)
+    """What `equipoise list` can list of it: by name, a function that returns the headings and the
+    rows."""
 
     def part(self, name: str, usual: type[Part]) -> Part:
         """Return a part as an object; that of an ordinary comparison if the kind has none."""
@@ -195,13 +208,9 @@ class Kind(Struct, frozen=True):
         return part if isinstance(part, usual) else usual()
 
 
-@functools.cache
 def of_other_packages() -> Mapping[str, str]:
     """Return the place of each kind that another package registers, by its name."""
-    # It takes longer to import than most commands need to start.
-    from importlib.metadata import entry_points
-
-    return {one.name: one.value for one in entry_points(group=ENTRY_POINTS)}
+    return registered(ENTRY_POINTS)
 
 
 def place_of(name: str) -> str | None:
@@ -218,7 +227,7 @@ def kind_named(name: str) -> Kind:
     Raise `UnusableInput` if no installed package has it.
     """
     if name == ORDINARY:
-        return Kind(ORDINARY, "", "equipoise.model.result:ResultDocument")
+        return Kind(ORDINARY)
     place = place_of(name)
     if place is None:
         raise UnusableInput(
@@ -235,9 +244,23 @@ def every_kind() -> tuple[Kind, ...]:
     return tuple(map(kind_named, (ORDINARY, *REGISTER, *of_other_packages())))
 
 
+def kind_of_study(study: str) -> Kind:
+    """Return the kind of the campaigns of a study that have no terms."""
+    if study != ORDINARY and study in of_other_packages():
+        kind = kind_named(study)
+        if not kind.terms:
+            return kind
+    return kind_named(ORDINARY)
+
+
 def kind_of(part: object) -> Kind:
-    """Return the kind of terms or of a document, by its tag; the ordinary one for ``None``."""
-    return kind_named(ORDINARY if part is None else tag_of(part))
+    """Return the kind of terms or of a document, by its tag; the ordinary one for ``None``.
+
+    The kind of an ordinary document is that of its study.
+    """
+    name = ORDINARY if part is None else tag_of(part)
+    run = getattr(part, "run", None) if name == ORDINARY else None
+    return kind_named(name) if run is None else kind_of_study(run.study)
 
 
 def tag_of(part: object) -> str:
@@ -254,7 +277,7 @@ def terms_from(kind: type, stored: Any) -> Any:
     if kind is not Terms:
         raise NotImplementedError(f"{kind.__name__} has no place in a plan")
     name = stored.get(TAG) if isinstance(stored, dict) else None
-    if not isinstance(name, str) or place_of(name) is None:
+    if not isinstance(name, str) or place_of(name) is None or not kind_named(name).terms:
         raise ValueError(f"no campaigns of the kind {name!r} are known here")
     return msgspec.convert(stored, load(kind_named(name).terms), dec_hook=terms_from)
 

@@ -11,8 +11,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from equipoise.model.kinds import Kind, Terms, kind_of
-from equipoise.model.primitives import OS_STUDY
+from equipoise.model.kinds import Kind, Terms, kind_named, kind_of_study, tag_of
 
 PRIMARY_METRIC = "wall_s"
 CALL_METRIC = "call_s"
@@ -56,7 +55,6 @@ ServerTrial = Literal["life", "interval"]
 
 
 _IDENTITY_BYTES = 16
-_ORDINARY_TERMS = Terms()
 
 
 class Hooks(Struct, frozen=True):
@@ -324,12 +322,17 @@ class Plan(Struct, frozen=True):
     @property
     def kind(self) -> Kind:
         """The kind of campaign."""
-        return kind_of(self.terms)
+        return kind_of_study(self.study) if self.terms is None else kind_named(tag_of(self.terms))
 
     @property
     def rules(self) -> Terms:
-        """The terms of its kind; without any, what holds for an ordinary comparison."""
-        return _ORDINARY_TERMS if self.terms is None else self.terms
+        """The terms of its kind; without any, what holds for the campaigns of its study."""
+        return self.rules_of_study if self.terms is None else self.terms
+
+    @property
+    def rules_of_study(self) -> Terms:
+        """What holds for the campaigns of its study, whatever the kind."""
+        return kind_of_study(self.study).part("rules", Terms)
 
     @property
     def groups(self) -> tuple[tuple[Contrast, ...], ...]:
@@ -398,7 +401,7 @@ class Plan(Struct, frozen=True):
             not self.contrasts
             and self.rules.describes_one
             and len(self.described) == 1
-            and self.study != OS_STUDY
+            and self.rules_of_study.describes_one
         )
 
     @property

@@ -129,7 +129,9 @@ def schema(kind: type[msgspec.Struct] = ResultDocument) -> dict[str, Any]:
     """
     defaults = {one.name: one.default for one in msgspec.structs.fields(kind)}
     name = _SCHEMAS.get(kind, defaults["schema"])
-    kinds = tuple(load(one.document) for one in every_kind()) if kind is ResultDocument else (kind,)
+    kinds: tuple[type[msgspec.Struct], ...] = (kind,)
+    if kind is ResultDocument:
+        kinds = tuple(dict.fromkeys(load(one.document) for one in every_kind()))
     generated = _as_written(msgspec.json.schema(Union[kinds]))  # noqa: UP007 - of a tuple
     for one in kinds:
         generated["$defs"][one.__name__]["properties"]["schema"] = {"const": name}

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from equipoise.model.kinds import kind_of
-from equipoise.report.document import Claim, Document, Part, Section
+from equipoise.report.document import Claim, Document, Part, Section, Table
 
 if TYPE_CHECKING:
+    from equipoise.model.result import ConditionResult
     from equipoise.report.builders.result import CampaignReport
 
 Title = tuple[str, tuple[str, ...]]
@@ -34,6 +35,10 @@ class ReportKind:
     repeats_because = "The same question with the same coin:"
     """What the line that runs the campaign again asks."""
 
+    def scope_of(self, document: Any) -> str | None:
+        """Return what the claims hold for, where no comparison says it."""
+        return self.scope
+
     def question(self, document: Any) -> str | None:
         """Return the question that the campaign answers; ``None`` for that of a comparison."""
         return None
@@ -45,6 +50,18 @@ class ReportKind:
     def title(self, document: Any, claims: Sequence[Claim]) -> Title | None:
         """Return the sentence above the claims; ``None`` for that of a comparison."""
         return None
+
+    def tables(self, document: Any) -> Sequence[Table]:
+        """Return the tables of rows that replace those of conditions; none by default."""
+        return ()
+
+    def tiles(self, document: Any) -> Iterator[tuple[str, str]]:
+        """Yield the names and the values that a page shows first."""
+        yield from ()
+
+    def metric_of(self, document: Any, condition: ConditionResult) -> str:
+        """Return the metric of which the shape of a condition is shown."""
+        return str(document.primary_metric)
 
     def document(self, report: CampaignReport) -> Document | None:
         """Return the whole document; ``None`` for that of a comparison."""

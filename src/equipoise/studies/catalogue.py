@@ -1,10 +1,14 @@
-"""The built-in studies: each a folder of this package with a ``study.toml``."""
+"""The built-in studies: those of installed packages, each a folder with a ``study.toml``.
+
+A package registers its studies under the entry point group ``equipoise.studies``. The entry point
+names a package in which each folder is a study; its function ``study_data`` takes a
+`equipoise.model.result.ResultDocument` and returns what the modules of the studies read it by.
+"""
 
 from __future__ import annotations
 
 import importlib
 import tomllib
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,11 +17,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.packages import folder_of, registered, studies_are_missing
+from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.result import Findings, ResultDocument
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
+ENTRY_POINTS = "equipoise.studies"
+"""Group of the entry points by which packages register studies; each names a package of them."""
 FILE = "study.toml"
 ANALYSIS = "analysis.py"
 CHARTS = "charts.py"
@@ -28,8 +36,8 @@ class BuiltInStudy(Struct, frozen=True):
 
     The folder of a study may have two modules::
 
-        analysis.py   def findings(measured: StudyData) -> Findings: ...
-        charts.py     def figures(measured: StudyData) -> Iterator[Figure]: ...
+        analysis.py   def findings(measured) -> Findings: ...
+        charts.py     def figures(measured) -> Iterator[Figure]: ...
 
     ``figures`` stands in ``analysis`` where it imports no altair itself. Both functions are pure:
     the same result gives the same sentences and charts. They meet results of ``--quick``, of chosen
@@ -38,6 +46,8 @@ class BuiltInStudy(Struct, frozen=True):
     """
 
     folder: Path
+    package: str
+    """Package that has the folder."""
 
     @property
     def name(self) -> str:
@@ -57,27 +67,30 @@ class BuiltInStudy(Struct, frozen=True):
 
     def findings(self, document: ResultDocument) -> Findings:
         """Return the tables and paragraphs of the study."""
-        from equipoise.studies.study_data import StudyData
-
-        return cast(Findings, self._module(ANALYSIS).findings(StudyData(document)))
+        return cast(Findings, self._module(ANALYSIS).findings(self._data(document)))
 
     def figures(self, document: ResultDocument) -> tuple[Figure, ...]:
         """Return the charts of the study, each with a name for files."""
-        from equipoise.studies.study_data import StudyData
-
         has_charts = (self.folder / CHARTS).is_file()
         figures = getattr(self._module(CHARTS if has_charts else ANALYSIS), "figures", None)
-        return () if figures is None else tuple(figures(StudyData(document)))
+        return () if figures is None else tuple(figures(self._data(document)))
+
+    def _data(self, document: ResultDocument) -> Any:
+        return importlib.import_module(self.package).study_data(document)
 
     def _module(self, file: str) -> Any:
         name = file.removesuffix(".py")
-        return importlib.import_module(f"{__package__}.builtin.{self.name}.{name}")
+        return importlib.import_module(f"{self.package}.{self.name}.{name}")
 
 
 def built_in_studies() -> tuple[BuiltInStudy, ...]:
     """Return the built-in studies, by name."""
-    folder = Path(str(resources.files(f"{__package__}.builtin")))
-    return tuple(BuiltInStudy(file.parent) for file in sorted(folder.glob(f"*/{FILE}")))
+    studies = (
+        BuiltInStudy(file.parent, package)
+        for package in registered(ENTRY_POINTS).values()
+        for file in folder_of(package).glob(f"*/{FILE}")
+    )
+    return tuple(sorted(studies, key=lambda study: study.name))
 
 
 def find_study(reference: str) -> tuple[Path, str]:
@@ -94,6 +107,8 @@ def find_study(reference: str) -> tuple[Path, str]:
             )
         return path, reference
     studies = {study.name: study for study in built_in_studies()}
+    if not studies:
+        raise studies_are_missing(f"the built-in study {reference!r}")
     if reference not in studies:
         from equipoise.studies.reader.toml_file import one_of
 
@@ -106,6 +121,8 @@ def find_study(reference: str) -> tuple[Path, str]:
 
 def analysis_of(study: str) -> BuiltInStudy | None:
     """Return a built-in study that has an analysis; ``None`` for any other."""
+    if study == COMPARE_STUDY:
+        return None
     built_in = next((one for one in built_in_studies() if one.name == study), None)
     has_analysis = built_in is not None and (built_in.folder / ANALYSIS).is_file()
     return built_in if has_analysis else None

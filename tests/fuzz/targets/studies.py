@@ -18,7 +18,7 @@ from equipoise.studies.reader.study import read_study
 from tests.fuzz.case import Case, Target
 from tests.fuzz.mutators import TEXTS, any_text, mutated_bytes, mutated_tree
 
-SOURCES = Path(__file__).resolve().parents[3] / "src" / "equipoise" / "studies" / "builtin"
+SOURCES = Path(__file__).resolve().parents[3] / "packages/studies/src/equipoise_studies/builtin"
 QUICK, WHOLE = "quick", "whole"
 _SERVER = """
 [study]

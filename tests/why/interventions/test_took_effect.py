@@ -15,6 +15,7 @@ from equipoise.design import libraries as design
 from equipoise.measure.environment import Host
 from equipoise.measure.environment.hardware import instructions
 from equipoise.measure.installation import host_site, native_programs
+from equipoise.model.packages import own_file
 from equipoise.model.plan import Condition, Output, Process
 from equipoise.why.interventions.catalogue import every_intervention
 from equipoise.why.interventions.intervention import Case
@@ -265,7 +266,7 @@ def test_a_blas_reports_the_core_type_that_was_set(library: str, tmp_path: Path)
         pytest.skip(f"apt install {chosen.package}")
     if "avx2" not in (instructions(Host()) or ()):
         pytest.skip("this CPU has no other core type to be told of")
-    program = native_programs() / "equipoise-workload"
+    program = own_file("equipoise-workload", native_programs())
     dgemm = Condition("dgemm", (str(program), "dgemm", "--size", "16", "--repeat", "1"))
     swapped = named(library, case_here(dgemm)).alter(dgemm)
     verified(swapped)

@@ -19,6 +19,7 @@ from typing import Any
 
 from equipoise.design.libraries import LIBRARY_FOLDERS
 from equipoise.measure.installation import native_programs
+from equipoise.model.packages import own_file
 from equipoise.model.plan import Condition
 
 SOURCES = Path(__file__).parent
@@ -164,7 +165,7 @@ def _quadratic_text() -> Planted:
 
 def _wrong_core_type() -> Planted:
     library = LIBRARY_FOLDERS / "openblas-pthread"
-    command = (str(native_programs() / "equipoise-workload"), "dgemm")
+    command = (str(own_file("equipoise-workload", native_programs())), "dgemm")
     usual = {"LD_LIBRARY_PATH": str(library), "OPENBLAS_NUM_THREADS": "1"}
     words = (*command, "--size", "512", "--repeat", "7")
     return Planted(

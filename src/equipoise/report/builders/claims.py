@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import after_options, shell_line_with_placeholders
 from equipoise.figures.quantity import metric_name
-from equipoise.figures.values import is_of_primitives
 from equipoise.model.metrics import inverse_interval, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import (
@@ -35,8 +34,6 @@ from equipoise.model.result import (
 )
 from equipoise.report.builders.conditions import (
     equivalence_text,
-    primitives_sentence,
-    primitives_tiles,
     shown_comparison,
     shown_verdict,
 )
@@ -107,12 +104,11 @@ def campaign_answer(document: ResultDocument) -> Answer:
     # Of one that failed, a verdict of the blocks before stands below the reason, as a claim.
     title, lines = ("", ()) if failures_of(document) else _title(document, claims)
     has_room = len(claims) <= MOST_CLAIMS and not no_difference(document)
-    of_primitives = is_of_primitives(document) and document.against is None
     answer = Answer(
         title=title,
         lines=lines,
         claims=claims if has_room else (),
-        tiles=tuple(primitives_tiles(document)) if of_primitives else (),
+        tiles=tuple(report_kind(document).tiles(document)),
     )
     return with_failures(document, answer, "The campaign")
 
@@ -248,12 +244,6 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
         return document.typical.summary, tuple(
             f"{capitalized(line)}." for line in typical_lines(document)
         )
-    if is_of_primitives(document):
-        known = (document.environment.get(key) for key in ("system", "kernel"))
-        system = " ".join(str(value) for value in known if value) or "this system"
-        machine = document.environment.get("cpu_model")
-        on = f" on {machine}" if machine else ""
-        return f"Operating system primitives: {system}{on}", (primitives_sentence(document),)
     names = " and ".join(condition.name for condition in document.conditions)
     return f"{names}: nothing was compared", ()
 

@@ -1,4 +1,4 @@
-"""Tables with a row for each condition: of a comparison, of a study in groups, of primitives."""
+"""Tables with a row for each condition: of a comparison, and of a study in groups."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ from equipoise.figures.values import (
     analysed_values,
     exponent_text,
     numeric_factors,
-    probe_metric,
     scaling_laws,
 )
 from equipoise.model.metrics import ComparisonT, as_values, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
-from equipoise.model.primitives import CLASS, PRIMITIVE_METRICS
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
     ResultDocument,
-    TrialRow,
 )
 from equipoise.report.document import (
     PAGE,
@@ -54,8 +51,6 @@ from equipoise.shared.theme import color_of
 from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MOST_OTHERS = 60
-WIDE_PERCENT = 10
-"""Spread between processes from which the analysis looks for a cause."""
 MOST_BESIDE = 3
 """Number of metrics that have a column beside that of the metric that decides; others stand in
 tables of their own below, so many in each."""
@@ -392,82 +387,3 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
             }
         rows.append(row)
     return Table(*headed(rows), forms=SCREEN)
-
-
-def primitives_tables(document: ResultDocument) -> Iterator[Table]:
-    """Build a table for each class, in the order of the plan."""
-    groups: dict[str, list[ConditionResult]] = {}
-    for condition in document.conditions:
-        group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
-        groups.setdefault(group, []).append(condition)
-    processes: dict[str, list[TrialRow]] = {one.name: [] for one in document.conditions}
-    for trial in document.trials:
-        if trial.analysed and trial.condition in processes:
-            processes[trial.condition].append(trial)
-    for group, conditions in groups.items():
-        rows = headed(_row(one, processes[one.name]) for one in conditions)
-        yield Table(*rows, title=group or "row")
-
-
-def primitives_tiles(document: ResultDocument) -> Iterator[tuple[str, str]]:
-    """Yield the first row of each class that has a number, as its name and its median."""
-    classes = set()
-    for condition in document.conditions:
-        group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
-        metric = probe_metric(condition)
-        if group not in classes and metric in condition.metrics:
-            classes.add(group)
-            median = metric_formatter(metric)(condition.metrics[metric].median)
-            yield f"{group}: {condition.name}", median
-
-
-def primitives_sentence(document: ResultDocument) -> str:
-    """Return how many rows have a number, how many vary, and what the intervals are over."""
-    rows = len(document.conditions)
-    unknown = sum(1 for one in document.conditions if one.unknown)
-    wide = sum(1 for one in document.conditions if one.spread_because)
-    sentences = []
-    if wide:
-        sentences.append(
-            f"{wide} of {rows} rows {'varies' if wide == 1 else 'vary'} by more than "
-            f"{WIDE_PERCENT} % between processes; the last column names what they vary with."
-        )
-    if unknown:
-        have = "has" if unknown == 1 else "have"
-        sentences.append(
-            f"{unknown} of {rows} rows {have} no number here; the last column says why."
-        )
-    return " ".join(
-        [
-            *(sentences or [f"{rows} rows."]),
-            "Medians and intervals are over processes; each process gives the median of its "
-            "batches.",
-        ]
-    )
-
-
-def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[str, Cell]:
-    """Return the row of a condition from its summary and its analysed processes."""
-    metric = probe_metric(condition) or PRIMITIVE_METRICS[0]
-    summary, show = condition.metrics.get(metric), metric_formatter(metric)
-    median: Cell = UNKNOWN
-    interval, spread, count = UNKNOWN, UNKNOWN, UNKNOWN
-    because = Styled(condition.unknown.get(metric, ""), "caution")
-    if summary is not None:
-        median, spread = Styled(show(summary.median), "strong"), spread_text(summary)
-        interval = range_text(summary.median_ci, show)
-        count = str(sum(metric in process.metrics for process in processes))
-        reasons = [condition.spread_because.get(metric, "")]
-        failed = [process for process in processes if process.failure is not None]
-        if failed:
-            failure = failed[0].unknown.get(metric, failed[0].failure or "")
-            reasons.append(f"{len(failed)} processes failed: {failure}")
-        because = Styled("; ".join(filter(None, reasons)), "dim")
-    return {
-        "": condition.name,
-        "Median:number": median,
-        "95 % interval": interval,
-        "Spread:number": spread,
-        "Processes:number": count,
-        "Why:words": because,
-    }

@@ -9,7 +9,6 @@ from typing import Any
 
 from equipoise.design.chance import STUDY as CHANCE_STUDY
 from equipoise.figures.quantity import metric_name
-from equipoise.figures.values import is_of_primitives
 from equipoise.model.plan import CALL_METRIC, COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Origin
@@ -60,8 +59,6 @@ def _question(document: ResultDocument) -> str:
     conditions, metric = document.conditions, document.primary_metric
     if document.against is not None:
         return "What changed since another result?"
-    if is_of_primitives(document):
-        return "What do operating system primitives cost here?"
     names = [one.name if len(one.name) <= _LONGEST_NAME else "" for one in conditions]
     if document.typical is not None:
         return (

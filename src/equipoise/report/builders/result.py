@@ -11,9 +11,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_document, shell_line
-from equipoise.figures.values import EVERY_TRIAL, is_of_primitives
+from equipoise.figures.values import EVERY_TRIAL
 from equipoise.model.plan import COMPARE_STUDY
-from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.quantities import counted, listed
 from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import (
@@ -76,12 +75,7 @@ if TYPE_CHECKING:
 FOLDED_FROM = 8
 """A part of the environment with this many lines is folded."""
 _NAMES_SHOWN = 3
-_FIRST_FIGURES = frozenset(
-    {
-        "distributions",
-        *(f"primitives_{one}" for one in PRIMITIVE_METRICS),
-    }
-)
+_FIRST_FIGURES = frozenset({"distributions"})
 """Figures right below the answer."""
 _FIGURES_OF_EACH = frozenset({"sequence", "shift"})
 """Figures of one comparison each: of many comparisons they fill pages."""
@@ -144,7 +138,7 @@ def campaign_document(report: CampaignReport) -> Document:
         return own
     answer = claims.campaign_answer(document)
     first, others = campaign_figures(report)
-    of_primitives = is_of_primitives(document)
+    has_rows = bool(report_kind(document).tables(document))
     tables = tuple(_screen_tables(document))
     # Why there is no verdict comes first.
     failed = claims.failures_of(document)
@@ -162,11 +156,11 @@ def campaign_document(report: CampaignReport) -> Document:
         *claims_below(document, answer, claims.claims_of(document)),
         *why.why_parts(document, report.flame_graph),
         *([] if document.against is None else [reference.reference_section(document.against)]),
-        *((others, *measured) if of_primitives else (*measured, others)),
+        *((others, *measured) if has_rows else (*measured, others)),
         *_control(document),
         *how_it_ran(report),
-        # How long the process of a probe takes says nothing of what it measures.
-        *(() if of_primitives else _shape_lines(document)),
+        # How long the process of a row takes says nothing of what the row measures.
+        *(() if has_rows else _shape_lines(document)),
     )
     return whole_document(report, answer, parts, _numbers(document))
 
@@ -279,16 +273,17 @@ def _screen_tables(document: ResultDocument) -> Iterator[Part]:
     """Build what the terminal shows above the answer."""
     primary = document.primary_comparisons
     several = len(primary) > MOST_CLAIMS or any(one.stratum for one in primary)
+    rows = report_kind(document).tables(document)
     if several or claims.no_difference(document):
         yield conditions.grouped_table(document)
         if document.run.study != COMPARE_STUDY:
             factor = conditions.compared_factor(document, primary[0])
             yield from conditions.scaling_tables(document, document.primary_metric, factor)
-    elif is_of_primitives(document):
-        yield from (replace(one, forms=SCREEN) for one in conditions.primitives_tables(document))
+    elif rows:
+        yield from (replace(table, forms=SCREEN) for table in rows)
     else:
         yield replace(conditions.screen_table(document), forms=SCREEN)
-    if not is_of_primitives(document):
+    if not rows:
         yield from (replace(one, forms=SCREEN) for one in conditions.further_tables(document))
 
 
@@ -300,8 +295,8 @@ def _growth(document: ResultDocument) -> Iterator[Part]:
 
 
 def _written_tables(document: ResultDocument) -> Iterator[Part]:
-    if is_of_primitives(document):
-        yield from (replace(one, forms=TEXT) for one in conditions.primitives_tables(document))
+    if rows := report_kind(document).tables(document):
+        yield from (replace(table, forms=TEXT) for table in rows)
     else:
         yield conditions.written_table(document)
         yield from (replace(one, forms=TEXT) for one in conditions.further_tables(document))
@@ -328,8 +323,8 @@ def _measured(document: ResultDocument) -> Iterator[Part]:
     others = document.other_comparisons
     tables: list[Part] = [conditions.others_table(document, others)] if others else []
     yield from report_kind(document).measured(document)
-    if is_of_primitives(document):
-        yield Section("Every row", tuple(conditions.primitives_tables(document)), forms=PAGE)
+    if rows := report_kind(document).tables(document):
+        yield Section("Every row", tuple(rows), forms=PAGE)
     else:
         further = conditions.further_tables(document)
         parts = (conditions.page_table(document), *further, *tables)
@@ -378,12 +373,10 @@ def how_it_ran(report: CampaignReport) -> Iterator[Part]:
         scope = document.comparisons[0].scope
     elif document.typical is not None:
         scope = document.typical.scope
-    elif (own_scope := report_kind(document).scope) is not None:
+    elif (own_scope := report_kind(document).scope_of(document)) is not None:
         scope = own_scope
     elif not run.blocks:
         scope = "nothing: no block is complete"
-    elif is_of_primitives(document):
-        scope = "across processes, in this campaign on this host"
     ended = f"stopped by: {run.stopped_because or 'it did not end'}"
     lines = [
         f"{run.blocks} blocks; {ended}; scope: {scope}",

@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.quantity import metric_name
-from equipoise.figures.values import is_of_primitives, probe_metric
 from equipoise.model.metrics import verdict_word
 from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
 from equipoise.model.quantities import Interval, excludes_one, names_of
@@ -42,6 +41,7 @@ from equipoise.report.document import (
     Table,
     headed,
 )
+from equipoise.report.kind import report_kind
 from equipoise.report.units import (
     capitalized,
     change_text,
@@ -81,10 +81,10 @@ _MOST_ADVICE = 3
 def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Section:
     """Build the page's section on shapes."""
     smallest = min((one.min_effect for one in primary), default=0.0)
-    of_primitives = is_of_primitives(document)
+    kind = report_kind(document)
     pairs: list[tuple[Name, str | tuple[str, ...]]] = []
     for index, condition in enumerate(document.conditions):
-        metric = (probe_metric(condition) if of_primitives else None) or document.primary_metric
+        metric = kind.metric_of(document, condition)
         lines = tuple(_shape_lines(condition, metric, smallest))
         name = Name(condition.name, color_of(index))
         pairs.append((name, lines or "unknown: no trial has the metric"))

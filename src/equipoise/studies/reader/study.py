@@ -56,7 +56,7 @@ _LIFE_METRICS = ("server_voluntary_switches", "server_involuntary_switches")
 """Metrics that are known only when the server has ended."""
 _SERVER_PLACEHOLDERS = ("folder", "port", "password_file")
 """Placeholders in the commands of a server and its client, beside the factors."""
-_RESERVED = ("study", "python", "build", "data", "folder", "port")
+_RESERVED = ("study", "python", "helpers", "build", "data", "folder", "port")
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 _FACTOR = re.compile(r"[A-Za-z_][\w-]*")
 _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
@@ -530,7 +530,7 @@ def _check_whole(file: Table, study: Study) -> None:
 
 def _check_placeholders(file: Table, study: Study) -> None:
     """Refuse a name in braces that stands for nothing, and any in a path."""
-    known = {"study", "python", *_names(study.factors)}
+    known = {"study", "python", "helpers", *_names(study.factors)}
     if any(level.build is not None for factor in study.factors for level in factor.levels):
         known.add("build")
     if study.workload.data is not None:

@@ -1,0 +1,263 @@
+"""The article's tables with this host beside its four machines, and what differs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from equipoise.figures.values import LATENCY
+from equipoise.model.quantities import joined
+from equipoise.model.result import Findings, FindingTable
+from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, short
+
+MACHINES = (
+    ("G5 2.7 GHz", "Darwin", "2700"),
+    ("G5 2.5 GHz", "Linux", "2500"),
+    ("Xeon 3.6 GHz", "Linux", "3585"),
+    ("Opteron 850", "Linux", "2404"),
+)
+"""Host, operating system and MHz, as printed."""
+DARWIN, LINUX_ON_G5 = 0, 1
+"""Indices of the two machines that share a processor but for 8 % of its clock."""
+
+
+class Column(Struct, frozen=True):
+    """One column of a table."""
+
+    heading: str
+    rows: tuple[str, ...]
+    """Rows of `equipoise os` whose mean is compared; ``{placement}`` in those of two processes."""
+    microseconds: tuple[float, float, float, float]
+    """Published times of the four machines, in their order."""
+
+
+class Table(Struct, frozen=True):
+    """One of the article's three tables."""
+
+    title: str
+    columns: tuple[Column, ...]
+
+
+PROCESSES = Table(
+    "Processes, µs",
+    (
+        Column("fork", ("fork",), (659.0, 182.0, 158.0, 125.0)),
+        Column("exec", ("exec",), (2308.0, 748.0, 467.0, 471.0)),
+        Column("sh", ("sh",), (4960.0, 2259.0, 2688.0, 2393.0)),
+    ),
+)
+
+CALLS = Table(
+    "System calls and signals, µs",
+    (
+        Column("null call", ("null_call",), (1.13, 0.14, 0.19, 0.08)),
+        Column("null I/O", ("read_byte", "write_byte"), (1.91, 0.26, 0.25, 0.17)),
+        Column("stat", ("stat",), (4.64, 3.41, 2.3, 2.11)),
+        Column("open/close", ("open_close",), (8.6, 4.16, 2.88, 2.69)),
+        Column("select TCP", ("select_tcp",), (21.9, 18.9, 9.0, 12.4)),
+        Column("sig inst", ("signal_install",), (1.67, 0.38, 0.28, 0.17)),
+        Column("sig hndl", ("signal_handle",), (6.2, 1.9, 2.7, 1.14)),
+    ),
+)
+
+IPC = Table(
+    "Interprocess communication, µs",
+    (
+        Column("pipe", ("pipe_{placement}",), (9.496, 11.6, 9.909, 7.645)),
+        Column("AF UNIX", ("unix_{placement}",), (13.1, 16.4, 19.0, 11.2)),
+        Column("UDP", ("udp_{placement}",), (34.8, 19.1, 16.0, 14.2)),
+        Column("TCP", ("tcp_{placement}",), (44.5, 19.6, 19.3, 15.9)),
+        Column("TCP conn", ("tcp_connect",), (61.0, 34.0, 40.0, 24.0)),
+    ),
+)
+
+TABLES = (PROCESSES, CALLS, IPC)
+COLUMNS = tuple(column for table in TABLES for column in table.columns)
+THIS_HOST = "this host"
+PLACEMENTS = {"same_cpu": "same CPU", "across_cpus": "across CPUs"}
+PLACED = "{placement}"
+
+
+def findings(measured: StudyData) -> Findings:
+    """Return the three tables in the article's layout, and what differs here."""
+    cells = (on_this_host(measured, column, one) for column in COLUMNS for one in PLACEMENTS)
+    if all(cell is None for cell in cells):
+        return Findings()
+    tables = (_as_published(measured, table) for table in TABLES)
+    paragraphs = (
+        *(_against_quickest(measured, table) for table in TABLES),
+        _systems(),
+        _placement(measured),
+        _thread(measured),
+        "What differs: the published figures are lmbench's of 2005, one number each without a "
+        "spread and without a word on the CPUs that the two sides ran on; those of this host are "
+        "the medians of several processes of Equipoise's own probes, on its own hardware and "
+        "kernel. A ratio of the two is of machine, kernel and probe together.",
+    )
+    return findings_of((*tables, _thread_table(measured)), paragraphs, _answer(measured))
+
+
+def on_this_host(measured: StudyData, column: Column, placement: str) -> float | None:
+    """Return a column's value on this host in microseconds; ``None`` where a row has no number."""
+    medians = [measured.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
+    known = [median for median in medians if median is not None]
+    return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
+
+
+def _is_placed(column: Column) -> bool:
+    return any(PLACED in row for row in column.rows)
+
+
+def _as_published(measured: StudyData, table: Table) -> FindingTable:
+    published = tuple(
+        (*machine, *(f"{column.microseconds[place]:g}" for column in table.columns))
+        for place, machine in enumerate(MACHINES)
+    )
+    system = str(measured.document.environment.get("system") or UNKNOWN)
+
+    is_placed = any(map(_is_placed, table.columns))
+    placements = PLACEMENTS if is_placed else {"same_cpu": ""}
+    ours = tuple(
+        (
+            f"{THIS_HOST}, {name}" if name else THIS_HOST,
+            system,
+            _megahertz(measured),
+            *(
+                # A column that is no pair of processes has one value, beside the first placement.
+                _cell(measured, column, placement) if place == 0 or _is_placed(column) else ""
+                for column in table.columns
+            ),
+        )
+        for place, (placement, name) in enumerate(placements.items())
+    )
+    return FindingTable(
+        table.title,
+        ("host", "OS", "MHz", *(column.heading for column in table.columns)),
+        (*published, *ours),
+        tuple(_reasons(measured, table)),
+    )
+
+
+def _cell(measured: StudyData, column: Column, placement: str) -> str:
+    value = on_this_host(measured, column, placement)
+    return UNKNOWN if value is None else short(value)
+
+
+def _megahertz(measured: StudyData) -> str:
+    """Return the frequency that was observed beside the trials; many virtual machines have none."""
+    covariates = (row.covariates.get("frequency_hz") for row in measured.document.trials)
+    known = [value for value in covariates if value is not None]
+    return f"{statistics.median(known) / 1e6:.0f}" if known else UNKNOWN
+
+
+def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
+    """Yield why a row has no number, a line for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    rows = (row for column in table.columns for row in column.rows)
+    for name in dict.fromkeys(row.format(placement=one) for row in rows for one in PLACEMENTS):
+        condition = measured.condition(row=name)
+        reason = "not run" if condition is None else condition.unknown.get(LATENCY)
+        if reason is not None:
+            by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        yield f"{joined(names)}: {reason}"
+
+
+def _thread_table(measured: StudyData) -> FindingTable:
+    """Return the times of a thread, which the article's readers asked for."""
+    medians = measured.medians(LATENCY, "row")
+    return FindingTable(
+        "Threads, which the article's readers asked for, µs",
+        ("", THIS_HOST),
+        tuple(
+            (name, short(1e6 * medians[name]))
+            for name in ("thread", "fork", "exec")
+            if "thread" in medians and name in medians
+        ),
+        ("thread: one is created and joined; the article's four machines have no such figure",),
+    )
+
+
+def _answer(measured: StudyData) -> str:
+    ratios = [ratio for table in TABLES for ratio in _over_quickest(measured, table).values()]
+    if not ratios:
+        return ""
+    return (
+        f"This host is below the least of the article's four machines in "
+        f"{sum(ratio < 1.0 for ratio in ratios)} of {len(ratios)} columns."
+    )
+
+
+def _over_quickest(measured: StudyData, table: Table) -> dict[str, float]:
+    return {
+        column.heading: value / min(column.microseconds)
+        for column in table.columns
+        if (value := on_this_host(measured, column, "same_cpu")) is not None
+    }
+
+
+def _against_quickest(measured: StudyData, table: Table) -> str:
+    """Return how this host compares with the quickest of the four, column by column."""
+    ratios = _over_quickest(measured, table)
+    if not ratios:
+        return ""
+    quicker = sum(ratio < 1.0 for ratio in ratios.values())
+    lowest, highest = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+    where = ", on the same CPU" if any(map(_is_placed, table.columns)) else ""
+    largest = f", {highest} ×{short(ratios[highest])}" if highest != lowest else ""
+    return (
+        f"{table.title.removesuffix(', µs')}{where}: in {quicker} of {len(ratios)} columns this "
+        f"host is below the least of the four; {lowest} takes ×{short(ratios[lowest])} of "
+        f"it{largest}."
+    )
+
+
+def _systems() -> str:
+    """Return the article's conclusion from the two machines with one processor."""
+    ratios = {
+        column.heading: column.microseconds[DARWIN] / column.microseconds[LINUX_ON_G5]
+        for column in COLUMNS
+    }
+    slower = sum(ratio > 1.0 for ratio in ratios.values())
+    mean = statistics.geometric_mean(ratios.values())
+    highest = max(ratios, key=ratios.__getitem__)
+    return (
+        f"Of the two G5s Darwin took more than Linux in {slower} of {len(ratios)} columns, "
+        f"×{short(mean)} in the geometric mean and ×{short(ratios[highest])} for {highest}: that "
+        "is what the article blames on the operating system. No system but this one was measured "
+        "here."
+    )
+
+
+def _placement(measured: StudyData) -> str:
+    """Return whether where the two sides run matters more than which machine it is."""
+    ratios: list[str] = []
+    for column in filter(_is_placed, IPC.columns):
+        across, same = (column.rows[0].format(placement=one) for one in ("across_cpus", "same_cpu"))
+        ratio = measured.ratio(LATENCY, "row", across, same)
+        if ratio is not None:
+            among = max(column.microseconds) / min(column.microseconds)
+            ratios.append(f"{column.heading} {ratio.text()} (the four machines: ×{short(among)})")
+    if not ratios:
+        return ""
+    return (
+        "Across CPUs over the same CPU, on this host, beside the largest over the least of the "
+        f"four machines: {joined(ratios)}."
+    )
+
+
+def _thread(measured: StudyData) -> str:
+    ratio = measured.ratio(LATENCY, "row", "fork", "thread")
+    if ratio is None:
+        return ""
+    if ratio.surely_above:
+        verdict = "fork is no stand-in for a thread here"
+    elif ratio.surely_below:
+        verdict = "a thread costs more than a fork here"
+    elif None in ratio.ratio_ci:
+        verdict = "too few blocks to say whether that is chance"
+    else:
+        verdict = "the two cannot be told apart here"
+    return f"A fork takes {ratio.text()} of a thread's creation and join: {verdict}."

@@ -1,0 +1,152 @@
+"""Each question of compilers answered in one layout and over layouts, and what layout adds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from equipoise.model.result import Findings, FindingTable
+from equipoise.stats.levels import Levels, variance_by_level
+from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, ratio_text, times
+
+METRIC = "iteration_s"
+LEAST_LAYOUTS = 3
+QUESTIONS = (
+    ("gcc: -O3 over -O2", "gcc_O2", "gcc_O3"),
+    ("clang: -O3 over -O2", "clang_O2", "clang_O3"),
+    ("gcc: this host over any", "gcc_O2", "gcc_O2_native"),
+    ("clang: this host over any", "clang_O2", "clang_O2_native"),
+    ("gcc: x87 over SSE", "gcc_O2", "gcc_O2_x87"),
+    ("clang over gcc, at -O2", "gcc_O2", "clang_O2"),
+)
+"""Questions, each with its baseline and its candidate."""
+
+
+class Answer(Struct, frozen=True):
+    """The answer to a question on one kernel."""
+
+    question: str
+    kernel: str
+    one_layout: str
+    levels: Levels
+
+    @property
+    def verdict(self) -> str:
+        """Return the answer across layouts, in a word or two."""
+        low, high = self.levels.across_ci
+        return "slower" if low > 0.0 else "faster" if high < 0.0 else ""
+
+    def row(self) -> tuple[str, ...]:
+        """Return the row of the table."""
+        return (
+            self.question,
+            self.kernel,
+            self.one_layout,
+            times(math.exp(self.levels.mean)),
+            *(
+                " to ".join(times(math.exp(bound)) for bound in interval)
+                for interval in (self.levels.within_ci, self.levels.across_ci)
+            ),
+            self.verdict or "cannot be told apart",
+        )
+
+
+def findings(measured: StudyData) -> Findings:
+    """Return the answers in one layout and over layouts, and the variance that layouts add."""
+    answers = list(_answers(measured))
+    table = FindingTable(
+        "In one layout, and over layouts",
+        ("question", "kernel", "one layout", "over", "these layouts", "across layouts", "answer"),
+        tuple(answer.row() for answer in answers),
+        (
+            "Change of the time; one layout: the confidence sequence of that layout alone. These "
+            "layouts: the interval for the very ones that were drawn; across layouts: for layouts "
+            "in general, each layout counting once.",
+        ),
+    )
+    apart = sum(bool(answer.verdict) for answer in answers)
+    in_short = (
+        f"Across layouts {apart} of {len(answers)} questions can be told apart; the others are "
+        "within what the placing of code does."
+    )
+    tables = (table, _layouts(measured))
+    return findings_of(tables, _paragraphs(answers), in_short if answers else "")
+
+
+def over_layouts(
+    measured: StudyData, kernel: str, program: str, baseline: str | None = None
+) -> Levels | None:
+    """Return the mean logarithm of a program's times, or of its ratios to a baseline, by level.
+
+    ``None`` where there are too few layouts or no two trials in each.
+    """
+    logs: list[float] = []
+    units: list[int] = []
+    for layout in measured.levels("layout"):
+        levels = {"kernel": kernel, "layout": layout}
+        times = np.log(measured.values(METRIC, program=program, **levels))
+        if baseline is not None:
+            below = measured.values(METRIC, program=baseline, **levels)
+            count = min(len(times), len(below))
+            # Every block runs every condition, so that the same place is the same block.
+            times = times[:count] - np.log(below[:count])
+        if len(times) > 1:
+            logs.extend(times)
+            units.extend([int(layout)] * len(times))
+    if len(set(units)) < LEAST_LAYOUTS:
+        return None
+    seed = measured.document.run.seed % 2**32
+    return variance_by_level(np.array(logs), [np.array(units)], ("layout", "trial"), seed=seed)
+
+
+def _answers(measured: StudyData) -> Iterator[Answer]:
+    programs = measured.levels("program")
+    for question, baseline, candidate in QUESTIONS:
+        for kernel in measured.levels("kernel") if {baseline, candidate} <= {*programs} else ():
+            levels = over_layouts(measured, kernel, candidate, baseline)
+            if levels is not None:
+                first = {"kernel": kernel, "layout": measured.levels("layout")[0]}
+                alone = measured.ratio(METRIC, "program", candidate, baseline, **first)
+                yield Answer(question, kernel, ratio_text(alone, UNKNOWN), levels)
+
+
+def _layouts(measured: StudyData) -> FindingTable:
+    rows: list[tuple[str, ...]] = []
+    for levels in measured.combinations("program", "kernel"):
+        by_level = over_layouts(measured, **levels)
+        if by_level is not None:
+            layout, trial = by_level.components
+            rows.append(
+                (
+                    *levels.values(),
+                    f"{layout.units}",
+                    _deviation(layout.variance),
+                    _deviation(trial.variance),
+                    f"{100 * layout.share:.0f} %",
+                    " to ".join(map(_deviation, layout.variance_ci)),
+                )
+            )
+    return FindingTable(
+        "What layout adds",
+        ("program", "kernel", "layouts", "layout sd", "trial sd", "layout's share", "sd interval"),
+        tuple(rows),
+        ("Standard deviations of the logarithm of the time; the share is that of the variance.",),
+    )
+
+
+def _paragraphs(answers: list[Answer]) -> Iterator[str]:
+    for question in dict.fromkeys(answer.question for answer in answers):
+        verdicts = {one.kernel: one.verdict for one in answers if one.question == question}
+        apart = [kernel for kernel, verdict in verdicts.items() if verdict]
+        kernels = f" ({', '.join(apart)})" if apart else ""
+        yield (
+            f"{question}: told apart across layouts on {len(apart)} of {len(verdicts)} "
+            f"kernels{kernels}."
+        )
+
+
+def _deviation(variance: float) -> str:
+    return f"{100 * math.sqrt(max(0.0, variance)):.2g} %"

@@ -1,0 +1,118 @@
+"""The client of each server of this study: the words of its load generator.
+
+It runs as a program, beside the server: ``python client.py mariadb --work=read_only …``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+import sys
+from collections.abc import Callable, Sequence
+
+from equipoise_studies.load_generators import pgbench, sysbench
+from equipoise_studies.load_generators.load_generator import PASSWORD_OPTION
+
+LOOPBACK = "127.0.0.1"
+TCP_ACCOUNT = "sysbench"
+"""Account of MariaDB that has a password, and rights on the data of the benchmark alone."""
+ROLE = "pgbench"
+"""Role of PostgreSQL that owns the data of the benchmark, and is no superuser."""
+OPEN_RATES_PER_S = {
+    ("mariadb", "read_only"): 100,
+    ("mariadb", "read_write"): 50,
+    ("postgresql", "read_only"): 500,
+    ("postgresql", "read_write"): 200,
+}
+"""Transactions per second, well below what servers managed on the machine of docs/studies.md."""
+PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
+
+
+def mariadb_command(options: argparse.Namespace) -> list[str]:
+    """Return the command line of sysbench, without its program.
+
+    Through the socket the server knows us by the account that we run as.
+    """
+    address = (
+        [f"--mysql-user={_own_account()}", f"--mysql-socket={options.folder}/socket"]
+        if options.transport == "unix"
+        else [
+            f"--mysql-user={TCP_ACCOUNT}",
+            f"--mysql-host={LOOPBACK}",
+            f"--mysql-port={options.port}",
+            f"{PASSWORD_OPTION}{options.password_file}",
+        ]
+    )
+    return [
+        "--db-driver=mysql",
+        "--mysql-db=sbtest",
+        *address,
+        "--tables=1",
+        "--table-size=10000",
+        f"--threads={options.threads}",
+        f"--time={options.seconds}",
+        *([f"--rate={_rate(options)}"] if options.load == "open" else []),
+        f"oltp_{options.work}",
+        "run",
+    ]
+
+
+def postgresql_command(options: argparse.Namespace) -> list[str]:
+    """Return the command line of pgbench, without its program."""
+    address = (
+        [f"--host={options.folder}"]
+        if options.transport == "unix"
+        else [f"--host={LOOPBACK}", f"{PASSWORD_OPTION}{options.password_file}"]
+    )
+    return [
+        *address,
+        f"--port={options.port}",
+        f"--username={ROLE}",
+        "--no-vacuum",
+        "--protocol=prepared",
+        f"--builtin={PGBENCH_SCRIPTS[options.work]}",
+        f"--client={options.threads}",
+        f"--jobs={min(options.threads, len(os.sched_getaffinity(0)))}",
+        f"--time={options.seconds}",
+        *([f"--rate={_rate(options)}"] if options.load == "open" else []),
+        "postgres",
+    ]
+
+
+def _own_account() -> str:
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        raise SystemExit(f"user {number} has no account, by which MariaDB could know it") from None
+
+
+def _rate(options: argparse.Namespace) -> int:
+    return OPEN_RATES_PER_S[options.server, options.work]
+
+
+CLIENTS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "mariadb": lambda options: sysbench.run(mariadb_command(options)),
+    "postgresql": lambda options: pgbench.run(postgresql_command(options)),
+}
+
+
+def understand(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("server", choices=list(CLIENTS))
+    parser.add_argument("--work", choices=list(PGBENCH_SCRIPTS), required=True)
+    parser.add_argument("--load", choices=["closed", "open"], required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--seconds", type=int, required=True)
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--password-file", required=True)
+    parser.add_argument("--transport", choices=["unix", "tcp"], default="unix")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    options = understand(sys.argv[1:])
+    CLIENTS[options.server](options)

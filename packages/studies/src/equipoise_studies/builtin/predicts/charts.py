@@ -1,0 +1,56 @@
+"""Throughput against the cost of one primitive, a point for each condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import altair as alt
+
+from equipoise.figures.building import log_x, point_labels
+from equipoise.figures.gallery import Figure
+from equipoise.figures.quantity import unit_of
+from equipoise.shared.chart_parts import frame, layer, point
+from equipoise.shared.theme import color_of
+from equipoise_studies.builtin.predicts.analysis import Primitive, primitives
+from equipoise_studies.study_data import StudyData
+
+HOW_TO_READ = (
+    "Each point is one condition: the median cost of the primitive and the median throughput of "
+    "the server under it. Points that fall from left to right move together; clusters are "
+    "switches that turn both."
+)
+MAX_CHARTS = 3
+
+
+def figures(measured: StudyData) -> Iterator[Figure]:
+    """Yield throughput against the primitives that move with it most."""
+    ranked = [one for one in primitives(measured) if one.correlation is not None]
+    for primitive in ranked[:MAX_CHARTS]:
+        yield Figure(f"beside_{primitive.name}", HOW_TO_READ, beside_chart(primitive))
+
+
+def beside_chart(primitive: Primitive) -> alt.LayerChart:
+    """Draw one primitive beside the throughput."""
+    divisor, unit = unit_of("latency_s", min(point.cost_s for point in primitive.points))
+    rows = [
+        {
+            "condition": point.condition,
+            "cost": point.cost_s / divisor,
+            "throughput": point.throughput_per_s,
+        }
+        for point in primitive.points
+    ]
+    x_title = f"{primitive.name}, in {unit} (logarithmic scale)"
+    x = log_x("cost:Q", x_title, 30, format="~r", tickCount=6)
+    y = alt.Y("throughput:Q", title="throughput, per s", axis=alt.Axis(format="~s"))
+    tooltip = ["condition:N", "cost:Q", alt.Tooltip("throughput:Q", format=",.0f")]
+    title = f"The server's throughput beside {primitive.name}"
+    return frame(
+        [
+            layer(rows, point(80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
+            *point_labels(rows, x, y, "condition:N"),
+        ],
+        title=title,
+        description=f"{title}: medians of each condition.",
+        height=360,
+    )

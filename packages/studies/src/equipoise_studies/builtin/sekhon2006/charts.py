@@ -1,0 +1,107 @@
+"""Figure 1 of the article, and the ratios to the default beside the published ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import altair as alt
+
+from equipoise.figures.building import (
+    bars,
+    condition_color,
+    lines,
+    log_x,
+    log_y,
+)
+from equipoise.figures.gallery import Figure
+from equipoise.shared.chart_parts import Rows, chart_of, frame
+from equipoise_studies.builtin.sekhon2006.analysis import (
+    DEFAULT,
+    HERE,
+    THERE,
+    figure_1_rows,
+    ratio_rows,
+)
+from equipoise_studies.study_data import StudyData
+
+HOW_TO_READ_SECONDS = (
+    "A level line grows as N² log N does, a rising one faster. One colour for each allocator, one "
+    "kind of line for each algorithm; hollow marks are the article's, on the machines of 2006."
+)
+HOW_TO_READ_RATIOS = (
+    "Above 1: slower than the default. Filled marks with their interval are ours (the confidence "
+    "sequence, or the range over blocks where there is none yet); hollow ones the article's."
+)
+_NOTE = "filled: here; hollow diamonds: published in 2006, on machines of then"
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+
+
+def figures(measured: StudyData) -> Iterator[Figure]:
+    """Yield Figure 1 and the ratios to the default, published and ours."""
+    seconds, ratios = list(figure_1_rows(measured)), list(ratio_rows(measured))
+    if seconds:
+        yield Figure("figure_1", HOW_TO_READ_SECONDS, seconds_chart(seconds))
+    if ratios:
+        yield Figure("ratios", HOW_TO_READ_RATIOS, ratios_chart(ratios))
+
+
+def seconds_chart(rows: Rows) -> alt.LayerChart:
+    """Draw seconds over N² log N by rows."""
+    values = [row["value"] for row in rows]
+    title = "ns / (N² log N), best search"
+    return frame(
+        [*_layers(rows, log_y(title, min(values) / 2, 2 * max(values)))],
+        title="Figure 1: seconds over N² log N",
+        notes=[_NOTE],
+        description="Time of the best search over N squared log N, by rows, both logarithmic.",
+        height=380,
+    )
+
+
+def ratios_chart(rows: Rows) -> alt.LayerChart:
+    """Draw the ratio to the default by rows, with intervals."""
+    ends = [1.0, *(row[end] for row in rows for end in ("low", "high"))]
+    y = log_y("times the default allocator", min(ends) / 2, 2 * max(ends))
+    ours = [row for row in rows if row["source"] == HERE]
+    return frame(
+        [
+            chart_of([{"value": 1.0}]).mark_rule(style="reference").encode(y=y),
+            bars(ours, _x(rows), y, _names(rows), 1.5),
+            *_layers(rows, y),
+        ],
+        title="Over the default allocator",
+        notes=[_NOTE],
+        description="Ratio of search time to that under glibc, by rows, ours and as published.",
+        height=380,
+    )
+
+
+def _layers(rows: Rows, y: alt.Y) -> Iterator[alt.Chart]:
+    """Yield our lines and points, and the published points."""
+    x, names = _x(rows), _names(rows)
+    algorithms = list(dict.fromkeys(row["algorithm"] for row in rows))
+    dashes = [list(dash) for dash, _ in zip(itertools.cycle(_DASHES), algorithms, strict=False)]
+    dash = alt.StrokeDash(
+        "algorithm:N",
+        scale=alt.Scale(domain=algorithms, range=dashes),
+        legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
+    )
+    tooltip = ["source:N", "algorithm:N", "condition:N", "rows:Q", alt.Tooltip("value:Q")]
+    ours = [row for row in rows if row["source"] == HERE]
+    line, points = lines(ours, x, y, names, tooltip=tooltip)
+    yield line.encode(strokeDash=dash)
+    yield points
+    published = chart_of([row for row in rows if row["source"] == THERE])
+    marks = published.mark_point(filled=False, size=120, strokeWidth=2, shape="diamond")
+    yield marks.encode(x=x, y=y, color=condition_color(names), tooltip=tooltip)
+
+
+def _x(rows: Rows) -> alt.X:
+    sizes = sorted({row["rows"] for row in rows})
+    return log_x("rows:Q", "rows N (logarithmic scale)", 20, values=sizes, format=",")
+
+
+def _names(rows: Rows) -> list[str]:
+    """Return the names, the default first: an allocator has one colour in both figures."""
+    return list(dict.fromkeys((DEFAULT, *(str(row["condition"]) for row in rows))))

@@ -1,0 +1,40 @@
+"""The rank of BLAS libraries and of allocators on each task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from equipoise.model.result import Findings
+from equipoise_studies.ranking import Ranking, ranking_figures, ranking_findings
+from equipoise_studies.study_data import StudyData
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+
+FACTOR = "exchanged"
+LIBRARIES = ("reference", "atlas", "openblas", "blis")
+
+
+def findings(measured: StudyData) -> Findings:
+    """Return the ranks, and where they reverse."""
+    return ranking_findings(_rankings(measured))
+
+
+def figures(measured: StudyData) -> Iterator[Figure]:
+    """Return a chart of the libraries, and a chart of the allocators."""
+    return ranking_figures(_rankings(measured))
+
+
+def _rankings(measured: StudyData) -> list[Ranking]:
+    """Return the groups of at least two levels that are ranked."""
+    levels = measured.levels(FACTOR)
+    groups = {
+        "BLAS libraries": [level for level in levels if level in LIBRARIES],
+        "allocators": [level for level in levels if level not in LIBRARIES],
+    }
+    return [
+        Ranking(measured, "work_s", "task", FACTOR, group, what)
+        for what, group in groups.items()
+        if len(group) > 1
+    ]

@@ -1,0 +1,128 @@
+"""Time against memory for each threshold, and which of them nothing beats in both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.model.quantities import joined
+from equipoise.model.result import Findings, FindingTable
+from equipoise_studies.study_data import StudyData, findings_of, quantity, ratio_text, size_text
+
+TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"
+DEFAULT = "default"
+
+
+class Point(Struct, frozen=True):
+    """One threshold on one workload: medians."""
+
+    threshold: str
+    time_s: float
+    peak_bytes: float
+    retained_bytes: float | None
+    on_front: bool = False
+
+
+Works = Mapping[str, tuple[Point, ...]]
+"""The thresholds of each workload, at least one."""
+
+
+def findings(measured: StudyData) -> Findings:
+    """Return a table for each workload, and whether one threshold is the best everywhere."""
+    works = {work: points(measured, work) for work in measured.levels("work")}
+    works = {work: thresholds for work, thresholds in works.items() if thresholds}
+    note = "On the front: no other threshold has both a smaller median time and a smaller peak."
+    tables = (
+        FindingTable(
+            f"{work}: time against memory by threshold",
+            ("threshold", "time", "over the default", "peak", "retained", ""),
+            tuple(_row(measured, work, threshold) for threshold in thresholds),
+            (note,),
+        )
+        for work, thresholds in works.items()
+    )
+    fronts = [{point.threshold for point in points if point.on_front} for points in works.values()]
+    common = sorted(set.intersection(*fronts)) if fronts else []
+    return findings_of(tables, _paragraphs(works, common), _answer(works, common))
+
+
+def points(measured: StudyData, work: str) -> tuple[Point, ...]:
+    """Return every threshold that ran on a workload, those on the front marked."""
+    thresholds: list[Point] = []
+    for threshold in measured.levels("threshold"):
+        levels = {"threshold": threshold, "work": work}
+        time_s, peak = measured.median(TIME, **levels), measured.median(PEAK, **levels)
+        if time_s is not None and peak is not None:
+            thresholds.append(Point(threshold, time_s, peak, measured.median(RETAINED, **levels)))
+    return tuple(
+        replace(one, on_front=not any(_beats(other, one) for other in thresholds))
+        for one in thresholds
+    )
+
+
+def threshold_text(threshold: str) -> str:
+    """Return the threshold as text, such as ``16 KB``; the default by its name."""
+    return size_text(float(threshold)) if threshold.isdigit() else threshold
+
+
+def _beats(first: Point, second: Point) -> bool:
+    """Return whether the first point is at least as good in both and better in one."""
+    costs = (first.time_s, first.peak_bytes), (second.time_s, second.peak_bytes)
+    return costs[0] != costs[1] and all(a <= b for a, b in zip(*costs, strict=True))
+
+
+def _row(measured: StudyData, work: str, point: Point) -> tuple[str, ...]:
+    return (
+        threshold_text(point.threshold),
+        quantity(TIME, point.time_s),
+        ratio_text(measured.ratio(TIME, "threshold", point.threshold, DEFAULT, work=work)),
+        quantity(PEAK, point.peak_bytes),
+        quantity(RETAINED, point.retained_bytes),
+        "on the front" if point.on_front else "",
+    )
+
+
+def _answer(works: Works, common: list[str]) -> str:
+    if not works:
+        return ""
+    which = "every workload" if len(works) > 1 else "the one workload"
+    if not common:
+        return (
+            "No threshold is the best everywhere: none is on the front of time and memory of "
+            f"{which}."
+        )
+    return (
+        f"On the front of time and memory of {which}: {joined(map(threshold_text, common))}, of "
+        f"{max(map(len, works.values()))} thresholds."
+    )
+
+
+def _paragraphs(works: Works, common: list[str]) -> Iterator[str]:
+    for work, thresholds in works.items():
+        fastest = min(thresholds, key=lambda threshold: threshold.time_s)
+        leanest = min(thresholds, key=lambda threshold: threshold.peak_bytes)
+        front = joined(
+            threshold_text(threshold.threshold) for threshold in thresholds if threshold.on_front
+        )
+        yield (
+            f"{work}: fastest at {_summary(fastest)}, leanest at {_summary(leanest)}; on the "
+            f"front: {front}."
+        )
+    if len(works) > 1:
+        everywhere = (
+            f"{joined(map(threshold_text, common))} {'is' if len(common) == 1 else 'are'} on the "
+            "front of every workload here."
+            if common
+            else "None is on the front of every workload here: it depends on the program."
+        )
+        yield (
+            f"Is there an optimal threshold? {everywhere} The fronts are those of medians; the "
+            "verdicts above say which differences are certain."
+        )
+
+
+def _summary(point: Point) -> str:
+    time, peak = quantity(TIME, point.time_s), quantity(PEAK, point.peak_bytes)
+    return f"{threshold_text(point.threshold)} ({time}, peak {peak})"

@@ -1,0 +1,68 @@
+"""Time against peak memory, and the front of what nothing beats in both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import altair as alt
+
+from equipoise.figures.building import log_x, point_labels
+from equipoise.figures.gallery import Figure
+from equipoise.figures.quantity import unit_of
+from equipoise.shared.chart_parts import frame, layer, point
+from equipoise.shared.theme import color_of
+from equipoise_studies.builtin.threshold.analysis import Point, points, threshold_text
+from equipoise_studies.study_data import StudyData
+
+HOW_TO_READ = (
+    "Down is faster, left is leaner. The line joins the thresholds that no other one beats in "
+    "both; the hollow ones are beaten."
+)
+
+
+def figures(measured: StudyData) -> Iterator[Figure]:
+    """Yield time against peak memory for each workload, with the front."""
+    for work in measured.levels("work"):
+        thresholds = points(measured, work)
+        if thresholds:
+            yield Figure(f"front_{work}", HOW_TO_READ, front_chart(work, thresholds))
+
+
+def front_chart(work: str, thresholds: Sequence[Point]) -> alt.LayerChart:
+    """Draw the medians of every threshold on one workload."""
+    time_divisor, time_unit = unit_of("work_s", min(threshold.time_s for threshold in thresholds))
+    peak_divisor, peak_unit = unit_of(
+        "peak_bytes", min(threshold.peak_bytes for threshold in thresholds)
+    )
+    rows = [
+        {
+            "threshold": threshold_text(threshold.threshold),
+            "peak": threshold.peak_bytes / peak_divisor,
+            "time": threshold.time_s / time_divisor,
+            "front": threshold.on_front,
+        }
+        for threshold in thresholds
+    ]
+    x_title = f"peak memory, in {peak_unit} (logarithmic scale)"
+    x = log_x("peak:Q", x_title, 30, format="~r", tickCount=6)
+    y = alt.Y(
+        "time:Q",
+        title=f"time, in {time_unit} (logarithmic scale)",
+        scale=alt.Scale(type="log", nice=False, padding=20),
+        axis=alt.Axis(format="~r", tickCount=6),
+    )
+    front, beaten = ([row for row in rows if row["front"] is side] for side in (True, False))
+    step = alt.MarkDef("line", strokeWidth=2, color=color_of(0), interpolate="step-after")
+    hollow = alt.MarkDef("point", filled=False, size=70, color=color_of(5))
+    tooltip = ["threshold:N", "peak:Q", "time:Q"]
+    return frame(
+        [
+            layer(front, step, x=x, y=y, order=alt.Order("peak:Q")),
+            layer(front, point(80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
+            layer(beaten, hollow, x=x, y=y, tooltip=tooltip),
+            *point_labels(rows, x, y, "threshold:N"),
+        ],
+        title=f"{work}: time against memory by threshold",
+        description=f"Median time against median peak memory of {work} for each threshold.",
+        height=360,
+    )

@@ -1,0 +1,62 @@
+"""The class of every runtime on every kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from equipoise.model.result import Findings, FindingTable
+from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, quantity, short
+
+METRIC = "iteration_s"
+
+
+def findings(measured: StudyData) -> Findings:
+    """Return one row for each runtime on each kernel."""
+    table = FindingTable(
+        "Warm-up, by runtime and kernel",
+        ("runtime", "kernel", "class", "steady from", "first", "steady", "times", "trials"),
+        tuple(_rows(measured)),
+        (
+            "Classes of Barrett et al. (2017) over the iterations of each trial; first: the median "
+            "first iteration; steady: the mean over trials, where all but a fifth at most have a "
+            "steady state; times: the first over it.",
+        ),
+    )
+    by_class: dict[str, list[str]] = {}
+    for runtime, kernel, kind, *_ in table.rows:
+        by_class.setdefault(kind, []).append(f"{runtime} on {kernel}")
+    counts = Counter({kind: len(names) for kind, names in by_class.items()})
+    listed = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+    answer = f"{len(table.rows)} pairs of runtime and kernel: {listed}." if listed else ""
+    return findings_of(
+        (table,), (f"{kind}: {', '.join(names)}." for kind, names in by_class.items()), answer
+    )
+
+
+def _rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
+    for condition in measured.document.conditions:
+        shape = condition.iterations.get(METRIC)
+        if shape is None or shape.kind is None:
+            continue
+        firsts = [
+            row.iterations[METRIC][0]
+            for row in measured.document.trials
+            if row.analysed and row.condition == condition.name and row.iterations.get(METRIC)
+        ]
+        first = float(np.median(firsts))
+        begins = [trial.steady_from for trial in shape.trials if trial.steady_from is not None]
+        means = [trial.steady for trial in shape.trials if trial.steady is not None]
+        steady = float(np.mean(means)) if shape.has_steady_state else None
+        yield (
+            condition.levels["runtime"],
+            condition.levels["kernel"],
+            shape.kind,
+            f"{int(np.median(begins)) + 1}" if begins else UNKNOWN,
+            quantity(METRIC, first),
+            quantity(METRIC, steady),
+            UNKNOWN if steady is None else short(first / steady),
+            shape.summary,
+        )

@@ -1,0 +1,83 @@
+"""Run sysbench and report what it did through ``EQUIPOISE_METRICS``.
+
+::
+
+    python -m equipoise_studies.load_generators.sysbench --threads=4 --time=10 … oltp_read_only run
+
+Percentiles come from its histogram, whose steps are 1.8 % wide. ``--password-file=FILE`` hands
+it a password through ``--config-file``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
+
+from equipoise_studies.load_generators.load_generator import (
+    PERCENTILES,
+    Interval,
+    Load,
+    private_folder,
+    reported,
+    split_password_file,
+    write_private,
+)
+
+OPTIONS = ("--histogram=on", "--report-interval=1", "--percentile=99")
+_MS = 1e-3
+_INTERVAL = re.compile(r"^\[ \d+s \] thds: \d+ tps: ([\d.]+) .* lat \(ms,99%\): ([\d.]+)", re.M)
+_BUCKET = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
+
+
+def read(output: str) -> Load:
+    """Read what sysbench 1.0 wrote.
+
+    Raise `ValueError` if it says nothing that is known.
+    """
+    buckets = [(float(at) * _MS, int(count)) for at, count in _BUCKET.findall(output)]
+    if not buckets:
+        raise ValueError("there is no histogram; did no transaction end?")
+    intervals = tuple(
+        Interval(float(rate), float(latency) * _MS if float(latency) > 0 else None)
+        for rate, latency in _INTERVAL.findall(output)
+    )
+    return Load(
+        throughput_per_s=_number(output, r"transactions:\s+\d+\s+\(([\d.]+) per sec"),
+        transactions=int(_number(output, r"transactions:\s+(\d+)")),
+        errors=int(_number(output, r"ignored errors:\s+(\d+)")),
+        latency_mean_s=_number(output, r"avg:\s+([\d.]+)") * _MS,
+        latency_max_s=_number(output, r"max:\s+([\d.]+)") * _MS,
+        percentiles={percent: _percentile(buckets, percent) for percent in PERCENTILES},
+        intervals=intervals,
+    )
+
+
+def _percentile(buckets: list[tuple[float, int]], percent: int) -> float:
+    totals = list(accumulate(count for _, count in buckets))
+    place = bisect_left(totals, percent / 100 * totals[-1])
+    return buckets[place][0]
+
+
+def _number(output: str, pattern: str) -> float:
+    match = re.search(pattern, output)
+    if match is None:
+        raise ValueError(f"nothing in it is of the form {pattern}")
+    return float(match[1])
+
+
+def run(arguments: Sequence[str], program: str = "sysbench") -> None:
+    """Run sysbench, and report what it did."""
+    options, password = split_password_file(arguments)
+    with private_folder() as folder:
+        if password is not None:
+            text = f"mysql-password={password}\npgsql-password={password}\n"
+            file = write_private(folder / "sysbench.conf", text)
+            options = [f"--config-file={file}", *options]
+        reported((program, *OPTIONS, *options), read)
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

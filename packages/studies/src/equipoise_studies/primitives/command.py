@@ -1,0 +1,122 @@
+"""``equipoise os``: the primitives of this operating system, in a table."""
+
+from __future__ import annotations
+
+import click
+from msgspec import Struct
+
+from equipoise.analysis.reference import differences_to_host
+from equipoise.campaign import conduct
+from equipoise.cli import options
+from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
+from equipoise.cli.options import HostOptions, OutputOptions
+from equipoise.cli.results import allowed_only
+from equipoise.design.limits import CampaignLimits
+from equipoise.measure.environment import snapshot
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import UnusableInput
+from equipoise_studies.primitives.plan import primitives_plan
+from equipoise_studies.primitives.rows import (
+    ALPHA,
+    FULL,
+    LEAST_BLOCKS,
+    MIN_EFFECT,
+    QUICK,
+    TIMEOUT_S,
+)
+
+
+class OsRequest(Struct, frozen=True, kw_only=True):
+    """What `equipoise os` is asked for."""
+
+    only: str | None
+    quick: bool
+    limits: CampaignLimits
+    hosts: HostOptions
+    output: OutputOptions
+
+
+@click.command("os", epilog="Example: equipoise os --quick --against before-the-upgrade.json")
+@click.option(
+    "--only",
+    metavar="NAME,…",
+    help="These rows, probes or tables of `equipoise list probes` only.",
+)
+@options.flag("--quick", help="Fewer and shorter batches: within a minute.")
+@options.against_option
+@options.number_option(
+    "--blocks",
+    metavar="N",
+    show_default=f"{FULL.blocks}, or {QUICK.blocks} with --quick",
+    help="At most so many processes of each row.",
+)
+@options.number_option(
+    "--min-blocks",
+    metavar="N",
+    show_default=str(LEAST_BLOCKS),
+    help="At least so many; it beats the budget.",
+)
+@options.number_option(
+    "--budget",
+    metavar="SECONDS",
+    show_default=f"{FULL.budget_s:g}, or {QUICK.budget_s:g} with --quick",
+    help="Stop after about so many seconds.",
+)
+@options.warmup_option("Processes of each row before the first that counts.", default=1)
+@options.number_option(
+    "--timeout",
+    default=TIMEOUT_S,
+    metavar="SECONDS",
+    help="End a process after so long; it has no number then.",
+)
+@options.number_option(
+    "--alpha",
+    default=ALPHA,
+    help="With --against: the false-discovery rate among the rows that are called changed.",
+)
+@options.number_option(
+    "--min-effect",
+    default=MIN_EFFECT,
+    metavar="PERCENT",
+    help="With --against: a smaller change is none.",
+)
+@options.seed_option
+@options.ledger_option
+@options.durable_option
+@options.report_option
+@options.show_env_option
+@options.fleet_options
+@options.host_options
+@options.output_options
+@options.request_of(OsRequest)
+def command(request: OsRequest) -> int:
+    """Measure what system calls, processes, signals, IPC and memory cost on this machine.
+
+    Each row runs in several fresh processes, in blocks of random order; in a process every batch
+    of operations is kept. A row that this machine forbids has the reason instead of a number.
+    """
+    output, access = request.output.checked(), request.hosts.access()
+    if output.against is not None and output.allowed is not None:
+        # Refuse a difference now rather than when all is measured.
+        host = snapshot(environment=own_environment())
+        allowed_only(differences_to_host(output.against, host), output.allowed)
+    names = probe_names(request.only)
+    plan = primitives_plan(names, request.limits, quick=request.quick)
+    if access is not None:
+        return measure_on_hosts(plan, access, request.hosts, output)
+    with measuring(output) as (ledger, listener):
+        run_id = conduct.start(plan, ledger, listener)
+        result = analyse(run_id, ledger, output)
+    return show_result(result, output)
+
+
+def probe_names(text: str | None) -> tuple[str, ...]:
+    """Return the names of ``--only``, each once."""
+    if text is None:
+        return ()
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise UnusableInput(
+            f"--only {text!r} holds an empty name", hint="as in --only null_call,pipe"
+        )
+    return names

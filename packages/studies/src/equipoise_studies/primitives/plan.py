@@ -1,0 +1,92 @@
+"""The plan of a campaign of primitives, and what holds for it in place of what is usual."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar
+
+from equipoise.analysis.kind import AnalysisKind
+from equipoise.design.command_line import changed_options, shell_line
+from equipoise.design.limits import CampaignLimits
+from equipoise.model.kinds import Terms
+from equipoise.model.plan import Judgement, Measure, Plan, Stopping
+from equipoise_studies.primitives import probes
+from equipoise_studies.primitives.rows import (
+    ALPHA,
+    FULL,
+    LEAST_BLOCKS,
+    MIN_EFFECT,
+    OS_STUDY,
+    PRIMITIVE_METRICS,
+    QUICK,
+    TIMEOUT_S,
+)
+
+
+def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bool = False) -> Plan:
+    """Return the plan that measures primitives of the operating system.
+
+    Raise `UnusableInput` if a name is unknown, the limits contradict each other, or the probes are
+    missing.
+
+    Parameters
+    ----------
+    names
+        Rows, probes or tables; all rows if there is none.
+    """
+    program = probes.probe_program()
+    rows = probes.chosen_rows(probes.probe_rows(program), names)
+    form = QUICK if quick else FULL
+    blocks = limits.blocks or form.blocks
+    default = Stopping(blocks, min(LEAST_BLOCKS, blocks), True, form.budget_s)
+    return Plan(
+        study=OS_STUDY,
+        conditions=probes.conditions_of_rows(rows, program, form),
+        # A row that cannot be measured here is shown as such, and must not end the others.
+        measure=limits.measure(Measure(os.getcwd(), timeout_s=TIMEOUT_S, ignore_failure=True)),
+        stopping=limits.stopping(default),
+        judgement=limits.judgement(default=Judgement(alpha=ALPHA, min_effect=MIN_EFFECT)),
+        seed=limits.drawn_seed(),
+        chosen_contrasts=(),
+    )
+
+
+class PrimitivesRules(Terms):
+    """What holds for a campaign of primitives."""
+
+    __slots__ = ()
+
+    describes_one: ClassVar[bool] = False
+    rows_say_failures: ClassVar[bool] = True
+
+    def line_of(self, plan: Plan) -> str:
+        """Return the line that runs the same rows again."""
+        names = ",".join(condition.name for condition in plan.conditions)
+        words = ["equipoise", "os", *plan.rules.options, "--only", names, "--seed", str(plan.seed)]
+        if any(QUICK.options == condition.command[-4:] for condition in plan.conditions):
+            words.append("--quick")
+        usual = Measure(plan.measure.working_folder)
+        words += changed_options(
+            ("--blocks", plan.stopping.blocks, None),
+            ("--budget", plan.stopping.budget_s, None),
+            ("--min-blocks", plan.stopping.min_blocks, None),
+            ("--warmup", plan.measure.warmup, usual.warmup),
+            ("--timeout", plan.measure.timeout_s, TIMEOUT_S),
+            ("--alpha", plan.judgement.alpha, ALPHA),
+            ("--min-effect", plan.judgement.min_effect, MIN_EFFECT),
+        )
+        return shell_line(words)
+
+    def line_with_seed(self, seed: int) -> str:
+        """Return the line that runs all rows with a seed."""
+        return f"equipoise os --seed {seed}"
+
+
+class PrimitivesAnalysis(AnalysisKind):
+    """How a result of primitives is held against another: each row by the metric of its probe."""
+
+    keeps_rows_with_failures = True
+
+    def row_metrics(self, document: Any) -> tuple[str, ...]:
+        """Return the metrics of which a probe reports one."""
+        return PRIMITIVE_METRICS

@@ -1,0 +1,157 @@
+"""The probes of operating system primitives: their rows, and which work on this host."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from equipoise.measure.installation import REINSTALL, present
+from equipoise.measure.untimed import describe_signal, unavailable_reason
+from equipoise.model.errors import UnusableInput
+from equipoise.model.packages import NATIVE_FOLDER
+from equipoise.model.plan import Condition
+from equipoise.shared.spelling import option
+from equipoise_studies.primitives.rows import (
+    CLASS,
+    PLACEMENT,
+    PROBE,
+    PROBE_PROGRAM,
+    Form,
+    ProbeRow,
+)
+
+_LIST_S = 30.0
+_CHECK_S = 60.0
+
+
+class _Row(Struct, frozen=True):
+    name: str
+    options: tuple[str, ...] = ()
+
+
+class _Listed(msgspec.Struct, frozen=True, rename={"group": "class"}):
+    """A line of ``equipoise-probe --list``; what else stands there is for others."""
+
+    name: str
+    metric: str
+    summary: str
+    rows: tuple[_Row, ...]
+    group: str
+    placements: tuple[str, ...] = ("none",)
+
+
+def probe_program() -> Path:
+    """Return the program that contains the probes; raise `UnusableInput` if it is missing."""
+    program = Path(__file__).resolve().parents[1] / NATIVE_FOLDER / PROBE_PROGRAM
+    return present(program, f"the probes are missing: {program}")
+
+
+def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
+    """Return every row that the probes measure, in the order of their tables.
+
+    Raise `UnusableInput` if the program does not list its probes.
+    """
+    try:
+        listed = subprocess.run(
+            [program, "--list"], capture_output=True, check=True, timeout=_LIST_S
+        ).stdout
+        return tuple(row for line in listed.splitlines() for row in _rows_of(line))
+    except (OSError, subprocess.SubprocessError, msgspec.DecodeError) as error:
+        raise UnusableInput(
+            f"{program} does not list its probes: {error}", hint=REINSTALL
+        ) from error
+
+
+def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRow, ...]:
+    """Return the rows of the given names, in their own order; all rows if there is no name.
+
+    A name is that of a row, a probe or a table. Raise `UnusableInput` if one is unknown.
+    """
+    if not names:
+        return tuple(rows)
+    known = {name for row in rows for name in (row.name, row.probe, row.group)}
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, sorted(known), 1)
+            guess = f"is it {close[0]}? " if close else ""
+            raise UnusableInput(
+                f"{option('only', name)}: there is no such row, probe or table",
+                hint=f"{guess}`equipoise list probes` has them all",
+            )
+    return tuple(row for row in rows if {row.name, row.probe, row.group}.intersection(names))
+
+
+def conditions_of_rows(
+    rows: Sequence[ProbeRow], program: Path, form: Form
+) -> tuple[Condition, ...]:
+    """Return a condition for each row, named as the row."""
+    return tuple(
+        Condition(
+            name=row.name,
+            command=(str(program), row.probe, *row.options, *form.options),
+            levels={CLASS: row.group, PROBE: row.probe, PLACEMENT: row.placement},
+            reports=(row.metric,),
+        )
+        for row in rows
+    )
+
+
+def why_unavailable(program: Path, row: ProbeRow) -> str | None:
+    """Return why this host cannot measure a row, by one operation; ``None`` if it can."""
+    try:
+        done = subprocess.run(
+            [program, row.probe, *row.options, "--check"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_CHECK_S,
+        )
+    except subprocess.TimeoutExpired:
+        return f"one operation took over {_CHECK_S:g} s"
+    except OSError as error:
+        return f"{program.name} could not be started: {error.strerror}"
+    if done.returncode == 0:
+        return None
+    if done.returncode < 0:
+        return f"the system ended it: {describe_signal(-done.returncode)}"
+    reason = unavailable_reason(done.returncode, done.stderr)
+    return reason or f"exit status {done.returncode}: {done.stderr.strip()}"
+
+
+def _rows_of(line: bytes) -> Iterator[ProbeRow]:
+    listed = msgspec.json.decode(line, type=_Listed)
+    for row in listed.rows:
+        yield ProbeRow(
+            name=row.name,
+            probe=listed.name,
+            group=listed.group,
+            summary=listed.summary,
+            metric=listed.metric,
+            options=row.options,
+            placement=_option(row.options, "--placement") or listed.placements[0],
+        )
+
+
+def _option(words: tuple[str, ...], name: str) -> str | None:
+    return words[words.index(name) + 1] if name in words[:-1] else None
+
+
+def listed_probes() -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the headings and the rows of `equipoise list probes`.
+
+    Raise `UnusableInput` if the program is missing or does not list its probes.
+    """
+    program = probe_program()
+    rows = []
+    for row in probe_rows(program):
+        reason = why_unavailable(program, row)
+        operation = f"{row.group.replace('_', ' ')}: {row.summary}"
+        rows.append((row.name, operation, "yes" if reason is None else f"no: {reason}"))
+    return ("row", "what one operation is", "here"), tuple(rows)

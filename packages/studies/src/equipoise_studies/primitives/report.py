@@ -1,0 +1,172 @@
+"""How results of primitives are shown: a table for each class, and each row by its own metric.
+
+A result is shown so if every condition is a probe's and nothing was compared: that of `equipoise
+os`, and those of studies that register a kind with this report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from equipoise.figures.gallery import Figure, FiguresKind, Sequences, figure_of
+from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
+from equipoise.report.document import UNKNOWN, Cell, Claim, Styled, Table, headed
+from equipoise.report.kind import ReportKind, Title
+from equipoise.report.units import metric_formatter, range_text, spread_text
+from equipoise_studies.primitives.rows import CLASS, PRIMITIVE_METRICS
+
+WIDE_PERCENT = 10
+"""Spread between processes from which the analysis looks for a cause."""
+
+
+class PrimitivesReport(ReportKind):
+    """The document of a campaign of probes; of any other, that of a comparison."""
+
+    first_figures = frozenset(f"primitives_{metric}" for metric in PRIMITIVE_METRICS)
+
+    def scope_of(self, document: ResultDocument) -> str | None:
+        """Return what the medians hold for."""
+        if not is_of_primitives(document) or not document.run.blocks:
+            return None
+        return "across processes, in this campaign on this host"
+
+    def question(self, document: ResultDocument) -> str | None:
+        """Return the question that the campaign answers."""
+        if not is_of_primitives(document) or document.against is not None:
+            return None
+        return "What do operating system primitives cost here?"
+
+    def title(self, document: ResultDocument, claims: Sequence[Claim]) -> Title | None:
+        """Return the sentence above the tables; ``None`` where there is another answer."""
+        has_answer = document.findings is not None and bool(document.findings.answer)
+        has_another = has_answer or document.against is not None or document.typical is not None
+        if has_another or not is_of_primitives(document):
+            return None
+        known = (document.environment.get(key) for key in ("system", "kernel"))
+        system = " ".join(str(value) for value in known if value) or "this system"
+        machine = document.environment.get("cpu_model")
+        on = f" on {machine}" if machine else ""
+        return f"Operating system primitives: {system}{on}", (_sentence(document),)
+
+    def tables(self, document: ResultDocument) -> tuple[Table, ...]:
+        """Return a table for each class, in the order of the plan."""
+        return tuple(_tables(document)) if is_of_primitives(document) else ()
+
+    def tiles(self, document: ResultDocument) -> Iterator[tuple[str, str]]:
+        """Yield the first row of each class that has a number, as its name and its median."""
+        if is_of_primitives(document) and document.against is None:
+            yield from _tiles(document)
+
+    def metric_of(self, document: ResultDocument, condition: ConditionResult) -> str:
+        """Return the metric that a row's probe reports."""
+        own = probe_metric(condition) if is_of_primitives(document) else None
+        return own or document.primary_metric
+
+
+class PrimitivesFigures(FiguresKind):
+    """The charts of a campaign of probes."""
+
+    def gallery(self, document: Any, sequences: Sequences) -> Iterator[Figure] | None:
+        """Draw each metric's rows; ``None`` where the document is none of probes."""
+        return _figures(document) if is_of_primitives(document) else None
+
+
+def is_of_primitives(document: ResultDocument) -> bool:
+    """Return whether every condition is a probe's, measured here and compared with nothing."""
+    probes = [probe_metric(condition) is not None for condition in document.conditions]
+    compared = bool(document.comparisons) or not document.has_random_order
+    return bool(probes) and not compared and all(probes)
+
+
+def probe_metric(condition: ConditionResult) -> str | None:
+    """Return what the condition's probe reports; ``None`` if the condition is not a probe's."""
+    known = condition.metrics.keys() | condition.unknown.keys()
+    return next((metric for metric in PRIMITIVE_METRICS if metric in known), None)
+
+
+def _figures(document: ResultDocument) -> Iterator[Figure]:
+    from equipoise_studies.primitives import charts
+
+    for metric in PRIMITIVE_METRICS:
+        rows = charts.primitives(document, metric)
+        yield from figure_of(f"primitives_{metric}", charts.HOW_TO_READ, rows)
+
+
+def _tables(document: ResultDocument) -> Iterator[Table]:
+    """Build a table for each class, in the order of the plan."""
+    groups: dict[str, list[ConditionResult]] = {}
+    for condition in document.conditions:
+        group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
+        groups.setdefault(group, []).append(condition)
+    processes: dict[str, list[TrialRow]] = {one.name: [] for one in document.conditions}
+    for trial in document.trials:
+        if trial.analysed and trial.condition in processes:
+            processes[trial.condition].append(trial)
+    for group, conditions in groups.items():
+        rows = headed(_row(one, processes[one.name]) for one in conditions)
+        yield Table(*rows, title=group or "row")
+
+
+def _tiles(document: ResultDocument) -> Iterator[tuple[str, str]]:
+    """Yield the first row of each class that has a number, as its name and its median."""
+    classes = set()
+    for condition in document.conditions:
+        group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
+        metric = probe_metric(condition)
+        if group not in classes and metric in condition.metrics:
+            classes.add(group)
+            median = metric_formatter(metric)(condition.metrics[metric].median)
+            yield f"{group}: {condition.name}", median
+
+
+def _sentence(document: ResultDocument) -> str:
+    """Return how many rows have a number, how many vary, and what the intervals are over."""
+    rows = len(document.conditions)
+    unknown = sum(1 for one in document.conditions if one.unknown)
+    wide = sum(1 for one in document.conditions if one.spread_because)
+    sentences = []
+    if wide:
+        sentences.append(
+            f"{wide} of {rows} rows {'varies' if wide == 1 else 'vary'} by more than "
+            f"{WIDE_PERCENT} % between processes; the last column names what they vary with."
+        )
+    if unknown:
+        have = "has" if unknown == 1 else "have"
+        sentences.append(
+            f"{unknown} of {rows} rows {have} no number here; the last column says why."
+        )
+    return " ".join(
+        [
+            *(sentences or [f"{rows} rows."]),
+            "Medians and intervals are over processes; each process gives the median of its "
+            "batches.",
+        ]
+    )
+
+
+def _row(condition: ConditionResult, processes: Sequence[TrialRow]) -> Mapping[str, Cell]:
+    """Return the row of a condition from its summary and its analysed processes."""
+    metric = probe_metric(condition) or PRIMITIVE_METRICS[0]
+    summary, show = condition.metrics.get(metric), metric_formatter(metric)
+    median: Cell = UNKNOWN
+    interval, spread, count = UNKNOWN, UNKNOWN, UNKNOWN
+    because = Styled(condition.unknown.get(metric, ""), "caution")
+    if summary is not None:
+        median, spread = Styled(show(summary.median), "strong"), spread_text(summary)
+        interval = range_text(summary.median_ci, show)
+        count = str(sum(metric in process.metrics for process in processes))
+        reasons = [condition.spread_because.get(metric, "")]
+        failed = [process for process in processes if process.failure is not None]
+        if failed:
+            failure = failed[0].unknown.get(metric, failed[0].failure or "")
+            reasons.append(f"{len(failed)} processes failed: {failure}")
+        because = Styled("; ".join(filter(None, reasons)), "dim")
+    return {
+        "": condition.name,
+        "Median:number": median,
+        "95 % interval": interval,
+        "Spread:number": spread,
+        "Processes:number": count,
+        "Why:words": because,
+    }

@@ -1,0 +1,199 @@
+"""Conditions ranked by their comparisons, and the ranking as tables, sentences and charts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from equipoise.model.result import Findings, FindingTable
+from equipoise_studies.study_data import Ratio, StudyData, findings_of, quantity, times
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from equipoise.figures.gallery import Figure
+
+MAX_REVERSALS = 6
+HOW_TO_READ = (
+    "One line for each choice, from task to task: where two lines cross, the order of the two "
+    "reverses. The best on each task stands at 1."
+)
+
+
+class RankedLevel(Struct, frozen=True):
+    """One level on one task."""
+
+    task: str
+    level: str
+    median: float
+    rank: int
+    """1 for the fastest; of medians, so without an error of its own."""
+    over_best: float
+
+
+class Reversal(Struct, frozen=True):
+    """Two levels, the first of which is the faster one on one task and the slower on another."""
+
+    first: str
+    second: str
+    faster_on: str
+    faster: Ratio
+    """The first over the second where it is faster."""
+    slower_on: str
+    slower: Ratio
+    """The first over the second where it is slower."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether both intervals exclude "no difference", each pair of intervals by itself."""
+        return self.faster.surely_below and self.slower.surely_above
+
+    @property
+    def size(self) -> float:
+        """The smaller of the two effects, in log units."""
+        return min(-math.log(self.faster.ratio), math.log(self.slower.ratio))
+
+    def text(self) -> str:
+        """Return both ratios with their tasks."""
+        return (
+            f"{self.first} over {self.second} is {self.faster.text()} on {self.faster_on} and "
+            f"{self.slower.text()} on {self.slower_on}"
+        )
+
+
+class Ranking(Struct, frozen=True):
+    """Levels of a factor that are ranked among each other on each task."""
+
+    measured: StudyData
+    metric: str
+    tasks: str
+    """Factor over whose levels the order may differ."""
+    factor: str
+    levels: Sequence[str]
+    what: str
+    """Name of the levels in sentences, such as ``allocators``."""
+
+    def ranks(self) -> Iterator[RankedLevel]:
+        """Yield the levels that ran on each task, fastest first."""
+        for task in self.measured.levels(self.tasks):
+            medians = self.measured.medians(self.metric, self.factor, **{self.tasks: task})
+            ranked = sorted(
+                (level for level in self.levels if level in medians), key=medians.__getitem__
+            )
+            for rank, level in enumerate(ranked, 1):
+                over_best = medians[level] / medians[ranked[0]]
+                yield RankedLevel(task, level, medians[level], rank, over_best)
+
+    def reversals(self) -> list[Reversal]:
+        """Return every pair of levels whose typical ratio lies on other sides of 1 on two tasks.
+
+        Of each pair the two tasks with the strongest effects; certain ones first, then by size.
+        """
+        reversals: list[Reversal] = []
+        for first, second in itertools.combinations(self.levels, 2):
+            ratios = self.measured.ratios(self.metric, self.factor, first, second, by=self.tasks)
+            if not ratios:
+                continue
+            (faster_on, faster), (slower_on, slower) = (
+                choose(ratios.items(), key=lambda one: one[1].ratio) for choose in (min, max)
+            )
+            if faster.ratio < 1.0 < slower.ratio:
+                reversals.append(Reversal(first, second, faster_on, faster, slower_on, slower))
+        return sorted(reversals, key=lambda reversal: (not reversal.is_certain, -reversal.size))
+
+    def table(self) -> FindingTable:
+        """Return a row for each level, a column for each task: rank, median, ratio to the best."""
+        cells = {
+            (rank.task, rank.level): f"{rank.rank}. {quantity(self.metric, rank.median)} "
+            f"({times(rank.over_best)})"
+            for rank in self.ranks()
+        }
+        tasks = tuple(dict.fromkeys(task for task, _ in cells))
+        ranked = {level for _, level in cells}
+        return FindingTable(
+            f"Rank of the {self.what}",
+            (self.factor, *tasks),
+            tuple(
+                (level, *(cells.get((task, level), "") for task in tasks))
+                for level in self.levels
+                if level in ranked
+            ),
+            ("the rank and the ratio to the best are those of the medians",),
+        )
+
+    def sentences(self) -> tuple[str, str]:
+        """Return where the order of two levels reverses: in one sentence, and as a paragraph."""
+        reversals = self.reversals()
+        certain = [reversal for reversal in reversals if reversal.is_certain]
+        if not reversals:
+            same = f"The order of the {self.what} is the same on every task."
+            return same, same
+        if not certain:
+            nowhere = f"The order of the {self.what} reverses nowhere for certain"
+            return f"{nowhere} from task to task.", (
+                f"{nowhere}; pairs whose medians stand in another order on another task: "
+                f"{len(reversals)}, most of all {reversals[0].text()}."
+            )
+        pairs, verb = (
+            ("one pair", "reverses") if len(certain) == 1 else (f"{len(certain)} pairs", "reverse")
+        )
+        listed = [one.text() for one in certain[:MAX_REVERSALS]]
+        if len(certain) > MAX_REVERSALS:
+            listed.append(f"and {len(certain) - MAX_REVERSALS} more")
+        return (
+            f"The order of the {self.what} depends on the task: {pairs} {verb} for certain.",
+            f"The order of the {self.what} reverses for certain in {pairs}: {'; '.join(listed)}. "
+            "Benchmark the code that is actually going to be used.",
+        )
+
+
+def ranking_findings(rankings: Sequence[Ranking]) -> Findings:
+    """Return the tables of ranks, and where the orders reverse."""
+    tables = [
+        (ranking.table(), *ranking.sentences()) for ranking in rankings if ranking.table().rows
+    ]
+    return findings_of(
+        (table for table, _, _ in tables),
+        (paragraph for _, _, paragraph in tables),
+        " ".join(answer for _, answer, _ in tables),
+    )
+
+
+def ranking_figures(rankings: Sequence[Ranking]) -> Iterator[Figure]:
+    """Yield a chart for each ranking."""
+    from equipoise.figures.gallery import Figure
+
+    for ranking in rankings:
+        if ranks := list(ranking.ranks()):
+            chart = _chart(ranking, ranks)
+            yield Figure(ranking.what.replace(" ", "_"), HOW_TO_READ, chart)
+
+
+def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
+    """Draw the ratio to the best on each task, a line for each level."""
+    import altair as alt
+
+    from equipoise.figures.building import lines, log_y
+    from equipoise.shared.chart_parts import frame
+
+    rows = [{"task": rank.task, "condition": rank.level, "value": rank.over_best} for rank in ranks]
+    largest = max(rank.over_best for rank in ranks)
+    order = list(dict.fromkeys(rank.task for rank in ranks))
+    title = f"{ranking.what[:1].upper()}{ranking.what[1:]} by task"
+    return frame(
+        lines(
+            rows,
+            alt.X("task:N", title=ranking.tasks, sort=order, axis=alt.Axis(labelAngle=0)),
+            log_y("times the best (logarithmic scale)", 1.0, 2.0 * largest),
+            list(dict.fromkeys(rank.level for rank in ranks)),
+            tooltip=["task:N", "condition:N", "value:Q"],
+            point_size=60,
+        ),
+        title=title,
+        description=f"{title}: ratio of medians to the best on each task.",
+        height=340,
+    )

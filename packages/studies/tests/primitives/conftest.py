@@ -1,0 +1,7 @@
+"""Fixtures of the command line, as a user has it."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import equipoise, equipoise_process, scratch
+
+__all__ = ["equipoise", "equipoise_process", "scratch"]

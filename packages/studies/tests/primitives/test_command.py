@@ -1,0 +1,96 @@
+"""`equipoise os` and what it needs, as a user has it: real probes, as few as can be."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+
+from equipoise.ledger import open_for_reading
+from equipoise.report.json_document import schema
+from equipoise_studies.primitives.rows import LATENCY
+from tests.cli.conftest import Equipoise
+
+DOCS = Path(__file__).resolve().parents[4] / "docs" / "os.md"
+SHORT = ("os", "--only", "null_call,pipe_same_cpu", "--quick", "--warmup", "0", "--seed", "7")
+
+
+def test_rows_are_measured_in_several_processes_and_held_against_themselves(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    first = equipoise(*SHORT, "--blocks", "6", "--json", "there.json")
+    assert first.status == 0, first.err
+    assert re.search(r"null_call .* ns .*to.* 6\b", first.out), first.out
+    document = json.loads((tmp_path / "there.json").read_text())
+    jsonschema.Draft202012Validator(schema()).validate(document)
+    assert [one["name"] for one in document["conditions"]] == ["null_call", "pipe_same_cpu"]
+    for condition in document["conditions"]:
+        assert condition["trials"] == 6
+        low, high = condition["metrics"][LATENCY]["median_ci"]
+        assert 0 < low <= condition["metrics"][LATENCY]["median"] <= high
+    rows = [row for row in document["trials"] if row["analysed"]]
+    assert len(rows) == 12
+    # Every batch is kept.
+    assert all(len(row["iterations"][LATENCY]) == 7 for row in rows)
+
+    shown = equipoise("show", "last", "--against", "there.json", "--json", "-")
+    assert shown.status == 0, shown.err
+    held = json.loads(shown.out)["against"]
+    assert held["run"] == document["run"]["id"]
+    assert [row["ratio"] for row in held["rows"]] == [1.0, 1.0]
+    assert held["differences"] == []
+
+    document["environment"]["kernel"] = "2.4.20"
+    (tmp_path / "there.json").write_text(json.dumps(document))
+    refused = equipoise(*SHORT, "--against", "there.json", "--allow", "boot_parameters")
+    assert (refused.status, refused.out) == (2, "")
+    assert "kernel: 2.4.20, " in refused.err
+    # It is known before anything is measured.
+    with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
+        assert [run.id for run in ledger.runs()] == [document["run"]["id"]]
+
+
+def test_a_campaign_that_has_its_blocks_goes_on_when_more_are_asked_for(
+    equipoise: Equipoise,
+) -> None:
+    begun = equipoise("os", "--only", "null_call", "--quick", "--warmup", "0", "--blocks", "1")
+    assert begun.status == 0, begun.err
+    resumed = equipoise("resume", "last", "--blocks", "2", "--min-blocks", "2", "--json", "-")
+    assert resumed.status == 0, resumed.err
+    document = json.loads(resumed.out)
+    assert document["run"]["blocks"] == 2
+    assert document["against"] is None
+
+
+def test_what_cannot_be_asked_for_is_named_before_anything_runs(equipoise: Equipoise) -> None:
+    for arguments, answer in (
+        (("--only", "nul_call"), "is it null_call?"),
+        (("--only", "null_call,"), "empty name"),
+        (("--against", "nowhere.json"), "nowhere.json"),
+        (("--blocks", "2", "--min-blocks", "3"), "minimum of 3 blocks"),
+    ):
+        answered = equipoise("os", *arguments)
+        assert answered.status == 2
+        assert answer in answered.err and "hint: " in answered.err
+        assert answered.out == ""
+
+
+def test_the_probes_are_listed_with_whether_they_work_here(equipoise: Equipoise) -> None:
+    listed = equipoise("list", "probes")
+    assert listed.status == 0, listed.err
+    assert re.search(r"^null_call .*yes", listed.out, re.MULTILINE), listed.out
+
+
+def test_the_example_of_a_probe_in_a_study_runs(equipoise: Equipoise, tmp_path: Path) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "fork.toml").write_text(example, encoding="utf-8")
+    ran = equipoise(
+        *("run", "fork.toml", "--factor", "size=1048576", "--warmup", "0"),
+        *("--blocks", "1", "--json", "-"),
+    )
+    assert ran.status == 0, ran.err
+    document = json.loads(ran.out)
+    assert [one["metric"] for one in document["comparisons"]] == [LATENCY]
+    assert all(LATENCY in one["metrics"] for one in document["conditions"])

@@ -1,0 +1,82 @@
+"""Packages beside Equipoise: what they register by entry points, and the line that installs one.
+
+A package registers its kinds of campaign (`equipoise.model.kinds`) and its studies
+(`equipoise.studies.catalogue`). Under ``equipoise.programs`` it registers itself, if its folder
+``_bin`` has programs and libraries that commands name.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+from equipoise.model.errors import UnusableInput
+from equipoise.shared.extras import install_line
+
+STUDIES = "equipoise-studies"
+"""Distribution with the built-in studies, their workloads and `equipoise os`."""
+COMMANDS_OF_STUDIES = frozenset({"os"})
+"""Commands that are in it."""
+PROGRAMS_OF_STUDIES = frozenset({"equipoise-probe", "equipoise-workload"})
+"""Programs that are in it."""
+PROGRAMS = "equipoise.programs"
+"""Group of the entry points of packages with programs; each names the package."""
+NATIVE_FOLDER = "_bin"
+"""Folder of a package that has its programs and libraries."""
+_OWN_NAMES = ("equipoise-", "libequipoise_")
+"""How the names of programs and of libraries of these packages begin."""
+
+
+@functools.cache
+def registered(group: str) -> Mapping[str, str]:
+    """Return what the entry points of a group name, by their names."""
+    # It takes longer to import than most commands need to start.
+    from importlib.metadata import entry_points
+
+    return {point.name: point.value for point in entry_points(group=group)}
+
+
+def folder_of(package: str) -> Path:
+    """Return the folder of a package without importing its modules.
+
+    Raise `UnusableInput` if an installed package names it and it cannot be found.
+    """
+    from importlib.util import find_spec
+
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise UnusableInput(
+            f"an installed package registers {package}, which cannot be imported",
+            hint="install the package again",
+        )
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+@functools.cache
+def folders_with_programs() -> Mapping[str, Path]:
+    """Return the folder of each package that has programs, by the name of its entry point."""
+    return {name: folder_of(package) for name, package in sorted(registered(PROGRAMS).items())}
+
+
+def own_file(name: str, own_folder: Path) -> Path | None:
+    """Return the path of a program or library of Equipoise or of a package beside it.
+
+    ``own_folder`` is that of Equipoise itself. Return ``None`` for any other name, and for one that
+    no installed package has.
+    """
+    if "/" in name or not name.startswith(_OWN_NAMES):
+        return None
+    if (own_folder / name).is_file():
+        return own_folder / name
+    for folder in folders_with_programs().values():
+        if (folder / NATIVE_FOLDER / name).is_file():
+            return folder / NATIVE_FOLDER / name
+    return None
+
+
+def studies_are_missing(what: str) -> UnusableInput:
+    """Return the error of an installation without the studies; ``what`` is in them."""
+    return UnusableInput(
+        f"{what} is in {STUDIES}, which is not installed", hint=install_line(STUDIES)
+    )
