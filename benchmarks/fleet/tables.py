@@ -8,11 +8,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from benchmarks.bisect.tables import Table
 from benchmarks.fleet.alarms import evidence, forms
 from benchmarks.fleet.coverage import Covered, covered, predicted, widths_alone
 from benchmarks.fleet.fleets import ALPHA, KINDS, SD, Scenario
 from benchmarks.fleet.leaving import Left, by_chance, joined, on_bad_news, slow_ones, withdrawn
+from benchmarks.fleet.shares import rounds_to_difference
 from equipoise.kinds.fleet.statistics import SHARE_OF_HOSTS, share_of_roster
 from tests.stats.simulated import at_least, at_most
 
@@ -20,6 +23,8 @@ Result = TypeVar("Result")
 SIZES = (3, 8, 50)
 MANY = 50
 SPREADS = (0.0, 0.02, 0.05)
+MIN_SAVED = 0.15
+"""Share of the rounds that the shipped shares of alpha are claimed to save."""
 
 
 class RunAll(Protocol):
@@ -318,8 +323,34 @@ def widths_table(run_all: RunAll) -> Table:
     )
 
 
+def shares_table(run_all: RunAll) -> Table:
+    """Return the rounds that the shipped shares of alpha save."""
+    rows, broken = [], []
+    for hosts, effect in ((3, 0.01), (8, 0.01), (8, 0.02)):
+        fleets = run_all(partial(rounds_to_difference, hosts, effect), part=0.25)
+        saved = np.array([1.0 - one.shipped / one.even for one in fleets])
+        error = float(saved.std(ddof=1)) / math.sqrt(len(saved))
+        rows.append(
+            (
+                f"{hosts} hosts, all {100.0 * effect:+.0f} %",
+                f"{statistics.median(one.even for one in fleets):.0f}",
+                f"{statistics.median(one.shipped for one in fleets):.0f}",
+                f"{100.0 * saved.mean():.1f} ± {100.0 * error:.1f}",
+            )
+        )
+        if saved.mean() + 2.0 * error < MIN_SAVED:
+            broken.append(f"rounds saved by the shares of alpha, {rows[-1][0]}")
+    return Table(
+        "Rounds until the interval of the mean leaves out 0, by the shares of alpha",
+        ("fleet", "½ and ¼, median", "shipped, median", "saved, %"),
+        rows,
+        broken,
+    )
+
+
 TABLES: dict[str, Callable[[RunAll], Table]] = {
     "widths": widths_table,
+    "shares": shares_table,
     "coverage": coverage_table,
     "prediction": prediction_table,
     "noise": noise_table,
