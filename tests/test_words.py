@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SOURCES = (ROOT / "src", *ROOT.glob("packages/*/src"))
 FORBIDDEN_NAMES = re.compile(
     r"Asked|Wanted|Found|Told|Tried|Gated|Gathered|Conducted|Ran|Notice|Caution"
     r"|told|said_again|foretold|few_lines|words|\w+_words|mend|sitting|standing|keeper"
@@ -24,7 +25,7 @@ def names_of(file: Path) -> list[str]:
 
 
 def test_no_name_is_a_word_that_says_nothing() -> None:
-    files = sorted((ROOT / "src").rglob("*.py"))
+    files = sorted(file for folder in SOURCES for file in folder.rglob("*.py"))
     wrong = [
         f"{file}: {name}"
         for file in files
@@ -36,9 +37,10 @@ def test_no_name_is_a_word_that_says_nothing() -> None:
 
 def test_no_message_says_mend() -> None:
     sources = [
-        *(ROOT / "src").rglob("*.py"),
-        *(ROOT / "src").rglob("*.jinja"),
+        *(file for folder in SOURCES for file in folder.rglob("*.py")),
+        *(file for folder in SOURCES for file in folder.rglob("*.jinja")),
         *(ROOT / "crates").rglob("*.rs"),
+        *ROOT.glob("packages/*/crates/**/*.rs"),
     ]
     # A column of the ledger.
     stored = {"schema.py", "rows.py", "untrusted.py"}
