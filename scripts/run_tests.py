@@ -25,6 +25,7 @@ TESTS_THAT_COMPUTE = (
     "packages/studies/tests/primitives/test_charts.py",
     "packages/studies/tests/primitives/test_report.py",
     "packages/studies/tests/test_layers.py",
+    "packages/studies/tests/test_rank_correlation.py",
 ) + tuple(
     f"tests/{room}"
     for room in (

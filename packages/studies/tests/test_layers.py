@@ -22,8 +22,11 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "primitives": frozenset(),
     "load_generators": frozenset(),
     "study_data": frozenset(),
+    "rank_correlation": frozenset(),
     "ranking": frozenset({"study_data"}),
-    "builtin": frozenset({"primitives", "load_generators", "study_data", "ranking"}),
+    "builtin": frozenset(
+        {"primitives", "load_generators", "study_data", "ranking", "rank_correlation"}
+    ),
     "__init__": frozenset(),
 }
 PRINTS = ("primitives", "command")

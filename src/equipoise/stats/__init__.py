@@ -18,7 +18,7 @@ Description of a campaign:
 - ``shift``: the ratio quantile by quantile, and whether the minimum misleads.
 - ``modes``: several distinct times of one program, and one peak as the rival.
 - ``waiting``: whether most of a difference in time is waiting for a processor.
-- ``companions``: what a mode or an amount goes with; two columns of ranks.
+- ``companions``: what a mode or an amount goes with.
 - ``levels``: the variance by level, and where more measuring helps most.
 - ``changes``: change-points of a series, and suspicions in one over commits; ``warm_up``: the
   state of each trial's iterations.

@@ -7,5 +7,6 @@ reading order:
 - ``primitives``: primitives of the operating system, and the command `equipoise os`
 - ``study_data``: the numbers of a result by the levels of its factors
 - ``ranking``: levels ranked on each task, as tables, sentences and a chart
+- ``rank_correlation``: how two quantities rise and fall together
 - ``builtin``: a folder for each study
 """

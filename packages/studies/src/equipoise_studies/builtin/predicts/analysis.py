@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.result import Findings, FindingTable
-from equipoise.stats.companions import (
+from equipoise_studies.rank_correlation import (
     LEAST_POINTS,
     RankCorrelation,
     chance_level,

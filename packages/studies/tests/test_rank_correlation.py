@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from equipoise.stats.companions import chance_level, rank_correlation
+from equipoise_studies.rank_correlation import chance_level, rank_correlation
 
 CAMPAIGNS = 1000
 
