@@ -67,7 +67,7 @@ from equipoise.model.record import (
     Trial,
     paused_garbage_collector,
 )
-from equipoise.shared.safe_text import as_unicode
+from equipoise.shared.safe_text import as_unicode, shortened
 from equipoise.shared.spelling import option
 
 FIRST_SEGMENT = 1
@@ -393,11 +393,16 @@ class Ledger(LedgerFile):
             rows = self.connection.execute(statement, parameters)
             return [
                 RunSummary(
-                    *(names[run], study, read_as(conditions, _NAMES), started_at),
+                    id=names[run],
+                    study=study,
+                    commands=tuple(shortened(name) for name in read_as(conditions, _NAMES)),
+                    started_at=started_at,
                     # A run of parts has no trial of its own: those of its parts are counted.
-                    *(sum(map(self._trial_count, (run, *members.get(run, ())))), ended, host),
-                    names.get(wholes.get(run, 0)),
-                    len({one.identity for one in members.get(run, {}).values()}) or None,
+                    trials=sum(map(self._trial_count, (run, *members.get(run, ())))),
+                    stopped_because=ended,
+                    host=host,
+                    whole=names.get(wholes.get(run, 0)),
+                    hosts=len({one.identity for one in members.get(run, {}).values()}) or None,
                 )
                 for run, study, conditions, started_at, ended, host in rows
             ]
