@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+from hashlib import blake2b
 from typing import Any
 
 from .errors import UnusableInput
@@ -62,12 +64,26 @@ def vega_lite_version() -> str:
 
 
 def svg(specification: dict[str, Any]) -> bytes:
-    """Return a chart as a vector picture."""
+    """Return a chart as a vector picture; the same chart is the same picture."""
     import vl_convert
 
-    return vl_convert.vegalite_to_svg(
+    picture = vl_convert.vegalite_to_svg(
         specification, vl_version=vega_lite_version(), allowed_base_urls=[]
-    ).encode()
+    )
+    return _with_own_ids(picture).encode()
+
+
+_ID = re.compile(r'(?<=\bid=")(?:clip|gradient_)\d+(?=")|(?<=url\(#)(?:clip|gradient_)\d+(?=\))')
+
+
+def _with_own_ids(picture: str) -> str:
+    """Return a vector picture whose ids are those of no other picture on the same page.
+
+    Vega counts ids over all pictures of a process, and two processes may draw for one notebook.
+    """
+    own = blake2b(_ID.sub("", picture).encode(), digest_size=6).hexdigest()
+    places: dict[str, int] = {}
+    return _ID.sub(lambda found: f"id-{own}-{places.setdefault(found[0], len(places))}", picture)
 
 
 def png(specification: dict[str, Any]) -> bytes:

@@ -13,7 +13,9 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories: controls, directions, lone surrogates, private use, line separators."""
 
 MAX_LINE_LETTERS = 400
-"""Letters of a line that somebody else wrote, such as a host's failure, at most."""
+"""Letters of a line that somebody else wrote, such as a failure, at most."""
+MAX_NAME_LETTERS = 200
+"""Letters of a name that is shown, at most: of a condition, a level, a host, or a commit."""
 
 
 def visible(text: str) -> str:
@@ -38,6 +40,11 @@ def short_line(text: str, most_letters: int = MAX_LINE_LETTERS) -> str:
     # What is far too long is cut before it is looked at letter by letter.
     line = visible(" ".join(text[: 4 * most_letters].split()))
     return line if len(line) <= most_letters else f"{line[: most_letters - 1]}…"
+
+
+def shortened(text: str, most_letters: int = MAX_NAME_LETTERS) -> str:
+    """Return the text as it is, or as `short_line` cuts it if it is too long."""
+    return text if len(text) <= most_letters else short_line(text, most_letters)
 
 
 def as_unicode(text: str) -> str:

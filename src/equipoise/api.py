@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from equipoise.analysis.redaction import without_hidden_values
+from equipoise.analysis.reported import reported_records
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
@@ -457,5 +457,5 @@ def show(
 
 def _result_of(*records: RunRecord, show_env: bool) -> Result:
     """Return the result of a campaign, and of the one that tested its causes, if any."""
-    document = result_of(*(records if show_env else without_hidden_values(records)))
+    document = result_of(*reported_records(records, show_env=show_env))
     return Result(with_findings(document))

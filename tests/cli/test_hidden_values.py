@@ -17,9 +17,10 @@ import polars
 import pytest
 
 from equipoise import api
+from equipoise.analysis.reported import reported_records
 from equipoise.cli import export, report, show
 from equipoise.cli.observed_log import read_log
-from equipoise.cli.results import recorded_name, reported_records
+from equipoise.cli.results import recorded_name
 from equipoise.design.command_line import command_of_plan
 from equipoise.kinds.gate.terms import GatePlan
 from equipoise.ledger import open_for_reading, open_for_writing

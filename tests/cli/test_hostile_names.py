@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 
 from equipoise.cli import compare
 from equipoise.cli.main import run
+from equipoise.shared.safe_text import MAX_NAME_LETTERS, shortened
 from tests.cli.conftest import Equipoise, Gate
 from tests.payloads import LONG, PAYLOADS
 from tests.repositories import repository
@@ -67,7 +68,8 @@ def test_a_campaign_of_hostile_names_words_and_variables_leaves_everything_whole
     answer = os.fsdecode((tmp_path / "said").read_bytes()).split("\0")[:-1]
     assert Counter(answer) == Counter(2 * EVERY)
     document = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
-    names = [one.encode("utf-8", "backslashreplace").decode() for one in EVERY]
+    names = [shortened(one).encode("utf-8", "backslashreplace").decode() for one in EVERY]
+    assert max(map(len, names)) == MAX_NAME_LETTERS
     assert [one["name"] for one in document["conditions"]] == names
     assert {*NAMES, "a\0b"} < {name for one in document["conditions"] for name in one["metrics"]}
 
@@ -79,6 +81,7 @@ def test_a_campaign_of_hostile_names_words_and_variables_leaves_everything_whole
         assert run(["export", "-o", "exported", "--format", form]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
+    assert "n" * MAX_NAME_LETTERS not in shown.out
     assert [line for line in shown.out.split("\n") if not line.isprintable()] == []
     with (tmp_path / "r.csv").open(encoding="utf-8", newline="") as file:
         assert {row["condition"] for row in csv.DictReader(file)} == set(names)
@@ -97,14 +100,14 @@ def whole(ledger: Path, trials: int) -> None:
 
 
 def assert_again(folder: Path, markdown: str) -> None:
-    """The line that runs it again gives a shell the very words."""
+    """The line that runs it again gives a shell the very words, and the names that are shown."""
     (line,) = re.findall(r"^cd .*", markdown, re.MULTILINE)
     script = f"equipoise() {{ printf '%s\\0' \"$@\"; }}\n{line}\n"
     done = subprocess.run(["bash"], input=script.encode(), cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stderr
     words = [os.fsdecode(one) for one in done.stdout.split(b"\0")[:-1]]
     repeated = compare.command.make_context("compare", words[1:]).params
-    assert repeated["names"] == EVERY
+    assert repeated["names"] == tuple(map(shortened, EVERY))
     assert repeated["environments"] == tuple(
         f"{place}:HOSTILE={one}" for place, one in enumerate(EVERY, start=1)
     )

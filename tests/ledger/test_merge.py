@@ -330,16 +330,16 @@ def test_a_merged_run_that_claims_a_place_of_a_fleet_changes_no_result(
         open_for_writing(path, durable=False) as into,
         open_for_writing(tmp_path / "other.db", durable=False, host="lab") as other,
     ):
-        before = results_of(into)
-        coordinator = next(
-            run.id for run in into.runs() if into.read_run(run.id).plan.rules.has_members
-        )
+        before, listed = results_of(into), into.runs()
+        coordinator = next(run.id for run in listed if into.read_run(run.id).plan.rules.has_members)
         fleet = into.identity_of(coordinator)
         for place, identity in ((0, None), (1, bytes(16))):
             plan = replace(plan_of("a", "b"), membership=Membership(fleet, place), seed=7)
             list(campaign(plan, 50.0, identity=identity)(other))
         assert merge(into, other, None).new == 2
         assert {run: result_bytes(into, run) for run in before} == before
+        assert into.runs()[: len(listed)] == listed
+        assert [run.whole for run in into.runs()[len(listed) :]] == [None, None]
 
 
 def test_a_merged_run_of_the_same_id_takes_no_explanation_away(

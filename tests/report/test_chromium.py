@@ -115,6 +115,44 @@ def test_the_answer_is_on_the_first_screen_and_nothing_is_wider_than_it(
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize(("width", "height", "is_wide"), [(1600, 900, True), (390, 844, False)])
+def test_two_reports_stand_beside_each_other_on_a_wide_screen(
+    browser: Browser, tmp_path: Path, width: int, height: int, is_wide: bool
+) -> None:
+    documents = document_of(), document_of("a", "b", blocks=20)
+    shown(browser, tmp_path / "report.html", *documents, width=width, height=height)
+    first, second = browser.evaluate(
+        "[...document.querySelectorAll('.answer')].map(one => one.getBoundingClientRect())"
+        ".map(box => [box.left, box.top, box.right, box.bottom])"
+    )
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    if is_wide:
+        assert first[2] < second[0]
+        assert max(first[3], second[3]) <= height
+    else:
+        assert first[3] < second[1]
+    widths = browser.evaluate(
+        "[...document.querySelectorAll('.chart')].map(one => "
+        "[one.clientWidth, one.querySelector('svg').getBoundingClientRect().width])"
+    )
+    for place, picture in widths:
+        assert picture == pytest.approx(place, abs=2)
+
+
+def test_no_name_of_one_report_is_that_of_another_once_all_is_drawn(
+    browser: Browser, tmp_path: Path
+) -> None:
+    documents = document_of(), document_of("a", "b", "c"), sized_document()
+    shown(browser, tmp_path / "report.html", *documents)
+    for names in (
+        "[...document.querySelectorAll('[id]')].map(one => one.id)",
+        "[...document.querySelectorAll('section[aria-label]')].map(one => one.ariaLabel)",
+    ):
+        found = browser.evaluate(names)
+        assert len(found) > 10
+        assert sorted(found) == sorted(set(found))
+
+
 def test_the_charts_are_as_wide_as_the_page(browser: Browser, tmp_path: Path) -> None:
     shown(browser, tmp_path / "report.html", document_of(), width=390, height=844)
     widths = browser.evaluate(

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
+from equipoise.analysis.reported import reported_document
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
 from equipoise.model.host import Disturbance, Examination
@@ -23,7 +24,7 @@ from equipoise.report.builders.observation import observation_document
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.document import Command
 from equipoise.report.renderers import html, terminal
-from equipoise.shared.safe_text import visible_lines
+from equipoise.shared.safe_text import MAX_NAME_LETTERS, shortened, visible_lines
 from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.result import ObservationResult
 from packages.matching.tests.observation.logs import loaded_log, question
@@ -59,7 +60,7 @@ class Skeleton(HTMLParser):
 
 def document_named(names: Sequence[str]) -> ResultDocument:
     """A campaign in which these stand wherever a user or a host chooses a text."""
-    document = document_of(*names[:CONDITIONS], blocks=3)
+    document = document_of(*names[: CONDITIONS - 1], names[-1], blocks=3)
     one = names[1]
     measured = document.conditions[0]
     named = replace(
@@ -88,10 +89,12 @@ def obeyed(screen: str) -> list[str]:
 
 
 def test_a_page_has_no_element_and_no_attribute_beyond_those_of_plain_names() -> None:
-    hostile = page([CampaignReport(document_named(HOSTILE))])
+    reported = reported_document(document_named(HOSTILE), show_env=True)
+    hostile = page([CampaignReport(reported)])
     skeleton = Skeleton(hostile)
     assert skeleton.found == Skeleton(page([CampaignReport(document_named(PLAIN))])).found
-    assert {visible_lines(name).strip() for name in HOSTILE} <= set(skeleton.texts)
+    assert {visible_lines(shortened(name)).strip() for name in HOSTILE} <= set(skeleton.texts)
+    assert LONG[:MAX_NAME_LETTERS] not in hostile
     data = re.search(r'id="figures">(.*?)</script>', hostile, re.DOTALL)
     assert data is not None
     assert json.loads(data[1])["charts"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from typing import Any
 
@@ -121,6 +122,18 @@ def test_a_result_shows_its_chart_without_a_network() -> None:
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
 def test_a_result_of_every_kind_shows_a_picture(kind: Kind) -> None:
     assert len(Piece(Result(kind.reported("").document)._repr_html_()).pictures) == 1
+
+
+def test_the_pictures_of_two_results_share_no_id_whichever_kernel_drew_them() -> None:
+    drawings = (document_of(), document_of("a", "b", "c"), document_of())
+    first, second, again = (in_notebook(Result(one).plot())[0]["image/svg+xml"] for one in drawings)
+    # A kernel that starts again counts from the beginning: the ids must not depend on its count.
+    assert first == again
+    ids = [re.findall(r'\bid="([^"]+)"', one) for one in (first, second)]
+    assert ids[0] and ids[1] and not set(ids[0]) & set(ids[1])
+    for picture, own in zip((first, second), ids, strict=True):
+        assert len(own) == len(set(own))
+        assert set(re.findall(r"url\(#([^)]+)\)", picture)) == set(own)
 
 
 def test_a_chart_is_pictures_and_asks_for_no_script() -> None:

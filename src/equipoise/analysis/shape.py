@@ -24,6 +24,7 @@ from equipoise.campaign.interim import DESCRIBED
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, Draw, Trial
 from equipoise.model.result import MetricSummary, TypicalValue
+from equipoise.shared.safe_text import MAX_LINE_LETTERS, shortened
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import states
 from equipoise.stats.companions import (
@@ -122,7 +123,7 @@ def why_unknown(trials: Sequence[Trial], metric: str) -> str:
     unknown = (trial.accounting.unknown for trial in trials)
     reasons = failures or Counter(by_metric[metric] for by_metric in unknown if metric in by_metric)
     if reasons:
-        return reasons.most_common(1)[0][0]
+        return shortened(reasons.most_common(1)[0][0], MAX_LINE_LETTERS)
     return "its trials did not report it" if trials else "no trial of it is analysed"
 
 

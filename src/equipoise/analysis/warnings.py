@@ -18,6 +18,7 @@ from equipoise.campaign.washouts import goes_on_with_washouts
 from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult
+from equipoise.shared.safe_text import MAX_LINE_LETTERS, shortened
 from equipoise.shared.spelling import option
 from equipoise.stats.carry_over import should_warn
 
@@ -62,8 +63,8 @@ def _how_it_failed(record: RunRecord) -> Iterator[CampaignWarning]:
     failed = [trial for trial in record.trials if trial.failure is not None and not trial.timed_out]
     if failed:
         name = record.plan.conditions[failed[-1].condition].name
-        last_lines = [line for line in failed[-1].error_tail.strip().splitlines() if line.strip()]
-        wrote = f"; stderr: {last_lines[-1].strip()}" if last_lines else ""
+        last_lines = [line.strip() for line in failed[-1].error_tail.splitlines() if line.strip()]
+        wrote = f"; stderr: {shortened(last_lines[-1], MAX_LINE_LETTERS)}" if last_lines else ""
         yield CampaignWarning(
             FAILURE,
             f"{name} failed: {failed[-1].failure}{wrote}",

@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from equipoise.analysis.reported import reported_records
 from equipoise.cli import options
 from equipoise.cli.completing import complete_runs
 from equipoise.cli.options.outputs import check_folder
-from equipoise.cli.results import reported_records
 from equipoise.cli.writing import rendered, report_of, write_file
 from equipoise.interop import trials
 from equipoise.interop.formats import hyperfine

@@ -13,7 +13,8 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from equipoise.analysis.reference import environment_differences, flat_facts
-from equipoise.cli.results import Differing, check_allowed, difference_warning, reported_records
+from equipoise.analysis.reported import reported_records
+from equipoise.cli.results import Differing, check_allowed, difference_warning
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning, RunRecord, Trial

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.redaction import without_hidden_values
+from equipoise.analysis.reported import reported_records
 from equipoise.cli.options import OutputOptions
 from equipoise.cli.writing import write_file, write_json, write_report
 from equipoise.ledger import Ledger
@@ -150,11 +150,6 @@ def _values_text(values: Sequence[str]) -> str:
 
 def _text(value: Any) -> str:
     return "unknown" if value is None else str(value)
-
-
-def reported_records(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
-    """Return records as they are reported together."""
-    return tuple(records) if show_env else without_hidden_values(records)
 
 
 def recorded_name(record: RunRecord, name: str | None) -> str | None:

@@ -6,6 +6,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.analysis.reported import reported_records
 from equipoise.cli import options
 from equipoise.cli.completing import complete_runs
 from equipoise.cli.options import OutputOptions
@@ -14,7 +15,6 @@ from equipoise.cli.results import (
     earlier_campaigns,
     load_result,
     read_result,
-    reported_records,
     show,
 )
 from equipoise.cli.writing import write_output

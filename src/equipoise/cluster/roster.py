@@ -15,10 +15,10 @@ from msgspec import Struct
 from equipoise.cluster import tasks
 from equipoise.cluster.messages import Introduction, Message, Task, from_bytes, to_bytes
 from equipoise.cluster.transport import NoAnswer, Transport, Unreachable
-from equipoise.files.state import MAX_NAME_LETTERS, is_identity
+from equipoise.files.state import is_identity
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.host import HostReference
-from equipoise.shared.safe_text import short_line
+from equipoise.shared.safe_text import MAX_NAME_LETTERS, short_line
 
 ROUND_S = 2.0
 """Seconds between two questions to the scheduler for its workers."""

@@ -27,7 +27,7 @@ from pathlib import Path
 from equipoise.files.reading import OPEN_UNTRUSTED, opened
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference
-from equipoise.shared.safe_text import as_unicode
+from equipoise.shared.safe_text import MAX_NAME_LETTERS, as_unicode
 
 STATE_NAME = "equipoise"
 _STATE_OF_HOME = ".local/state"
@@ -41,8 +41,6 @@ LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
 HOSTS = "hosts"
 """Folder of the identities of hosts, in the state folder."""
 _MACHINE_ID = Path("/etc/machine-id")
-MAX_NAME_LETTERS = 200
-"""Letters of the name of a host, at most."""
 _IDENTITY_BYTES = 16
 _IDENTITY = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
 

@@ -57,7 +57,7 @@ from equipoise.ledger.run_reference import (
 from equipoise.ledger.schema import IDENTITY_BYTES
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate, HostReference
-from equipoise.model.plan import Membership, Plan, member_identity
+from equipoise.model.plan import Plan, member_identity
 from equipoise.model.record import (
     CampaignWarning,
     Draw,
@@ -67,7 +67,7 @@ from equipoise.model.record import (
     Trial,
     paused_garbage_collector,
 )
-from equipoise.shared.safe_text import as_unicode
+from equipoise.shared.safe_text import as_unicode, shortened
 from equipoise.shared.spelling import option
 
 FIRST_SEGMENT = 1
@@ -76,20 +76,20 @@ FIRST_SEGMENT = 1
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _SELECT_SUMMARIES = """
     SELECT run.number, study, names, started_at,
-        (SELECT count(*) FROM trial WHERE trial.run = run.number)
-            + (SELECT count(*) FROM trial, run AS member
-                WHERE trial.run = member.number AND member.whole = run.identity),
         (SELECT stopped_because
             FROM sitting LEFT JOIN sitting_end
                 ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
             WHERE sitting.run = run.number ORDER BY sitting.number DESC LIMIT 1),
-        (SELECT name FROM host WHERE host.number = run.host),
-        (SELECT other.number FROM run AS other WHERE other.identity = run.whole),
-        (SELECT nullif(count(DISTINCT member.host), 0) FROM run AS member
-            WHERE member.whole = run.identity)
+        (SELECT name FROM host WHERE host.number = run.host)
     FROM run
 """
-"""A run of parts has no trial of its own: those of its parts are counted."""
+_SELECT_MEMBER = """
+    SELECT run.number FROM run JOIN host ON host.number = run.host
+    WHERE run.identity = ? AND lower(hex(host.identity)) = ? AND lower(hex(whole)) = ? AND place = ?
+"""
+_SELECT_WHOLES = """
+    SELECT number, lower(hex(identity)), plan FROM run WHERE identity IN (SELECT whole FROM run)
+"""
 
 
 class Ledger(LedgerFile):
@@ -283,8 +283,9 @@ class Ledger(LedgerFile):
                 earlier = tuple(self._of_series(record.plan.rules.earlier, run))
                 return replace(record, earlier=earlier)
             if record.plan.rules.has_members:
-                members = tuple(self._members(record.identity, record.plan.rules.member_hosts))
-                return replace(record, members=members)
+                members = self._members(record.identity, record.plan)
+                records = (recorded_run(self.connection, self.path, one) for one in members)
+                return replace(record, members=tuple(records))
             return record
 
     def read_campaigns(self, run_ids: Sequence[str]) -> tuple[RunRecord, ...]:
@@ -311,20 +312,19 @@ class Ledger(LedgerFile):
                 ) from missing
             yield recorded_run(self.connection, self.path, run)
 
-    def _members(self, whole: str, hosts: Sequence[HostReference]) -> Iterator[RunRecord]:
-        """Yield the campaigns of the asked hosts that are here.
+    def _members(self, whole: str, plan: Plan) -> dict[int, HostReference]:
+        """Return the numbers of the asked hosts' campaigns that are here, with their hosts.
 
         A run is one by its identity and its host. Any other run that claims a place of the whole,
         perhaps from a merged ledger, is none of them.
         """
-        for place, host in enumerate(hosts):
-            run = run_of(self.connection, bytes.fromhex(member_identity(whole, place)))
-            if run is None:
-                continue
-            member = recorded_run(self.connection, self.path, run)
-            is_of_host = member.host is not None and member.host.identity == host.identity
-            if is_of_host and member.plan.membership == Membership(whole, place):
-                yield member
+        members: dict[int, HostReference] = {}
+        for place, host in enumerate(plan.rules.member_hosts):
+            identity = bytes.fromhex(member_identity(whole, place))
+            key = (identity, host.identity, whole, place)
+            for (run,) in self.connection.execute(_SELECT_MEMBER, key):
+                members[run] = host
+        return members
 
     def runs(self) -> list[RunSummary]:
         """Return every campaign in a line, in the order in which they began, the newest last."""
@@ -383,15 +383,33 @@ class Ledger(LedgerFile):
     def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
         with self.reading():
             names = names_of(self.connection)
+            members: dict[int, dict[int, HostReference]] = {}
+            for number, identity, plan in self.connection.execute(_SELECT_WHOLES):
+                # The list also has runs of kinds that no installed package has.
+                with suppress(ValueError):
+                    members[number] = self._members(identity, plan_from_text(plan))
+            wholes = {member: whole for whole, hosts in members.items() for member in hosts}
             statement = f"{_SELECT_SUMMARIES} {which} ORDER BY {ORDER}"
             rows = self.connection.execute(statement, parameters)
             return [
                 RunSummary(
-                    *(names[run], study, read_as(conditions, _NAMES), started_at, trials, ended),
-                    *(host, names.get(whole), hosts),
+                    id=names[run],
+                    study=study,
+                    commands=tuple(shortened(name) for name in read_as(conditions, _NAMES)),
+                    started_at=started_at,
+                    # A run of parts has no trial of its own: those of its parts are counted.
+                    trials=sum(map(self._trial_count, (run, *members.get(run, ())))),
+                    stopped_because=ended,
+                    host=host,
+                    whole=names.get(wholes.get(run, 0)),
+                    hosts=len({one.identity for one in members.get(run, {}).values()}) or None,
                 )
-                for run, study, conditions, started_at, trials, ended, host, whole, hosts in rows
+                for run, study, conditions, started_at, ended, host in rows
             ]
+
+    def _trial_count(self, run: int) -> int:
+        rows = self.connection.execute("SELECT count(*) FROM trial WHERE run = ?", (run,))
+        return int(rows.fetchone()[0])
 
     def _run_with_identity(self, identity: bytes, plan: Plan) -> int | None:
         """Return the number of the run of an identity, which must have this plan."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from equipoise.shared.safe_text import shortened
 
 BENCHMARK = "benchmark"
 """The factor whose levels are benchmarks, each a process of its own."""
@@ -39,7 +42,16 @@ def short_name(name: str) -> str:
     return name[:_SHOWN_DIGITS] + (CHANGED if name.endswith(CHANGED) else "")
 
 
-class Commit(Struct, frozen=True):
+class ShortTexts(Struct, frozen=True):
+    """A commit whose subject and author, texts of any length, are cut to a name's length."""
+
+    def __post_init__(self) -> None:
+        """Cut both texts."""
+        for name in ("subject", "author"):
+            force_setattr(self, name, shortened(getattr(self, name)))
+
+
+class Commit(ShortTexts, frozen=True):
     """One commit, as git has it."""
 
     hash: str
@@ -69,7 +81,7 @@ class Commit(Struct, frozen=True):
         return len(self.parents) > 1
 
 
-class NamedCommit(Struct, frozen=True):
+class NamedCommit(ShortTexts, frozen=True):
     """A commit, as results name it."""
 
     commit: str

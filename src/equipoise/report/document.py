@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from equipoise.model.quantities import Interval
+from equipoise.shared.safe_text import MAX_LINE_LETTERS, shortened
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -192,6 +193,10 @@ class Command(AnyPart, frozen=True):
     line: str
     purpose: str
     """What the line does, as the sentence before it; ends in a colon."""
+
+    def __post_init__(self) -> None:
+        """Cut a purpose that is too long; the line stays whole, because it is copied."""
+        force_setattr(self, "purpose", shortened(self.purpose, MAX_LINE_LETTERS))
 
 
 class Listing(AnyPart, frozen=True):

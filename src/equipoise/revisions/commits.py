@@ -23,6 +23,7 @@ from equipoise.revisions.git import (
     run_git,
     text_of,
 )
+from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 
 PROSE_SUFFIXES = frozenset({".adoc", ".markdown", ".md", ".rst"})
@@ -40,7 +41,7 @@ _LOG = (
     *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showSignature=false", "log", "-z"),
     "--format=" + "%x00".join(_FIELDS),
 )
-_LONGEST_SUBJECT = 60
+LONGEST_SUBJECT = 60
 """Letters of a subject that a sentence shows."""
 MOST_DIFF_BYTES = 1 << 20
 """Size of the patch that is kept."""
@@ -385,15 +386,8 @@ def _parsed(listed: str) -> Iterator[Commit]:
 
 def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
     """Return a commit with its subject, and those right before it that do not build."""
-    named = f"{short_name(commit)} ({shortened(subject)})"
+    named = f"{short_name(commit)} ({shortened(subject, LONGEST_SUBJECT)})"
     if not not_built:
         return named
     others = joined([*map(short_name, not_built), named], "or")
     return f"Either {others}" if len(not_built) == 1 else f"One of {others}"
-
-
-def shortened(subject: str) -> str:
-    """Return the subject of a commit, cut to what a sentence has room for."""
-    if len(subject) <= _LONGEST_SUBJECT:
-        return subject
-    return subject[: _LONGEST_SUBJECT - 1] + "…"

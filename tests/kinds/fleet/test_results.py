@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from equipoise import api
 from equipoise.kinds.fleet.result import FleetDocument
 from tests.cli.conftest import Equipoise
-from tests.fleets import ScriptedHost, fleet_record, record_fleet
+from tests.fleets import THREE, ScriptedHost, fleet_record, identity_of, record_fleet
 from tests.schema import valid_result
 
 
@@ -43,6 +44,18 @@ def test_the_python_interface_shows_a_fleet(fleet: str, ledger: Path) -> None:
     assert "What would one more host show?" in result._repr_html_()
     assert isinstance(result.document, FleetDocument)
     assert len(result.document.comparisons[0].hosts) == 3
+
+
+def test_the_list_counts_no_campaign_of_another_host(equipoise: Equipoise, ledger: Path) -> None:
+    ada, bea, cleo = THREE
+    record = fleet_record((ada, bea, replace(cleo, identity=identity_of("another host"))))
+    asked = fleet_record(THREE)
+    fleet = record_fleet(ledger, replace(record, plan=asked.plan))
+    lines = equipoise("list").out.splitlines()[1:]
+    assert [line.split()[0] == fleet for line in lines] == [True, False]
+    assert "2 hosts" in lines[0] and " 160 " in lines[0]
+    hosts = valid_result(equipoise("show", fleet, "--json", "-").out)["fleet"]["hosts"]
+    assert [host["trials"] for host in hosts] == [80, 80, 0]
 
 
 def test_the_list_folds_the_hosts_into_the_line_of_their_fleet(

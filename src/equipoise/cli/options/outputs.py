@@ -248,11 +248,10 @@ def read_reported(file: Path, *, show_env: bool) -> ResultDocument:
 
     Raise `UnusableInput` if the file cannot be read, or holds no such document.
     """
-    from equipoise.analysis.redaction import document_without_hidden_values
+    from equipoise.analysis.reported import reported_document
     from equipoise.report.json_document import read_document
 
-    document = read_document(file)
-    return document if show_env else document_without_hidden_values(document)
+    return reported_document(read_document(file), show_env=show_env)
 
 
 def check_folder(path: Path) -> None:

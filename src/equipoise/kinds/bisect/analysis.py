@@ -36,10 +36,11 @@ from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.revisions import BENCHMARK_SUFFIX, Commit, short_name
-from equipoise.revisions.commits import commit_phrase, shortened
+from equipoise.revisions.commits import LONGEST_SUBJECT, commit_phrase
 from equipoise.revisions.judging import withdrawals_of
 from equipoise.revisions.redaction import CommitsAnalysis
 from equipoise.revisions.terms import benchmarks_of
+from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 from equipoise.stats.verdict import e_value_of
 
@@ -494,7 +495,7 @@ def _among(left: Sequence[BisectCommit]) -> str:
     """Return the commits that are left, as far as a sentence has room for them."""
     names = [short_name(one.commit) for one in left]
     if len(names) == 1:
-        return f"{names[0]} ({shortened(left[0].subject)})"
+        return f"{names[0]} ({shortened(left[0].subject, LONGEST_SUBJECT)})"
     if len(names) == 2:
         return joined(names, "or")
     return f"one of {len(names)} commits, {names[0]} to {names[-1]}"

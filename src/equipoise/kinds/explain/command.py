@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from equipoise.analysis.reported import reported_records
 from equipoise.cli import options
 from equipoise.cli.completing import complete_runs
 from equipoise.cli.conducting import measuring
@@ -17,7 +18,6 @@ from equipoise.cli.results import (
     CampaignResult,
     load_result,
     recorded_name,
-    reported_records,
     write_files,
 )
 from equipoise.cli.streams import say

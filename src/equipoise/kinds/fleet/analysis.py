@@ -88,8 +88,8 @@ class FleetAnalysis(AnalysisKind):
         )
 
     def terms_hidden(self, terms: FleetPlan, hidden: HiddenValues) -> FleetPlan:
-        """Return the terms without hidden values in the line that was typed."""
-        return replace(terms, again=hidden.in_text(terms.again))
+        """Return the terms without hidden values in the line that was typed, with whole names."""
+        return replace(terms, again=hidden.with_names({}).in_text(terms.again))
 
     def document_hidden(self, document: FleetDocument) -> FleetDocument:
         """Return a document without the hidden variables of its hosts."""

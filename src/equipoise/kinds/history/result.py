@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from equipoise.model.metrics import inverted
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument
-from equipoise.model.revisions import NamedCommit, Revision
+from equipoise.model.revisions import NamedCommit, Revision, ShortTexts
 from equipoise.model.series import ImportedSeries
 
 PairStatus = Literal["changed", "equivalent", "open"]
@@ -47,7 +47,7 @@ class HistoryRevision(NamedCommit, frozen=True):
     """Number of the era of these blocks; null before the first one."""
 
 
-class HistoryChange(Struct, frozen=True):
+class HistoryChange(ShortTexts, frozen=True):
     """A change that is certain; ratios of a cost, the later commit over the earlier one."""
 
     commit: str | None

@@ -15,6 +15,7 @@ from equipoise.report.units import (
     percent_change,
     percentage,
 )
+from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
 
 _CHANGED_SHOWN = 6
@@ -127,4 +128,4 @@ def _value(value: Any) -> str:
     if value is None:
         return "unknown"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+    return shortened(text, _LONGEST_VALUE)

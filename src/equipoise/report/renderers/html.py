@@ -63,6 +63,11 @@ def page(documents: Sequence[Document]) -> str:
         """Return a command: whoever copies it gets the spaces that were typed."""
         return escape(visible_lines(command))
 
+    def label(name: str, anchor: str) -> str:
+        """Return the name of a part for a screen reader: no two campaigns of a page share one."""
+        several = len(documents) > 1
+        return f"{name}, campaign {anchor.removeprefix('run-')}" if several else name
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -71,7 +76,7 @@ def page(documents: Sequence[Document]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["typed"] = typed
+    environment.filters |= {"typed": typed, "label": label}
     text = environment.get_template("page.html.jinja").render(
         documents=anchored,
         # Ours or escaped by script_json; everything else goes through autoescape.

@@ -1,0 +1,109 @@
+"""Records and documents as they are reported: values hidden, long names and failures cut.
+
+A condition, or a level of a factor, may have a name of any length: by default it is a command. The
+ledger keeps the whole name. A page, a table or a JSON document shows `MAX_NAME_LETTERS` of it, and
+a number behind a name that another one would have as well. Hidden values are hidden first: a cut
+value would not be found.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from equipoise.analysis.kind import analysis_of
+from equipoise.analysis.redaction import (
+    HiddenValues,
+    document_without_hidden_values,
+    hidden_values,
+    with_texts_replaced,
+    without_hidden_values,
+)
+from equipoise.model.plan import Condition, Plan
+from equipoise.model.record import Observation, RunRecord, Trial
+from equipoise.model.result import ConditionResult, ResultDocument
+from equipoise.shared.safe_text import MAX_LINE_LETTERS, MAX_NAME_LETTERS, shortened
+
+_Failing = TypeVar("_Failing", Trial, Observation)
+_ROOM_FOR_NUMBER = len(" (9999999)")
+
+
+def reported_records(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
+    """Return records as they are reported together."""
+    records = records if show_env else without_hidden_values(records)
+    every = [part for record in records for part in (record, *record.earlier, *record.members)]
+    texts = _short_names([condition for record in every for condition in record.plan.conditions])
+    return tuple(_with_short_texts(record, texts) for record in records)
+
+
+def reported_document(document: ResultDocument, *, show_env: bool) -> ResultDocument:
+    """Return a document that was read as it is reported."""
+    document = document if show_env else document_without_hidden_values(document)
+    texts = _short_names(document.conditions)
+    if not texts.names:
+        return document
+    short: ResultDocument = with_texts_replaced(document, texts)
+    # The name may be one word of the command, which somebody copies.
+    both = zip(short.conditions, document.conditions, strict=True)
+    whole = tuple(replace(condition, command=read.command) for condition, read in both)
+    return replace(short, conditions=whole)
+
+
+def _short_names(conditions: Sequence[Condition | ConditionResult]) -> HiddenValues:
+    """Return the replacement of each name that is too long: no two names become one."""
+    names = (text for one in conditions for text in (one.name, *one.levels.values()))
+    present = dict.fromkeys(names)
+    taken, short = set(present), {}
+    numbered: dict[str, Iterator[str]] = {}
+    for name in present:
+        if len(name) > MAX_NAME_LETTERS:
+            cut = shortened(name)
+            numbered.setdefault(cut, _numbered(cut))
+            short[name] = next(one for one in numbered[cut] if one not in taken)
+            taken.add(short[name])
+    return hidden_values(()).with_names(short)
+
+
+def _numbered(cut: str) -> Iterator[str]:
+    yield cut
+    beginning = shortened(cut, MAX_NAME_LETTERS - _ROOM_FOR_NUMBER)
+    yield from (f"{beginning} ({number})" for number in itertools.count(2))
+
+
+def _with_short_texts(record: RunRecord, texts: HiddenValues) -> RunRecord:
+    return replace(
+        record,
+        plan=_with_short_names(record.plan, texts),
+        notices=with_texts_replaced(record.notices, texts),
+        trials=tuple(_with_short_failure(trial, texts) for trial in record.trials),
+        observations=tuple(_with_short_failure(one, texts) for one in record.observations),
+        earlier=tuple(_with_short_texts(earlier, texts) for earlier in record.earlier),
+        members=tuple(_with_short_texts(member, texts) for member in record.members),
+    )
+
+
+def _with_short_names(plan: Plan, texts: HiddenValues) -> Plan:
+    """Return the plan with short names; its command line, which somebody copies, stays whole."""
+
+    def levels(whole: Mapping[str, str]) -> dict[str, str]:
+        return {factor: texts.in_text(level) for factor, level in whole.items()}
+
+    return replace(
+        plan,
+        conditions=tuple(
+            replace(one, name=texts.in_text(one.name), levels=levels(one.levels))
+            for one in plan.conditions
+        ),
+        chosen_contrasts=plan.chosen_contrasts
+        and tuple(replace(one, stratum=levels(one.stratum)) for one in plan.chosen_contrasts),
+        terms=plan.terms and analysis_of(plan.terms).terms_hidden(plan.terms, texts),
+    )
+
+
+def _with_short_failure(part: _Failing, texts: HiddenValues) -> _Failing:
+    if part.failure is None:
+        return part
+    return replace(part, failure=shortened(texts.in_text(part.failure), MAX_LINE_LETTERS))
