@@ -142,7 +142,7 @@ lock: | tools ## resolve the locks of both languages anew
 
 .PHONY: clean
 clean: ## remove everything that was made
-	rm -rf $(VENV) target dist build demo site src/equipoise/_bin src/equipoise/*.so packages/*/src/*/_bin packages/*/src/*/*.so
+	rm -rf $(VENV) target dist build demo site packages/equipoise/src/equipoise/_bin packages/equipoise/src/equipoise/*.so packages/*/src/*/_bin packages/*/src/*/*.so
 	find src packages tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 .PHONY: tools

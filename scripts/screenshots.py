@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from equipoise_matching.matching.datasets import cps_controls, lalonde  # noqa: E402
-from tests.report.chromium import DRAWN, chromium  # noqa: E402
+from packages.equipoise.tests.report.chromium import DRAWN, chromium  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 KEPT = ROOT / "build" / "screenshots"

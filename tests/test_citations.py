@@ -123,10 +123,10 @@ def test_every_cited_file_heading_and_rule_exists() -> None:
     ],
 )
 def test_a_citation_of_nothing_is_found(text: str, named: str) -> None:
-    (line,) = wrong_in(ROOT / "src/equipoise/api.py", text)
-    assert line == f"src/equipoise/api.py cites {named}"
+    (line,) = wrong_in(ROOT / "packages/equipoise/src/equipoise/api.py", text)
+    assert line == f"packages/equipoise/src/equipoise/api.py cites {named}"
 
 
 def test_a_citation_of_what_exists_is_accepted() -> None:
     text = "rule 7, docs/statistics.md#carry-over, stats/verdict.py, CONTRIBUTING.md, test_api.py"
-    assert list(wrong_in(ROOT / "tests/test_api.py", text)) == []
+    assert list(wrong_in(ROOT / "packages/equipoise/tests/test_api.py", text)) == []

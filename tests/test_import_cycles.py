@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_layers import ROOT, imported_modules
+from packages.equipoise.tests.test_layers import ROOT, imported_modules
 
 PACKAGE = "equipoise"
 

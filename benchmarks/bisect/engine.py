@@ -23,8 +23,8 @@ from benchmarks.bisect.noise import series
 from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
 from equipoise.revisions.commits import MergedBranch
-from tests.kinds.bisect.bisected import one_step, search, steps
-from tests.stats.simulated import FloatArray, Noise
+from packages.equipoise.tests.kinds.bisect.bisected import one_step, search, steps
+from packages.equipoise.tests.stats.simulated import FloatArray, Noise
 
 ALPHA = 0.05
 MOST_BLOCKS = 1500

@@ -16,7 +16,7 @@ from benchmarks.bisect.engine import ALPHA, LayoutOutcome, Outcome
 from benchmarks.bisect.noise import KINDS
 from benchmarks.bisect.rules import packages, rules
 from equipoise.stats.arrays import FloatArray
-from tests.stats.simulated import at_least, at_most
+from packages.equipoise.tests.stats.simulated import at_least, at_most
 
 WRONG = 0.01
 """Largest rate of campaigns with a wrong name, in every claimed cell."""

@@ -13,8 +13,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.stats.simulated import campaign, white
-from tests.stats.test_sequence import controlled
+from packages.equipoise.tests.stats.simulated import campaign, white
+from packages.equipoise.tests.stats.test_sequence import controlled
 
 CAMPAIGNS = 400
 BLOCKS = 400

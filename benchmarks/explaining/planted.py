@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.why.planted.pairs import Planted, built, pairs
+from packages.equipoise.tests.why.planted.pairs import Planted, built, pairs
 
 EQUIPOISE = (sys.executable, "-m", "equipoise.cli")
 UNRELATED = ("--try", "unrelated:NOBODY_READS_THIS=1")

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from equipoise.kinds.fleet.statistics import FleetAnswers, FleetHost, answers_of_fleet
 from equipoise.stats.sequence import PairedBlocks
-from tests.stats.simulated import NOISES, FloatArray, Noise, campaign, white
+from packages.equipoise.tests.stats.simulated import NOISES, FloatArray, Noise, campaign, white
 
 ALPHA = 0.05
 MIN_EFFECT = 1.0

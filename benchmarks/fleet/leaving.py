@@ -27,7 +27,7 @@ from equipoise.kinds.fleet.statistics import (
 )
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.sequence import PairedBlocks
-from tests.stats.simulated import campaign, white
+from packages.equipoise.tests.stats.simulated import campaign, white
 
 HOSTS = 8
 BLOCKS = 80

@@ -10,7 +10,7 @@ from msgspec import Struct
 from benchmarks.fleet.fleets import KINDS, answers, first_blocks, hosts_of
 from equipoise.kinds.fleet import statistics
 from equipoise.stats.sequence import PairedBlocks
-from tests.stats.simulated import campaign
+from packages.equipoise.tests.stats.simulated import campaign
 
 MAX_ROUNDS = 400
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from benchmarks.history.machines import COMMITS, SD, Truth, machine, planted
 from equipoise.kinds.history.statistics import History
-from tests.kinds.history.histories import names_of, run_night
-from tests.stats.simulated import FloatArray
+from packages.equipoise.tests.kinds.history.histories import names_of, run_night
+from packages.equipoise.tests.stats.simulated import FloatArray
 
 ALPHA = 0.05
 MIN_EFFECT = 1.0

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from msgspec import Struct
 
-from tests.stats.simulated import FloatArray
+from packages.equipoise.tests.stats.simulated import FloatArray
 
 COMMITS = 30
 STEPS = (0.05, -0.04)

@@ -13,7 +13,7 @@ from benchmarks.history.engine import ALPHA, Outcome, at_once, night_by_night, t
 from benchmarks.history.guarantees import NOISES, PAIRS, REAL, discoveries, misses
 from benchmarks.history.machines import COMMITS, MACHINES, nightly_series
 from benchmarks.peers import ASV, ASV_STEPS, OTAVA, Peer
-from tests.stats.simulated import FloatArray, at_most
+from packages.equipoise.tests.stats.simulated import FloatArray, at_most
 
 Result = TypeVar("Result")
 PEERS = (ASV_STEPS, ASV, OTAVA)

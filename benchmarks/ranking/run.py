@@ -29,8 +29,8 @@ from equipoise.analysis.ranking import ranked_groups
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.plan import Stopping
 from equipoise.stats.ranking import contenders_of
-from tests.campaign.test_ranking import Simulated, plan_with, simulated
-from tests.stats.simulated import at_most
+from packages.equipoise.tests.campaign.test_ranking import Simulated, plan_with, simulated
+from packages.equipoise.tests.stats.simulated import at_most
 
 SAVING = {
     "three 10 % slower, one equal": (1.0, 1.1, 1.1, 1.1, 1.0),

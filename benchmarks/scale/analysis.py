@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.fleet.fleets import SD, Scenario, answers, blocks_of, effects_of, hosts_of
 from benchmarks.scale.growth import Growth, seconds_of
-from tests.stats.simulated import campaign, white
+from packages.equipoise.tests.stats.simulated import campaign, white
 
 BLOCKS = 80
 HOSTS = 8

@@ -8,7 +8,7 @@ from benchmarks.scale.growth import Growth, seconds_of
 from equipoise.analysis.result import analyse_campaign
 from equipoise.report.builders.result import CampaignReport, campaign_documents
 from equipoise.report.renderers.html import page
-from tests.fleets import ScriptedHost, fleet_record
+from packages.equipoise.tests.fleets import ScriptedHost, fleet_record
 
 HOSTS = (4, 16, 64, 256)
 BLOCKS = 40

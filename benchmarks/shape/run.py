@@ -22,7 +22,7 @@ from equipoise.stats.companions import Covariate, companions
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.modes import find_modes
 from equipoise.stats.warm_up import classify_trial
-from tests.stats.planted import (
+from packages.equipoise.tests.stats.planted import (
     ITERATIONS,
     NESTED,
     SERIES,

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from tests.chaos.workplace import ENTRY, Workplace, remove
-from tests.repositories import repository
+from packages.equipoise.tests.repositories import repository
 
 TRIAL = """#!/bin/sh
 echo s >> "$0.log"

@@ -16,11 +16,11 @@ from equipoise.model.record import Draw
 from equipoise_matching.matching.datasets import lalonde
 from packages.matching.tests.observation.logs import loaded_log
 from tests.docs.pages import DOCS, ROOT
-from tests.plans import plan_of, trial_of
-from tests.repositories import repository
+from packages.equipoise.tests.plans import plan_of, trial_of
+from packages.equipoise.tests.repositories import repository
 
-SAMPLES = ROOT / "tests/interop/samples"
-SERIES = ROOT / "tests/interop/series/samples"
+SAMPLES = ROOT / "packages/equipoise/tests/interop/samples"
+SERIES = ROOT / "packages/equipoise/tests/interop/series/samples"
 LIMITED = Path(__file__).with_name("limited.py")
 LEDGER = ".equipoise/ledger.db"
 

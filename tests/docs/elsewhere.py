@@ -19,11 +19,11 @@ SERVERS = Elsewhere(
 )
 GO = Elsewhere(
     "compiles in two revisions",
-    "tests/kinds/gate/test_tools.py::test_go_s_own_benchmarks_of_two_revisions_are_compared",
+    "packages/equipoise/tests/kinds/gate/test_tools.py::test_go_s_own_benchmarks_of_two_revisions_are_compared",
 )
 GOOGLE_BENCHMARK = Elsewhere(
     "compiles in two revisions",
-    "tests/kinds/gate/test_tools.py"
+    "packages/equipoise/tests/kinds/gate/test_tools.py"
     "::test_each_benchmark_of_google_benchmark_is_compared_in_its_own_processes",
 )
 BENCH = Elsewhere("minutes to an hour", "make bench")
@@ -50,19 +50,19 @@ ELSEWHERE = {
     " --exact host_cpu_model --covariates host_cpus --cluster host --missing drop"
     " --one-unit": Elsewhere(
         "reads the trials of 24 hosts",
-        "tests/kinds/fleet/test_results.py"
+        "packages/equipoise/tests/kinds/fleet/test_results.py"
         "::test_observe_reads_the_export_and_compares_hosts_with_one_kernel_and_the_other",
     ),
     "equipoise doctor --certify": Elsewhere(
         "two minutes of campaigns, whose number no option changes",
-        "tests/analysis/test_certificate.py::test_a_quiet_host_finds_what_was_injected_and_little_else",
+        "packages/equipoise/tests/analysis/test_certificate.py::test_a_quiet_host_finds_what_was_injected_and_little_else",
     ),
     "equipoise gate --baseline main --kind go": GO,
     "equipoise gate --baseline main --kind go --build 'go test -c -o bench.test'"
     " -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s": GO,
     "equipoise gate --baseline main --kind cargo": Elsewhere(
         "cargo asks crates.io",
-        "tests/kinds/gate/test_tools.py::test_a_benchmark_of_cargo_that_only_one_revision_has_is_said",
+        "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_benchmark_of_cargo_that_only_one_revision_has_is_said",
     ),
     "equipoise gate --baseline main --kind google-benchmark"
     " --build 'make bench' -- ./bench": GOOGLE_BENCHMARK,
@@ -73,25 +73,25 @@ ELSEWHERE = {
     " --build 'python3 -m venv .venv; .venv/bin/pip install --quiet \"$EQUIPOISE_WHEEL\" pytest .'"
     " -- .venv/bin/pytest -q": Elsewhere(
         "pip asks PyPI",
-        "tests/kinds/gate/test_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate",
+        "packages/equipoise/tests/kinds/gate/test_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate",
     ),
     "equipoise compare ./sort-old ./sort-new --cluster tcp://10.0.0.1:8786": Elsewhere(
         CLUSTER,
-        "tests/kinds/fleet/test_command.py::test_compare_on_a_cluster_shows_what_its_hosts_measured",
+        "packages/equipoise/tests/kinds/fleet/test_command.py::test_compare_on_a_cluster_shows_what_its_hosts_measured",
     ),
     "equipoise genmatch people.csv --treatment treat --covariates age,educ"
     " --cluster tcp://10.0.0.5:8786": Elsewhere(
-        CLUSTER, "tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
+        CLUSTER, "packages/equipoise/tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
     ),
     "equipoise genmatch people.csv --treatment treat --covariates age,educ"
     " --cluster tls://10.0.0.5:8786"
     " --tls-ca ca.pem --tls-cert me.pem --tls-key me.key": Elsewhere(
         CLUSTER,
-        "tests/cluster/test_connection.py::"
+        "packages/equipoise/tests/cluster/test_connection.py::"
         "test_a_scheduler_with_tls_takes_who_has_its_certificate_and_nobody_else",
     ),
     'gen_match(treat, X, executor=Client("tcp://10.0.0.5:8786"), seed=1)': Elsewhere(
-        CLUSTER, "tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
+        CLUSTER, "packages/equipoise/tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
     ),
     ". .venv/bin/activate": Elsewhere("made by make build, in which these tests run", "make build"),
     "python -m benchmarks.genoud.run --settings 5000x30": BENCH,

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from mkdocs.config import load_config
 
 from tests.docs.pages import DOCS, PAGES, ROOT, STUDY_PAGES
-from tests.report.chromium import chromium
+from packages.equipoise.tests.report.chromium import chromium
 
 AWAITED: frozenset[str] = frozenset()
 """Pages that have their place before they are written."""

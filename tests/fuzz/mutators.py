@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.payloads import PAYLOADS
+from packages.equipoise.tests.payloads import PAYLOADS
 
 MARKER = "fuzzed"
 """Name of an element that no page of ours has."""

@@ -18,7 +18,7 @@ import yaml
 from equipoise.kinds.gate.command import MARK, command
 from equipoise.kinds.history.command import command as history
 from equipoise.revisions.benchmarks import read_suite
-from tests.repositories import repository
+from packages.equipoise.tests.repositories import repository
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "docs" / "examples" / "ci"

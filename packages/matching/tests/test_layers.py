@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_layers import imports, undocumented
+from packages.equipoise.tests.test_layers import imports, undocumented
 
 PACKAGE = "equipoise_matching"
 SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE

@@ -12,7 +12,7 @@ import pytest
 from equipoise.model.packages import PROGRAMS
 from equipoise.studies.catalogue import ENTRY_POINTS, built_in_studies
 from tests.test_import_cycles import first_cycle, module_graph
-from tests.test_layers import imports, undocumented
+from packages.equipoise.tests.test_layers import imports, undocumented
 
 PACKAGE = "equipoise_studies"
 PROJECT = Path(__file__).resolve().parents[1]

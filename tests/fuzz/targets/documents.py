@@ -19,7 +19,7 @@ from tests.fuzz.judge import command_line
 from tests.fuzz.mutators import json_bytes, mutated_bytes, mutated_tree
 from tests.fuzz.targets.pages import check_csv, check_html, check_latex, check_markdown
 from tests.fuzz.targets.samples_of_documents import sample_documents
-from tests.report.forms import page
+from packages.equipoise.tests.report.forms import page
 
 FIGURES, AGAINST, IMPORT, TWO = "figures", "against", "import", "two"
 WORDS = "words"

@@ -14,7 +14,7 @@ from equipoise.model.plan import Judgement
 from tests.fuzz.case import Case, Target
 from tests.fuzz.judge import command_line
 from tests.fuzz.mutators import json_bytes, mutated_bytes, mutated_tree
-from tests.interop.test_damaged import WHOLE
+from packages.equipoise.tests.interop.test_damaged import WHOLE
 
 SAMPLES = Path(__file__).resolve().parents[2] / "interop" / "samples"
 BY_CONTENT = "content"

@@ -17,7 +17,7 @@ from equipoise_matching.charts.balance import (
     qq_plot,
     shares,
 )
-from tests.figures.charts import tables
+from packages.equipoise.tests.figures.charts import tables
 
 
 def test_the_love_plot_puts_the_largest_difference_on_top() -> None:

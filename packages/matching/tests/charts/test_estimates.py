@@ -10,7 +10,7 @@ from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.drawing import balance_chart, effects_chart
 from equipoise_matching.observation.result import ObservationResult
 from packages.matching.tests.observation.logs import loaded_log, question
-from tests.figures.charts import tables
+from packages.equipoise.tests.figures.charts import tables
 
 
 @pytest.fixture(scope="module")

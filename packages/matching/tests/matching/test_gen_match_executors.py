@@ -18,7 +18,7 @@ from equipoise_matching.genetic.search import Generation
 from equipoise_matching.matching.gen_match import GenMatchResult, gen_match
 from packages.matching.tests.matching.judges import SortedOrKilled
 from packages.matching.tests.matching.nsw import NAMES, lalonde
-from tests.clusters import local_cluster
+from packages.equipoise.tests.clusters import local_cluster
 
 
 def searched(**options: Any) -> GenMatchResult:

@@ -11,7 +11,7 @@ import polars
 import pytest
 
 from equipoise_matching import UnusableInput, match, tables
-from tests.stats.simulated import at_least
+from packages.equipoise.tests.stats.simulated import at_least
 
 WORDS = np.array(["a", "b", "a", "b", None, "b", "a", "b"], dtype=object)
 TABLE: dict[str, Any] = {

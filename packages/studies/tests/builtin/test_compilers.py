@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from equipoise.model.result import ResultDocument
 from equipoise_studies.builtin.compilers.analysis import findings, over_layouts
 from equipoise_studies.study_data import StudyData
-from tests.documents import document_of
+from packages.equipoise.tests.documents import document_of
 
 LAYOUTS, BLOCKS = 12, 10
 LAYOUT_SD, TRIAL_SD = 0.05, 0.01

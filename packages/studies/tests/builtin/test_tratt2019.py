@@ -11,7 +11,7 @@ from equipoise.stats.arrays import FloatArray
 from equipoise_studies.builtin.tratt2019.analysis import correlation, findings, shares_of_tenths
 from equipoise_studies.builtin.tratt2019.charts import figures
 from equipoise_studies.study_data import StudyData
-from tests.documents import comparison_of, document_of
+from packages.equipoise.tests.documents import comparison_of, document_of
 
 WALK, LINEAR, BINARY = "hashwalk linear", "wordsearch linear", "wordsearch binary"
 RUNS = 300

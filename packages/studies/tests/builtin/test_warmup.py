@@ -22,7 +22,7 @@ from equipoise.stats.warm_up import classify_trial
 from equipoise.studies.catalogue import analysis_of
 from equipoise_studies.builtin.warmup.analysis import findings
 from equipoise_studies.study_data import StudyData
-from tests.iterated import Series, record_of, short, steady
+from packages.equipoise.tests.iterated import Series, record_of, short, steady
 
 FOLDER = Path(findings.__code__.co_filename).parent
 HELPERS = Path(equipoise.__file__).parent / "helpers"

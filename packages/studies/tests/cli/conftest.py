@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import equipoise, equipoise_process, scratch
+from packages.equipoise.tests.cli.conftest import equipoise, equipoise_process, scratch
 
 __all__ = ["equipoise", "equipoise_process", "scratch"]

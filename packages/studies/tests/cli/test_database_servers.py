@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from equipoise.measure.scratch import PREFIX
-from tests.cli.conftest import ENTRY, Equipoise
+from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise
 
 ROOT = Path(__file__).resolve().parents[4]
 REDIS = ROOT / "docs" / "examples" / "redis" / "study.toml"

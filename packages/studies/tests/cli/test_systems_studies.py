@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Equipoise
+from packages.equipoise.tests.cli.conftest import Equipoise
 
 
 @pytest.mark.live("gcc")

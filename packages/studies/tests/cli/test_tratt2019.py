@@ -12,7 +12,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.report.json_document import schema
 from equipoise_studies.builtin.tratt2019.analysis import findings
 from equipoise_studies.study_data import StudyData
-from tests.cli.conftest import Equipoise
+from packages.equipoise.tests.cli.conftest import Equipoise
 
 
 def test_the_two_programs_run_and_are_told_apart(equipoise: Equipoise, tmp_path: Path) -> None:

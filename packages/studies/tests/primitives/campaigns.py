@@ -16,8 +16,8 @@ from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Better, Draw, RunRecord, Sample, Segment, Trial
 from equipoise_studies.primitives.probes import conditions_of_rows
 from equipoise_studies.primitives.rows import BANDWIDTH, LATENCY, OS_STUDY, QUICK, ProbeRow
-from tests.plans import trial_of
-from tests.scripted import ScriptedClock
+from packages.equipoise.tests.plans import trial_of
+from packages.equipoise.tests.scripted import ScriptedClock
 
 ROWS = (
     ProbeRow("null_call", "null_call", "system_calls", "getppid", LATENCY),

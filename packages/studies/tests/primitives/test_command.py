@@ -11,7 +11,7 @@ import jsonschema
 from equipoise.ledger import open_for_reading
 from equipoise.report.json_document import schema
 from equipoise_studies.primitives.rows import LATENCY
-from tests.cli.conftest import Equipoise
+from packages.equipoise.tests.cli.conftest import Equipoise
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "os.md"
 SHORT = ("os", "--only", "null_call,pipe_same_cpu", "--quick", "--warmup", "0", "--seed", "7")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.measure.forbidding import IO_URING_SETUP, forbid
+from packages.equipoise.tests.measure.forbidding import IO_URING_SETUP, forbid
 
 from .conftest import UNAVAILABLE, Row, Run, reason
 

@@ -1,0 +1,304 @@
+"""A campaign over layouts tells what layout adds, and claims one effect in two scopes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+import msgspec.structs
+import numpy as np
+import pytest
+
+from equipoise.analysis.levels import pooled_by_level
+from equipoise.analysis.result import analyse_campaign
+from equipoise.campaign.blocks import complete_blocks
+from equipoise.campaign.conduct import Interrupted, resume, start
+from equipoise.campaign.interim import InterimAnalysis
+from equipoise.campaign.progress import ProgressListener
+from equipoise.design.coin import draw_block
+from equipoise.design.layouts import with_layouts
+from equipoise.design.limits import CampaignLimits
+from equipoise.ledger import Ledger, open_for_writing
+from equipoise.measure.trials import TrialReport
+from equipoise.model.plan import Judgement, Plan, Stopping
+from equipoise.model.record import Draw, RunRecord, Sample, Trial
+from equipoise.model.result import ResultDocument, VarianceByLevel
+from packages.equipoise.tests.plans import plan_of, trial_of
+from packages.equipoise.tests.schema import validated
+from packages.equipoise.tests.scripted import ScriptedClock, ScriptedRunner
+
+LAYOUTS = 8
+Cost = Callable[[Draw, int, np.random.Generator], float]
+"""What the condition at one place of a block costs."""
+
+
+def planned(blocks: int = 4 * LAYOUTS, *, layouts: int = LAYOUTS) -> Plan:
+    """A plan over so many layouts; 0 for none."""
+    plan = plan_of(stopping=Stopping(blocks=blocks, budget_s=1e9), seed=3)
+    return with_layouts(plan, layouts) if layouts else plan
+
+
+def record_of(plan: Plan, cost: Cost, *, seed: int = 1, blocks: int | None = None) -> RunRecord:
+    """A campaign of this plan whose costs are drawn."""
+    generator = np.random.default_rng(seed)
+    draws = [
+        draw_block(plan, "measured", block)
+        for block in range(1, 1 + (blocks or plan.stopping.blocks or 0))
+    ]
+    trials = [
+        trial_of(draw, place, cost(draw, place, generator)) for draw in draws for place in (0, 1)
+    ]
+    return RunRecord("r", plan, 0.0, (), tuple(draws), tuple(trials), ())
+
+
+def by_layout(effects: np.ndarray[tuple[int], np.dtype[np.float64]], noise: float) -> Cost:
+    """The candidate takes e to its layout's effect times as long."""
+
+    def cost(draw: Draw, place: int, generator: np.random.Generator) -> float:
+        own = effects[(draw.layout or 1) - 1] if draw.order[place] == 1 else 0.0
+        return 0.01 * math.exp(own + noise * generator.normal())
+
+    return cost
+
+
+def ratio_of(document: ResultDocument) -> VarianceByLevel:
+    """What the only comparison says by level."""
+    (comparison,) = document.comparisons
+    assert comparison.by_level is not None
+    return comparison.by_level
+
+
+EFFECTS = np.array([0.11, -0.04, 0.02, 0.08, -0.01, 0.05, 0.10, -0.03])
+
+
+def test_layouts_that_differ_take_the_variance_and_both_scopes_are_told() -> None:
+    document = validated(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003))))
+    found = ratio_of(document)
+    assert [one.level for one in found.components] == ["layout", "trial"]
+    assert [one.units for one in found.components] == [LAYOUTS, 4 * LAYOUTS]
+    layout = found.components[0]
+    assert layout.share > 0.95
+    assert layout.variance_ci[0] <= np.var(EFFECTS, ddof=1) <= layout.variance_ci[1]
+    assert found.mean == pytest.approx(math.exp(EFFECTS.mean()), rel=0.005)
+    assert (found.these, found.across) == ("these 8 layouts", "across layouts")
+    (low, high), (least, most) = found.these_ci, found.across_ci
+    assert low is not None and high is not None and least is not None and most is not None
+    # The layouts that were drawn differ from one, but layouts in general may not.
+    assert low > 1.0
+    assert least < low < high < most
+    (comparison,) = document.comparisons
+    assert comparison.scope == "across processes and memory layouts, in this campaign on this host"
+    assert comparison.ratio_ci == found.across_ci
+    these = comparison.in_these_layouts
+    assert these is not None
+    assert these.scope == "across processes, in these 8 layouts, in this campaign on this host"
+
+
+def test_over_layouts_that_differ_the_headline_is_about_layouts_in_general() -> None:
+    # Of these layouts the candidate is slower for certain; of layouts in general it is not.
+    document = validated(analyse_campaign(record_of(planned(96), by_layout(EFFECTS, 0.003))))
+    (comparison,) = document.comparisons
+    these = comparison.in_these_layouts
+    assert these is not None
+    assert (comparison.verdict, these.verdict) == ("undecided", "slower")
+    assert comparison.summary.startswith("Across layouts: ")
+    low, high = comparison.ratio_ci
+    assert low is not None and high is not None and low < 1.0 < high
+
+
+def test_a_campaign_over_layouts_stops_by_the_verdict_that_it_reports() -> None:
+    for effects in (EFFECTS, np.full(LAYOUTS, 0.05)):
+        record = record_of(planned(96), by_layout(effects, 0.003))
+        interim = InterimAnalysis(record.plan, record.plan.stopping)
+        for block in complete_blocks(record.draws, record.trials).values():
+            interim.add(block)
+        (status,) = interim.analyse()
+        (comparison,) = analyse_campaign(record).comparisons
+        assert (status.verdict, status.ratio_ci) == (comparison.verdict, comparison.ratio_ci)
+        assert interim.stop_reason() == (None if effects is EFFECTS else "verdict")
+
+
+def test_advice_is_new_layouts_where_layouts_differ_and_nothing_in_particular_where_not() -> None:
+    found = ratio_of(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003))))
+    first, second = found.advice
+    assert (first.level, second.level) == ("layout", "trial")
+    # 64 trials of 10 ms in 32 blocks: a minute is 3000 blocks, 750 more layouts of four.
+    assert first.more_units == pytest.approx(750, rel=0.1)
+    assert first.narrower == pytest.approx(1 - math.sqrt(8 / (8 + first.more_units)), abs=0.01)
+    assert second.narrower < 0.05
+    assert found.advice_summary is not None
+    assert found.advice_summary.startswith("one more minute on new layouts narrows the interval by")
+
+
+def test_a_condition_has_its_own_variance_by_level() -> None:
+    document = analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003)))
+    baseline, candidate = (one.metrics["wall_s"].by_level for one in document.conditions)
+    assert baseline is not None and candidate is not None
+    assert baseline.components[0].share < 0.5
+    assert candidate.components[0].share > 0.95
+    assert baseline.mean == pytest.approx(0.01, rel=0.01)
+
+
+def test_the_rows_and_the_run_tell_the_layouts() -> None:
+    plan = planned()
+    document = validated(analyse_campaign(record_of(plan, by_layout(EFFECTS, 0.003))))
+    assert document.run.layouts == plan.layouts
+    assert sorted({row.layout or 0 for row in document.trials}) == list(range(1, LAYOUTS + 1))
+
+
+def test_an_interval_beyond_every_number_has_no_limit_on_that_side() -> None:
+    """Three layouts at an alpha of 1e-9: the quantile of Student's t is in the ten thousands."""
+    plan = msgspec.structs.replace(planned(12, layouts=3), judgement=Judgement(alpha=1e-9))
+    found = ratio_of(validated(analyse_campaign(record_of(plan, by_layout(EFFECTS[:3], 0.003)))))
+    assert found.across_ci == (0.0, None)
+
+
+def test_one_block_in_each_layout_is_too_few_and_says_so() -> None:
+    found = ratio_of(
+        validated(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003), blocks=LAYOUTS)))
+    )
+    assert found.unknown_because is not None
+    assert "too few blocks" in found.unknown_because
+    assert (found.mean, found.components, found.advice_summary) == (None, (), None)
+
+
+def test_a_timeout_has_no_logarithm_and_that_is_said() -> None:
+    record = record_of(planned(), by_layout(EFFECTS, 0.003))
+    late = msgspec.structs.replace(
+        record.trials[5], failure_kind="timed out", failure="timed out after 1 s"
+    )
+    trials = (*record.trials[:5], late, *record.trials[6:])
+    found = ratio_of(analyse_campaign(msgspec.structs.replace(record, trials=trials)))
+    assert "timed out" in (found.unknown_because or "")
+
+
+def test_without_layouts_and_iterations_there_is_nothing_to_split() -> None:
+    document = analyse_campaign(record_of(planned(layouts=0), by_layout(EFFECTS, 0.01)))
+    assert document.comparisons[0].by_level is None
+    assert document.conditions[0].metrics["wall_s"].by_level is None
+    assert document.run.layouts == ()
+
+
+def with_iterations(trial: Trial, generator: np.random.Generator, count: int) -> Trial:
+    """A trial that reports so many iterations of about its time, and their mean."""
+    level = (trial.accounting.wall_s or 0.0) / (2 * count)
+    times = level * np.exp(0.02 * generator.normal(size=count))
+    samples = [Sample("iteration_s", float(one), place) for place, one in enumerate(times)]
+    samples.append(Sample("iteration_s", float(times.mean())))
+    return msgspec.structs.replace(trial, samples=tuple(samples))
+
+
+def iterated(plan: Plan) -> RunRecord:
+    """A campaign whose trials differ by 5 %, and their iterations by 2 %."""
+    plan = msgspec.structs.replace(plan, judgement=Judgement(primary_metric="iteration_s"))
+    generator = np.random.default_rng(5)
+    record = record_of(plan, by_layout(np.zeros(LAYOUTS), 0.05))
+    trials = tuple(with_iterations(one, generator, 10) for one in record.trials)
+    return msgspec.structs.replace(record, trials=trials)
+
+
+def test_iterations_are_the_lowest_level_and_never_trials() -> None:
+    found = ratio_of(validated(analyse_campaign(iterated(planned(layouts=0)))))
+    assert [one.level for one in found.components] == ["trial", "iteration"]
+    assert [one.units for one in found.components] == [32, 320]
+    trial, iteration = found.components
+    assert trial.variance == pytest.approx(2 * 0.05**2, rel=0.5)
+    assert iteration.variance == pytest.approx(2 * 0.02**2, rel=0.3)
+    assert [one.level for one in found.advice] == ["trial", "iteration"]
+    # Half of a trial's time goes by beside its iterations.
+    assert "more iterations" in (found.advice_summary or "")
+
+
+def test_iterations_in_trials_in_layouts_are_three_levels() -> None:
+    found = ratio_of(analyse_campaign(iterated(planned())))
+    assert [one.level for one in found.components] == ["layout", "trial", "iteration"]
+
+
+def test_campaigns_and_boots_are_levels_above() -> None:
+    records = [
+        record_of(
+            msgspec.structs.replace(planned(), seed=seed), by_layout(EFFECTS, 0.01), seed=seed
+        )
+        for seed in range(4)
+    ]
+    (contrast,) = records[0].plan.contrasts
+    places, first = [(0, 0), (0, 0), (0, 1), (0, 1)], [4 * LAYOUTS] * 4
+    found = pooled_by_level(records, contrast, places, first)
+    assert found is not None
+    assert [one.level for one in found.components] == ["boot", "campaign", "layout", "trial"]
+    assert [one.units for one in found.components] == [2, 4, 32, 128]
+    assert (found.across, found.advice) == ("across boots", ())
+    alone = pooled_by_level(records, contrast, [(0, 0)] * 4, first)
+    assert alone is not None
+    assert alone.components[0].level == "campaign"
+
+
+class LayoutRunner(ScriptedRunner):
+    """Remembers what was drawn for each trial that began."""
+
+    def __init__(self, clock: ScriptedClock) -> None:
+        super().__init__(clock)
+        self.began: list[Draw] = []
+
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+        self.began.append(draw)
+        return super().run_place(draw, place)
+
+
+def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Path) -> None:
+    plan = planned(2 * LAYOUTS)
+    plan = msgspec.structs.replace(plan, judgement=Judgement(alpha=1e-9))
+    clock = ScriptedClock()
+    runner = LayoutRunner(clock)
+    ledger: Ledger = open_for_writing(tmp_path / "ledger.db", durable=False)
+
+    def interrupt(draw: Draw, place: int) -> None:
+        # What a trial runs in is in the ledger before it starts.
+        assert ledger.read_run("last").draws[-1] == draw
+        if (draw.phase, draw.block) == ("measured", 5):
+            raise KeyboardInterrupt
+
+    runner.before_trial = interrupt
+
+    def hired(plan: Plan, on_wait: Callable[[], None]) -> nullcontext[LayoutRunner]:
+        return nullcontext(runner)
+
+    with ledger, pytest.raises(Interrupted) as caught:
+        start(
+            plan, ledger, ProgressListener(), runner_factory=hired, clock=clock, now=lambda: 1.7e9
+        )
+    runner.before_trial = lambda draw, place: None
+    with open_for_writing(tmp_path / "ledger.db", durable=False) as again:
+        run = resume(
+            caught.value.run_id,
+            CampaignLimits(),
+            again,
+            ProgressListener(),
+            runner_factory=hired,
+            clock=clock,
+            now=lambda: 1.7e9,
+        )
+        record = again.read_run(run)
+    assert record.plan.layouts == plan.layouts
+    measured = [one for one in record.draws if one.phase == "measured"]
+    assert measured == [draw_block(plan, "measured", one.block) for one in measured]
+    assert {one.layout for one in measured} == set(range(1, LAYOUTS + 1))
+
+
+def test_a_slow_mode_goes_with_the_layout_that_has_it() -> None:
+    effects = np.zeros(4)
+    effects[2] = 0.4
+    record = record_of(planned(80, layouts=4), by_layout(effects, 0.01))
+    companions = analyse_campaign(record).conditions[1].metrics["wall_s"].companions
+    assert (companions[0].covariate, companions[0].value) == ("layout", 3.0)
+
+
+def test_a_slow_mode_goes_with_addresses_where_the_coin_for_them_makes_it() -> None:
+    plan = planned(6 * 16, layouts=16)
+    coins = np.array([one.random_addresses for one in plan.layouts], dtype=np.float64)
+    assert 4 < coins.sum() < 12
+    record = record_of(plan, by_layout(0.4 * coins, 0.01))
+    named = analyse_campaign(record).conditions[1].metrics["wall_s"].companions
+    assert (named[0].covariate, named[0].value) == ("random_addresses", 1.0)

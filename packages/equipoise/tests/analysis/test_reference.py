@@ -1,0 +1,231 @@
+"""Two sessions held against each other: the same host stays the same, a planted change is found."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from equipoise.analysis.reference import (
+    compare_with_reference,
+    differences_to_host,
+    document_differences,
+    environment_differences,
+)
+from equipoise.analysis.result import analyse_campaign
+from equipoise.kinds.imported.result import ImportedDocument, ImportedResult
+from equipoise.kinds.imported.terms import ImportSource
+from equipoise.model.errors import UnusableInput
+from equipoise.model.reference import ReferenceComparison, ReferenceRow
+from equipoise.model.result import ResultDocument
+from equipoise.report.json_document import decode, encode
+from equipoise_studies.primitives.rows import BANDWIDTH
+from packages.studies.tests.primitives.campaigns import (
+    ROWS,
+    ProbeRunner,
+    Value,
+    plan_of_rows,
+    record_of,
+)
+from packages.equipoise.tests.documents import document_as
+from packages.equipoise.tests.schema import validated
+
+
+def result(
+    seed: int,
+    value: Value = lambda name, block, usual: usual,
+    *,
+    failures: dict[str, str] | None = None,
+    environment: dict[str, object] | None = None,
+) -> ResultDocument:
+    runner = ProbeRunner(
+        plan_of_rows(seed=seed),
+        value=value,
+        failures=failures or {},
+        generator=np.random.default_rng(seed),
+    )
+    return analyse_campaign(record_of(runner, environment))
+
+
+def compared(earlier: ResultDocument, later: ResultDocument) -> ReferenceComparison:
+    return compare_with_reference(earlier, later, min_effect=5.0, alpha=0.05)
+
+
+def row(comparison: ReferenceComparison, name: str) -> ReferenceRow:
+    return next(one for one in comparison.rows if one.name == name)
+
+
+def test_a_host_against_itself_has_not_changed() -> None:
+    changed = [one.changed for seed in range(10) for one in compared(result(seed), result(99)).rows]
+    assert changed == [False] * len(changed)
+
+
+def test_a_row_that_costs_a_fifth_more_is_found_and_no_other() -> None:
+    def slower(name: str, block: int, usual: float) -> float:
+        return 1.2 * usual if name == "fork" else usual
+
+    comparison = compared(result(1), result(2, slower, environment={"kernel": "6.2.0"}))
+    assert [one.name for one in comparison.rows if one.changed] == ["fork"]
+    low, high = row(comparison, "fork").ratio_ci
+    assert low is not None and high is not None and low < 1.2 < high
+    assert low > 1.05
+
+
+def test_less_bandwidth_costs_more() -> None:
+    def slower(name: str, block: int, usual: float) -> float:
+        return usual / 1.5 if name == "memory_read" else usual
+
+    comparison = row(
+        compared(result(1), result(2, slower, environment={"kernel": "6.2.0"})), "memory_read"
+    )
+    assert comparison.changed
+    assert comparison.ratio == pytest.approx(1.5, rel=0.03)
+    assert (
+        comparison.there is not None
+        and comparison.here is not None
+        and comparison.here < comparison.there
+    )
+
+
+def test_a_row_without_a_number_on_one_side_cannot_be_told_and_says_why() -> None:
+    comparison = compared(result(1, failures={"fork": "no child for you"}), result(2))
+    assert (row(comparison, "fork").ratio, row(comparison, "fork").changed) == (None, None)
+    assert row(comparison, "fork").unknown == "there: no child for you"
+    assert row(comparison, "fork").here is not None
+    assert comparison.geometric_mean_rows == len(ROWS) - 1
+
+
+def test_a_row_that_the_other_result_does_not_have_is_named() -> None:
+    earlier = result(1)
+    without = replace(
+        earlier,
+        conditions=earlier.conditions[1:],
+        trials=tuple(one for one in earlier.trials if one.condition != "null_call"),
+    )
+    assert row(compared(without, result(2)), "null_call").unknown == "there: not measured"
+
+
+def test_what_differs_between_the_hosts_is_listed_and_a_new_boot_is_not() -> None:
+    earlier = {"kernel": "6.1", "boot_id": "a", "governor": None, "mitigations": {"l1tf": "none"}}
+    later = {
+        "kernel": "6.2",
+        "boot_id": "b",
+        "governor": "powersave",
+        "mitigations": {"l1tf": "on"},
+    }
+    differences = environment_differences(earlier, later)
+    assert [(one.name, one.there, one.here) for one in differences] == [
+        ("kernel", "6.1", "6.2"),
+        ("governor", None, "powersave"),
+        ("mitigations.l1tf", "none", "on"),
+    ]
+    assert environment_differences(later, {**later, "boot_id": "c"}) == ()
+
+
+def test_the_scope_says_that_the_sessions_were_not_interleaved() -> None:
+    assert "not interleaved" in compared(result(1), result(2)).scope
+    assert "Nothing known of the two environments differs" in compared(result(1), result(2)).scope
+    other = compared(result(1), result(2, environment={"kernel": "6.2.0"}))
+    assert "measure each side twice" in other.scope
+
+
+def test_so_few_rows_that_drift_cannot_be_seen_say_that() -> None:
+    earlier, later = (
+        replace(one, trials=tuple(row for row in one.trials if row.condition == "fork"))
+        for one in (result(1), result(2))
+    )
+    comparison = compared(earlier, later)
+    assert "so few rows do not tell how sessions drift" in comparison.scope
+    assert row(comparison, "fork").changed is False
+
+
+def test_a_stored_result_is_held_against_as_the_document_itself() -> None:
+    earlier, later = result(1), result(2)
+    stored = decode(encode(earlier), "there.json")
+    assert compared(earlier, later) == compared(stored, later)
+    document = validated(replace(later, against=compared(earlier, later)))
+    assert len(json.loads(encode(document))["against"]["rows"]) == len(ROWS)
+    assert decode(encode(document), "here.json").against == document.against
+
+
+def test_results_with_nothing_in_common_are_refused() -> None:
+    earlier = result(1)
+    with pytest.raises(UnusableInput, match="no row with a number in common"):
+        compared(replace(earlier, trials=()), result(2))
+
+
+def test_trials_of_files_that_know_no_blocks_do_not_move_together() -> None:
+    source = ImportSource("hyperfine", None, ("a.json",), "one after the other")
+    earlier, later = (
+        document_as(
+            ImportedDocument,
+            one,
+            imported=ImportedResult(source, "wall_s", (), ""),
+            trials=tuple(replace(row, block=1) for row in one.trials),
+        )
+        for one in (result(1), result(2))
+    )
+    assert "do not tell how sessions drift" in compared(earlier, later).scope
+
+
+def test_what_a_workload_says_is_better_when_higher_costs_its_inverse() -> None:
+    def half(name: str, block: int, usual: float) -> float:
+        return usual / 2.0 if name == "memory_read" else usual
+
+    earlier, later = result(1), result(2, half)
+    assert earlier.more_is_better == later.more_is_better == (BANDWIDTH,)
+    ratio = row(compared(earlier, later), "memory_read").ratio
+    assert ratio is not None and 1.8 < ratio < 2.2
+
+
+def document_with(environment: dict[str, object], *, file: str | None = None) -> ResultDocument:
+    """A result of an own campaign, or of a file of another tool."""
+    made = replace(
+        analyse_campaign(record_of(ProbeRunner(plan_of_rows()))), environment=environment
+    )
+    if file is None:
+        return made
+    source = ImportSource("hyperfine", None, (file,), "mixed")
+    return document_as(ImportedDocument, made, imported=ImportedResult(source, "wall_s", (), ""))
+
+
+def differing(earlier: ResultDocument, later: ResultDocument) -> list[str]:
+    return [one.name for one in document_differences(earlier, later)]
+
+
+def test_what_one_of_two_own_campaigns_does_not_know_differs() -> None:
+    assert differing(document_with({"kernel": "6.1"}), document_with({"kernel": "6.1"})) == []
+    assert differing(document_with({"kernel": "6.1"}), document_with({})) == ["kernel"]
+
+
+def test_the_environment_of_a_file_is_unknown_as_a_whole() -> None:
+    own = document_with({"kernel": "6.1", "cpu_model": "a"})
+    (comparison,) = document_differences(document_with({"imported_from": ["a"]}, file="a"), own)
+    assert (comparison.name, comparison.there, comparison.here) == ("environment", None, "recorded")
+
+
+def test_two_files_that_say_nothing_are_not_alike_for_that() -> None:
+    earlier, later = (document_with({"imported_from": [one]}, file=one) for one in "ab")
+    assert differing(earlier, later) == ["environment"]
+
+
+def test_what_two_files_say_differently_is_told_beside() -> None:
+    earlier, later = (
+        document_with({"as_the_file_says": {"cpu": one, "memory": 1}}, file=one) for one in "ab"
+    )
+    assert differing(earlier, later) == ["environment", "as_the_file_says.cpu"]
+
+
+def test_what_will_differ_is_known_of_the_host_before_anything_runs_on_it() -> None:
+    """As of two results: the same names, in the same order."""
+    earlier = document_with({"kernel": "6.1", "boot_id": "a"})
+    later: dict[str, object] = {"kernel": "6.2", "boot_id": "b"}
+    assert differences_to_host(earlier, later) == document_differences(
+        earlier, document_with(later)
+    )
+    imported = document_with({"kernel": "6.1"}, file="a")
+    assert differences_to_host(imported, later) == document_differences(
+        imported, document_with(later)
+    )

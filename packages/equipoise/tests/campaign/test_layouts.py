@@ -1,0 +1,60 @@
+"""What of a layout a host cannot vary is said, or refused where it was asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from equipoise.campaign import plans
+from equipoise.campaign.plans import over_layouts
+from equipoise.design.coin import Addresses
+from equipoise.model.errors import UnusableInput
+from packages.equipoise.tests.plans import plan_of
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A host that draws addresses and lets a process hold them."""
+    monkeypatch.setattr(plans, "addresses_are_random", lambda host: True)
+    monkeypatch.setattr(plans, "addresses_can_be_held", lambda: True)
+    return monkeypatch
+
+
+def addresses(aslr: Addresses | None) -> tuple[set[bool], list[str]]:
+    """Whether the layouts have random addresses, and what was said of it."""
+    plan, notices = over_layouts(plan_of(), 40, aslr)
+    return {one.random_addresses for one in plan.layouts}, [one.summary for one in notices]
+
+
+@pytest.mark.parametrize(
+    ("aslr", "expected"), [(None, {True, False}), ("on", {True}), ("off", {False})]
+)
+def test_a_host_that_can_gives_what_was_asked(
+    host: pytest.MonkeyPatch, aslr: Addresses | None, expected: set[bool]
+) -> None:
+    assert addresses(aslr) == (expected, [])
+
+
+def test_where_addresses_cannot_be_held_all_layouts_have_random_ones_and_it_is_said(
+    host: pytest.MonkeyPatch,
+) -> None:
+    host.setattr(plans, "addresses_can_be_held", lambda: False)
+    found, (words,) = addresses(None)
+    assert (found, "cannot hold" in words) == ({True}, True)
+    assert addresses("on") == ({True}, [])
+    with pytest.raises(UnusableInput, match="cannot hold"):
+        addresses("off")
+
+
+def test_where_nothing_is_drawn_no_layout_has_random_ones_and_it_is_said(
+    host: pytest.MonkeyPatch,
+) -> None:
+    host.setattr(plans, "addresses_are_random", lambda host: False)
+    found, (words,) = addresses(None)
+    assert (found, "does not draw" in words) == ({False}, True)
+    with pytest.raises(UnusableInput, match="does not draw"):
+        addresses("on")
+
+
+def test_without_layouts_the_plan_stays_what_it_is() -> None:
+    plan = plan_of()
+    assert over_layouts(plan, None, None) == (plan, ())

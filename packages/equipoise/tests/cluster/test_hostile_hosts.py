@@ -1,0 +1,278 @@
+"""A host that lies, stands still or sends garbage: its own line says so, and the fleet goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from equipoise.cluster import coordinator, equality, files
+from equipoise.cluster.coordinator import FleetProgress, HostLine
+from equipoise.cluster.messages import (
+    File,
+    Follow,
+    Followed,
+    Inventory,
+    Received,
+    Refusal,
+    Status,
+    to_bytes,
+)
+from equipoise.kinds.fleet.conducting import FleetOptions
+from equipoise.ledger import Ledger, open_for_writing
+from equipoise.model.errors import UnusableInput
+from equipoise.model.host import HostReference
+from equipoise.model.plan import Plan
+from packages.equipoise.tests.cluster.scripted_fleet import (
+    MakeFleet,
+    ScriptedCluster,
+    ScriptedFleet,
+    ScriptedHost,
+    contents,
+    fleet_of,
+    plan,
+)
+
+__all__ = ["fleet_of", "plan"]
+
+
+def others_are_whole(fleet: ScriptedFleet) -> bool:
+    """Whether the coordinator has every trial of the hosts that do not lie."""
+    members = fleet.members()
+    ada, _, cyd = fleet.hosts
+    return all(contents(members[host.name]) == contents(host.record()) for host in (ada, cyd))
+
+
+def line_of_liar(outcome: FleetProgress) -> HostLine:
+    """The line of the host that lies; the others have ended."""
+    ada, liar, cyd = outcome.lines
+    assert (ada.state, cyd.state) == ("ended", "ended")
+    return liar
+
+
+@pytest.mark.parametrize("state", ["waiting", "running"])
+def test_a_host_that_says_the_same_for_ever_is_left_behind_and_named(
+    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch, state: Any
+) -> None:
+    fleet = fleet_of()
+    bob = fleet.hosts[1]
+    answer = Status(state, hint="another campaign runs on this host")
+    monkeypatch.setattr(bob, "order", lambda *_: answer)
+    monkeypatch.setattr(bob, "follow", lambda *_: Followed(answer))
+    line = line_of_liar(fleet.start(plan))
+    assert line.state == "missing"
+    assert "recorded nothing for 36" in str(line.problem)
+    assert ("another campaign runs" in str(line.problem)) == (state == "waiting")
+    assert others_are_whole(fleet)
+    assert fleet.watcher.reached["cyd", "ended"] < 30
+
+
+def test_a_host_that_waits_for_less_than_an_hour_is_waited_for(
+    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = fleet_of()
+    bob = fleet.hosts[1]
+    own = bob.follow
+
+    def waits(question: Follow, now: float) -> Followed:
+        began = fleet.watcher.began
+        return own(question, now) if now > began + 3000.0 else Followed(Status("waiting"))
+
+    monkeypatch.setattr(bob, "follow", waits)
+    assert line_of_liar(fleet.start(plan)).state == "ended"
+    assert contents(fleet.members()["bob"]) == contents(bob.record())
+
+
+def test_a_host_that_never_knows_its_order_is_not_ordered_without_end(
+    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = fleet_of()
+    orders: list[object] = []
+
+    def forgets(order: object, _: float) -> Status:
+        orders.append(order)
+        return Status("absent")
+
+    monkeypatch.setattr(fleet.hosts[1], "order", forgets)
+    line = line_of_liar(fleet.start(plan))
+    assert line.state == "failed"
+    assert "did not begin the campaign" in str(line.problem)
+    assert len(orders) == coordinator.MOST_ABSENCES + 1
+
+
+def test_a_host_whose_process_dies_behind_ever_more_blocks_is_given_up(
+    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = fleet_of()
+    monkeypatch.setattr(coordinator, "MOST_RESTARTS", 9)
+    bob, claimed = fleet.hosts[1], iter(range(1, 10**6))
+    monkeypatch.setattr(bob, "order", lambda *_: Status("running"))
+    monkeypatch.setattr(bob, "follow", lambda *_: Followed(Status("died", next(claimed))))
+    line = line_of_liar(fleet.start(plan))
+    assert line.state == "failed"
+    assert line.problem == "its process died 10 times"
+
+
+GARBAGE = {
+    "nothing": b"",
+    "another type": msgspec.msgpack.encode([1, 2, 3]),
+    "a state that is none": msgspec.msgpack.encode({"status": {"state": "bored"}}),
+    "blocks below zero": msgspec.msgpack.encode({"status": {"state": "running", "blocks": -1}}),
+    "a text for a number": msgspec.msgpack.encode({"status": {"state": "ended", "blocks": "all"}}),
+    "nested too deep": b"\x91" * 100_000 + b"\xc0",
+    "a slice that is none": to_bytes(Followed(Status("running"), b"no slice")),
+}
+
+
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
+def test_garbage_in_the_place_of_an_answer_fails_its_host_alone(
+    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch, garbage: bytes
+) -> None:
+    fleet = fleet_of()
+    monkeypatch.setattr(fleet.hosts[1], "follow", lambda *_: msgspec.Raw(garbage))
+    line = line_of_liar(fleet.start(plan))
+    assert line.state == "failed"
+    assert "cannot be " in str(line.problem)
+    assert others_are_whole(fleet)
+
+
+def test_what_a_host_says_of_itself_is_one_short_line(
+    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = fleet_of()
+    hostile = "\x1b[2Jall is well\n\u202e" + 1_000_000 * "z"
+    answer = Status("failed", running_s=1e308, failure=hostile, hint=hostile)
+    monkeypatch.setattr(fleet.hosts[1], "follow", lambda *_: Followed(answer))
+    line = line_of_liar(fleet.start(plan))
+    assert len(str(line.problem)) <= 400
+    assert len(str(line.hint)) <= 400
+    assert str(line.problem).startswith("\\x1b[2Jall is well \\u202ez")
+
+
+def test_a_reason_of_a_host_is_recorded_as_one_short_line(
+    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = fleet_of()
+    answer = Status("ended", stopped_because="\x1b]0;owned\x07" + 1_000_000 * "z")
+    monkeypatch.setattr(fleet.hosts[1], "follow", lambda *_: Followed(answer))
+    fleet.start(plan)
+    reason = str(fleet.ledger.read_run().segments[-1].stopped_because)
+    assert "\x1b" not in reason
+    assert len(reason) < 500
+
+
+def forged(folder: Path, fleet: ScriptedFleet, **changes: Any) -> bytes:
+    """The campaign of bob as another ledger made it, with changes of its plan or its host."""
+    bob = fleet.hosts[1]
+    record = bob.record()
+    host = changes.pop("host", bob.reference)
+    member = replace(record.plan, **changes)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        open_for_writing(folder / "forged.db", durable=False) as ledger,
+    ):
+        patch.setattr("equipoise.ledger.store.this_host", lambda *_: host)
+        ledger.begin_run(member, {}, 1.0, identity=bytes.fromhex(record.identity))
+        return _everything(ledger, record.identity)
+
+
+def _everything(ledger: Ledger, identity: str) -> bytes:
+    content, more = ledger.slice(identity, most_trials=10_000)
+    assert not more
+    return content
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"host": HostReference("9" * 32, "bob")}, "a run of another host than bob came"),
+        ({"seed": 12345}, "a run with another plan than the ordered one came"),
+        ({"study": "another"}, "a run with another plan than the ordered one came"),
+    ],
+)
+def test_a_run_that_was_not_ordered_is_refused_in_its_hosts_line(
+    fleet_of: MakeFleet,
+    plan: Plan,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    problem: str,
+) -> None:
+    fleet = fleet_of()
+    bob = fleet.hosts[1]
+
+    def lies(*_: object) -> Followed:
+        return Followed(bob.status(), forged(tmp_path, fleet, **changes))
+
+    monkeypatch.setattr(bob, "follow", lies)
+    line = line_of_liar(fleet.start(plan))
+    assert (line.state, line.problem) == ("failed", problem)
+    assert sorted(fleet.members()) == ["ada", "cyd"]
+
+
+def left_out(fleet: ScriptedFleet) -> list[str]:
+    """What the warnings say of workers and hosts that do not measure."""
+    return [notice.summary for notice in fleet.ledger.read_run().notices]
+
+
+@pytest.mark.parametrize("identity", ["", "ada", "é" * 32, "A" * 32, "0" * 31])
+def test_a_host_without_an_identity_is_left_out_and_named(
+    fleet_of: MakeFleet, plan: Plan, identity: str
+) -> None:
+    fleet = fleet_of()
+    fleet.hosts[1].reference = HostReference(identity, "bob")
+    outcome = fleet.start(plan)
+    assert [line.host for line in outcome.lines] == ["ada", "cyd"]
+    (warning,) = left_out(fleet)
+    assert "'bob' has no identity of a host" in warning
+
+
+def test_the_identity_of_another_machine_is_no_way_into_its_run(
+    fleet_of: MakeFleet, plan: Plan
+) -> None:
+    fleet = fleet_of()
+    ada, bob, _ = fleet.hosts
+    # It answers later than the host whose identity it copies.
+    bob.reference, bob.answer_s = ada.reference, 0.5
+    outcome = fleet.start(plan)
+    assert [line.host for line in outcome.lines] == ["ada", "cyd"]
+    (warning,) = left_out(fleet)
+    assert "says that it is ada, which answers at tcp://ada:1" in warning
+    assert not bob.orders
+
+
+def test_a_host_that_keeps_no_shipped_file_is_left_out(
+    tmp_path: Path, fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "words").write_bytes(b"words")
+    words = files.file_here(File("words", None), str(tmp_path))
+    plan = replace(plan, measure=replace(plan.measure, working_folder=str(tmp_path)))
+    monkeypatch.setattr("equipoise.kinds.fleet.conducting.files_of", lambda *_: (words,))
+    fleet = fleet_of()
+    fleet.options = FleetOptions("tcp://scheduler:8786", ship=True)
+    lacks = replace(words, digest=None)
+    answers: dict[str, Any] = {
+        "ada": Received(str(words.digest)),
+        "bob": Refusal("no room", "make room"),
+        "cyd": Received("anything"),
+    }
+
+    def answer(self: ScriptedCluster, host: ScriptedHost, task: str, *rest: Any) -> Any:
+        match task:
+            case "examine":
+                return Inventory((lacks,))
+            case "receive":
+                return answers[host.name]
+        return own(self, host, task, *rest)
+
+    own = ScriptedCluster._answer
+    monkeypatch.setattr(ScriptedCluster, "_answer", answer)
+    outcome = fleet.start(plan)
+    assert [line.host for line in outcome.lines] == ["ada", "cyd"]
+    assert "words could not be shipped to bob: no room" in left_out(fleet)[0]
+    monkeypatch.setattr(equality, "MOST_KEPT_BYTES", 4)
+    with pytest.raises(UnusableInput, match="the 1 files to ship have 0 MiB together"):
+        fleet.start(plan)

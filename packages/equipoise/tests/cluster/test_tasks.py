@@ -1,0 +1,117 @@
+"""Answers of a host: bounded slices, and refusals as data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.cluster import tasks
+from equipoise.cluster.folders import CampaignFolder, Progress
+from equipoise.cluster.messages import (
+    Follow,
+    Introduction,
+    Inventory,
+    Status,
+    from_bytes,
+    to_bytes,
+)
+from equipoise.model.errors import UnusableInput
+from packages.equipoise.tests.cluster.hosts import followed, host, order_for, plan_for
+
+__all__ = ["host"]
+
+
+class LargeTrials:
+    """A run of fifty trials of so many bytes each."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.asked: list[int] = []
+
+    def slice(self, most_trials: int) -> tuple[bytes, bool]:
+        """The first trials, at most so many."""
+        self.asked.append(most_trials)
+        count = min(most_trials, 50)
+        return bytes(self.size * count), count < 50
+
+
+@pytest.mark.parametrize(
+    ("size", "number_of_reads"), [(10, 1), (20_000, 1), (100_000, 3), (3 << 20, 3)]
+)
+def test_a_slice_is_bounded_in_bytes(size: int, number_of_reads: int) -> None:
+    ledger = LargeTrials(size)
+    content, more = tasks.bounded_slice(ledger.slice)
+    # A single trial goes out, whatever its size.
+    assert 0 < len(content) <= max(tasks.MOST_SLICE_BYTES, size)
+    assert more == (len(content) < 50 * size)
+    assert len(ledger.asked) <= number_of_reads
+
+
+def test_what_a_host_refuses_is_an_answer_that_raises_when_it_is_read(host: Path) -> None:
+    answer = tasks.follow(to_bytes(Follow("none", 0, "none", b"")))
+    with pytest.raises(UnusableInput, match="'none' is no identity of a run") as refusal:
+        from_bytes(answer, Status)
+    assert refusal.value.hint == "install the same version of Equipoise on every host"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xc1", b"\x81\xa1x" + b"\x91" * 100_000 + b"\xc0", b"\x91" * 100_000]
+)
+def test_what_is_no_message_is_refused_however_deep_it_is(content: bytes) -> None:
+    with pytest.raises(UnusableInput, match="a message of the cluster cannot be read"):
+        from_bytes(content, Status)
+
+
+def test_a_request_of_another_version_is_refused(host: Path) -> None:
+    with pytest.raises(UnusableInput, match="cannot be read"):
+        from_bytes(tasks.begin(to_bytes(Inventory(()))), Status)
+    with pytest.raises(UnusableInput, match="cannot be read"):
+        from_bytes(tasks.examine(b"no message"), Inventory)
+
+
+def test_an_order_that_another_version_stored_is_named(host: Path) -> None:
+    order = order_for(plan_for())
+    folder = CampaignFolder.of(order.fleet, order.place)
+    folder.path.mkdir()
+    (folder.path / "order").write_bytes(b"\x80")
+    with pytest.raises(UnusableInput, match="another version of Equipoise began the campaign"):
+        followed(order)
+
+
+def test_a_worker_whose_folder_is_gone_says_so(host: Path) -> None:
+    host.rmdir()
+    with pytest.raises(UnusableInput, match="No such file or directory") as refusal:
+        from_bytes(tasks.introduce(b""), Introduction)
+    assert "start the worker again" in str(refusal.value.hint)
+
+
+def test_a_campaign_that_nobody_ordered_is_absent(host: Path) -> None:
+    answer = followed(order_for(plan_for()))
+    assert (answer.status.state, answer.slice, answer.more) == ("absent", b"", False)
+
+
+def test_the_last_word_has_its_room_whatever_it_says(host: Path) -> None:
+    folder = CampaignFolder(host)
+    folder.write_progress(Progress("waiting", session=1))
+    size = (host / "state").stat().st_size
+    long = Progress(
+        "failed", session=1, failure="\U0001f525\x1b\n" * 9999, hint="\udcff" * 9999, run="r" * 99
+    )
+    folder.write_progress(long)
+    assert (host / "state").stat().st_size == size
+    read = folder.progress()
+    assert read is not None
+    assert read.failure is not None
+    assert read.failure.startswith("\U0001f525\\x1b \U0001f525")
+    assert read.failure.endswith("…")
+
+
+def test_a_state_that_is_half_written_is_none(host: Path) -> None:
+    folder = CampaignFolder(host)
+    folder.write_progress(Progress("running", session=1, process=123))
+    content = (host / "state").read_bytes()
+    (host / "state").write_bytes(content.replace(b"123", b"456"))
+    assert folder.progress() is None
+    (host / "state").write_bytes(b"")
+    assert folder.progress() is None

@@ -1,0 +1,38 @@
+"""The text of `cargo bench` without criterion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.model.errors import UnusableInput
+from packages.equipoise.tests.helpers.test_benchmark_tool import LIBTEST
+from packages.equipoise.tests.imports import reading_of
+
+
+def test_each_line_is_one_process_without_iterations(tmp_path: Path) -> None:
+    path = tmp_path / "bench.txt"
+    path.write_text(LIBTEST)
+    form, reading = reading_of(path)
+    assert (form, reading.tool) == ("libtest", "cargo bench")
+    values = {one.benchmark: one.values["time_s"] for one in reading.processes}
+    assert values == {
+        "parsing::deep nesting": pytest.approx(1234.5e-9),
+        "adds": pytest.approx(15e-9),
+    }
+    assert not any(one.iterations for one in reading.processes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LIBTEST + LIBTEST, "line 9: two benchmarks are called 'parsing::deep nesting'"),
+        ("test a ... bench: 1.2.3 ns/iter (+/- 1)\n", "line 1: '1.2.3' is no number"),
+    ],
+)
+def test_ambiguous_or_unreadable_lines_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bench.txt"
+    path.write_text(text)
+    with pytest.raises(UnusableInput, match=message):
+        reading_of(path)

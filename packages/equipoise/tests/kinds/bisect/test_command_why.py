@@ -1,0 +1,179 @@
+"""`equipoise bisect --why`: which commit, and why, in one answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from equipoise.cli.main import run
+from equipoise.ledger import open_for_reading
+from equipoise.model.record import DIFF
+from equipoise.report.json_document import schema
+from packages.equipoise.tests.cli.conftest import Answer
+from packages.equipoise.tests.repositories import MadeRepository, everything_in, repository
+
+COUNT, CULPRIT = 4, 3
+PROGRAM = """#include <stdio.h>
+#include <stdlib.h>
+
+__attribute__((noinline)) unsigned long count_letters(const char *text) {{
+    unsigned long letters = 0;
+    for (; *text; text++)
+        letters += *text != ' ';
+    return letters;
+}}
+
+__attribute__((noinline)) void clear_blocks(int number) {{
+    for (int i = 0; i < number; i++) {{
+        volatile char *block = malloc(100000);
+        for (int place = 0; place < 100000; place++)
+            block[place] = i;
+        free((void *)block);
+    }}
+}}
+
+int main(void) {{
+    printf("%lu\\n", count_letters("commit {number}"));
+    clear_blocks({blocks});
+    return 0;
+}}
+"""
+WORDS = ("--good", "good", "--build", "make -s", "--budget", "120", "--quiet", "--no-color")
+KEPT = ("--ledger", "../ledger.db")
+
+
+@pytest.fixture
+def made(tmp_path: Path, scratch: Path) -> MadeRepository:
+    """A C program that clears 40 times as many blocks from the third of four commits on."""
+    made = repository(tmp_path / "project")
+    made.write("Makefile", "bench: bench.c\n\t@$(CC) -g -O1 -fno-builtin -o bench bench.c\n")
+    made.write(".gitignore", "bench\n")
+    for number in range(COUNT + 1):
+        blocks = 400 if number >= CULPRIT else 10
+        made.write("bench.c", PROGRAM.format(number=number, blocks=blocks))
+        made.write("notes", "a line\n" * number)
+        made.commit(f"change {number}")
+        if number == 0:
+            made.git("tag", "good")
+    return made
+
+
+def call(
+    made: MadeRepository,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *words: str,
+) -> Answer:
+    with monkeypatch.context() as patch:
+        patch.chdir(made.path)
+        status = run([*words])
+    answer = capsys.readouterr()
+    return Answer(status, answer.out, answer.err)
+
+
+@pytest.mark.live("cc", package="gcc")
+def test_the_culprit_is_explained_beside_what_it_changed(
+    made: MadeRepository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Neither a diff program nor a hook of the user runs.
+    witness = tmp_path / "ran"
+    made.git("config", "diff.external", f"touch {witness}; false")
+    made.git("config", "diff.c.textconv", f"touch {witness}; cat")
+    made.write(".git/info/attributes", "*.c diff=c\n")
+    before = everything_in(made.path)
+    files = ("--json", "../result.json", "--report", "../page.md")
+    words = ("bisect", *WORDS, *KEPT, *files, "--why", "--", "./bench")
+    answer = call(made, monkeypatch, capsys, *words)
+    assert answer.status == 0, answer.err
+    assert not witness.exists()
+    assert everything_in(made.path) == before
+    document = json.loads((tmp_path / "result.json").read_text())
+    jsonschema.validate(document, schema())
+    culprit, parent = (
+        made.git("rev-parse", f"HEAD~{COUNT - place}").strip() for place in (CULPRIT, CULPRIT - 1)
+    )
+    explained = document["bisect"]["explained"]
+    assert (explained["commit"], explained["parent"]) == (culprit, parent)
+    assert [line.split("|")[0].strip() for line in explained["files"][:2]] == ["bench.c", "notes"]
+    extra = document["extra_time"]
+    assert extra["slower"] == culprit[:10]
+    page = (tmp_path / "page.md").read_text()
+    assert "bench.c" in page
+    if "profile" in extra["observed"]:
+        assert "clear_blocks" in explained["functions"], document["why"]
+        assert "+    clear_blocks(400);" in explained["hunks"][0]["lines"]
+        assert "+    clear_blocks(400);" in page
+    else:
+        # The kernel forbids samples: the answer says so.
+        assert extra["unseen"]["profile"]
+    with open_for_reading(tmp_path / "ledger.db") as ledger:
+        experiments = ledger.explaining(document["run"]["id"])
+        record = ledger.read_run(document["run"]["id"])
+    # Which campaign tested the causes, if anything here can test one.
+    assert explained["run"] == next(iter(experiments), None)
+    assert [one.source for one in record.observations].count(DIFF) == 1
+    # What is known is shown again, and `why` goes on from it.
+    shown = call(made, monkeypatch, capsys, "show", document["run"]["id"], *KEPT, "--json", "-")
+    assert json.loads(shown.out)["bisect"]["explained"] == explained
+    why = call(
+        made, monkeypatch, capsys, "why", document["run"]["id"], *KEPT, "--no-test", "--json", "-"
+    )
+    assert why.status == 0, why.err
+    assert json.loads(why.out)["bisect"]["explained"] == explained
+
+
+def test_without_a_culprit_nothing_is_explained(
+    made: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("bisect", *WORDS, *KEPT, "--blocks", "1", "--why", "--", "./bench")
+    answer = call(made, monkeypatch, capsys, *words)
+    assert answer.status == 0, answer.err
+    assert "there is nothing to explain: no commit is named" in answer.err
+    why = call(made, monkeypatch, capsys, "why", "last", *KEPT)
+    assert why.status == 2
+    assert "has not named a commit, and only a named one is explained" in why.err
+
+
+def test_a_bisection_without_why_does_not_load_what_explains(made: MadeRepository) -> None:
+    loads = (
+        "import sys; import equipoise.kinds.bisect.command; "
+        "print([one for one in sys.modules if one.startswith(('equipoise.why.gap', "
+        "'equipoise.why.evidence', 'equipoise.why.explanation', "
+        "'equipoise.kinds.explain.explaining'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.live("cc", package="gcc")
+def test_an_interrupted_why_goes_on_when_the_search_is_resumed(
+    made: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    words = ("bisect", *WORDS, *KEPT, "--why", "--no-test", "--", "./bench")
+    with monkeypatch.context() as patch:
+        patch.setattr("equipoise.kinds.explain.explaining.observe_gap", interrupt)
+        assert call(made, monkeypatch, capsys, *words).status == 130
+    resume = ("resume", "last", "--quiet", *KEPT, "--json", "-")
+    answer = call(made, monkeypatch, capsys, *resume)
+    assert answer.status == 0, answer.err
+    document = json.loads(answer.out)
+    culprit = made.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
+    assert document["bisect"]["explained"]["commit"] == culprit
+    assert document["bisect"]["again"].endswith("--why --no-test -- ./bench")
+    # Nothing is left to do then: not even the repository is needed.
+    made.path.rename(made.path.with_name("away"))
+    made.path.mkdir()
+    again = call(made, monkeypatch, capsys, *resume)
+    assert again.status == 0, again.err
+    assert json.loads(again.out) == document

@@ -1,0 +1,133 @@
+"""A step that persists is named, and what layouts do to single commits hardly ever is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from equipoise.kinds.bisect.layout import (
+    CandidateStep,
+    LayoutBlock,
+    difference_of,
+    persistent_steps,
+)
+from equipoise.kinds.bisect.search import Bisection, BisectionState
+from packages.equipoise.tests.kinds.bisect.bisected import one_step, search
+from packages.equipoise.tests.stats.simulated import FloatArray, at_least, at_most, white
+
+ALPHA = 0.05
+COUNT = 64
+MARGIN = math.log(1.01)
+
+
+def searched(
+    seed: int, spread: float, *, step: float = 0.03, prose: tuple[int, ...] = ()
+) -> tuple[int, BisectionState]:
+    """Search a step among commits with layouts of their own; return its place, and the end."""
+    rng = np.random.default_rng(seed)
+    culprit = int(rng.integers(1, COUNT + 1))
+    levels = one_step(COUNT, step, culprit) + rng.normal(0.0, spread, COUNT + 1)
+    bisection = Bisection(COUNT, alpha=ALPHA, min_effect=1.0, prose=prose)
+    search(levels, white(0.01), rng, bisection, blocks=4000)
+    return culprit, bisection.state()
+
+
+def test_layouts_of_a_fifth_of_the_step_name_hardly_any_wrong_commit() -> None:
+    wrong = right = candidates = 0
+    for seed in range(40):
+        culprit, state = searched(seed, 0.006)
+        named = {one.last for one in state.named}
+        wrong += not named <= {culprit}
+        right += culprit in named
+        candidates += any(one.step.last != culprit for one in state.unconfirmed)
+    assert wrong <= at_most(40, ALPHA)
+    assert right >= at_least(40, 0.8)
+    # The bets alone find a difference in many of them: it is there, between two builds.
+    assert candidates >= at_least(40, 0.25)
+
+
+def test_what_is_not_named_is_told_with_its_reason() -> None:
+    states = [searched(seed, 0.006)[1] for seed in range(40)]
+    reasons = {one.reason for state in states for one in state.unconfirmed}
+    assert reasons == {"min_effect", "layouts"}
+    for state in states:
+        named = {one.last for one in state.named}
+        assert named.isdisjoint(one.step.last for one in state.unconfirmed)
+        assert not (state.verdict == "culprit") or len(named) == 1
+
+
+def test_a_commit_that_changes_only_prose_is_never_named() -> None:
+    culprit, state = searched(3, 0.0)
+    assert [one.last for one in state.named] == [culprit] and state.verdict == "culprit"
+    culprit, state = searched(3, 0.0, prose=(culprit,))
+    assert state.named == () and state.verdict == "searching"
+    assert [(one.step.last, one.reason) for one in state.unconfirmed] == [(culprit, "prose")]
+    assert not state.excluded[culprit - 1]
+
+
+def test_a_step_near_the_smallest_effect_is_not_named() -> None:
+    for seed in range(10):
+        _, state = searched(seed, 0.0, step=math.log(1.01))
+        assert state.named == ()
+
+
+def blocks_of(levels: FloatArray, each: int = 40, sd: float = 0.005) -> list[LayoutBlock]:
+    """Blocks of the neighbours of a line, and of its ends."""
+    rng = np.random.default_rng(1)
+    pairs = [(one, one + 1) for one in range(len(levels) - 1)] + [(0, len(levels) - 1)]
+    return [
+        LayoutBlock(before, after, float(levels[after] - levels[before] + rng.normal(0, sd)), order)
+        for before, after in pairs
+        for order in (1, -1) * (each // 2)
+    ]
+
+
+def steps_of(levels: FloatArray, *commits: int, withdrawn: tuple[int, ...] = ()) -> tuple[int, ...]:
+    candidates = [CandidateStep(one, 0.025) for one in commits]
+    return persistent_steps(blocks_of(levels), candidates, margin=MARGIN, withdrawn=withdrawn)
+
+
+def test_a_step_persists_and_the_layout_of_one_commit_does_not() -> None:
+    levels = one_step(12, 0.05, 6)
+    assert steps_of(levels, 6) == (6,)
+    slow = levels.copy()
+    slow[9] += 0.05
+    # It is slower than the one before, and the next one is not slower than that.
+    assert steps_of(slow, 9) == ()
+    assert steps_of(slow, 6, 9) in ((), (6,))
+
+
+def test_two_steps_are_judged_beside_each_other() -> None:
+    levels = one_step(12, 0.05, 4) + one_step(12, 0.03, 9)
+    assert steps_of(levels, 4, 9) == (4, 9)
+    assert steps_of(levels, 9, 4) == (4, 9)
+    assert steps_of(levels, 4, 6, 9) == (4, 9)
+
+
+def test_a_step_in_another_place_is_not_named() -> None:
+    levels = one_step(12, 0.05, 6)
+    assert steps_of(levels, 8) == ()
+
+
+def test_the_faster_direction_is_judged_alike() -> None:
+    assert steps_of(one_step(12, -0.05, 6), 6) == (6,)
+
+
+def test_no_blocks_and_no_candidates_have_no_steps() -> None:
+    assert persistent_steps([], [CandidateStep(1, 0.025)], margin=MARGIN) == ()
+    assert steps_of(one_step(12, 0.05, 6)) == ()
+    everything = tuple(range(13))
+    assert steps_of(one_step(12, 0.05, 6), 6, withdrawn=everything) == ()
+
+
+def test_timeouts_are_far_out_and_two_of_them_say_nothing() -> None:
+    assert difference_of((1.0, math.inf)) == math.inf
+    assert difference_of((math.inf, 1.0)) == -math.inf
+    assert math.isnan(difference_of((math.inf, math.inf)))
+    assert difference_of((0.0, 0.0)) == 0.0 and difference_of((0.0, 1.0)) == math.inf
+    assert difference_of((1.0, math.e)) == 1.0
+    levels = one_step(12, 0.05, 6)
+    blocks = [*blocks_of(levels), *[LayoutBlock(2, 3, math.inf, 1)] * 2]
+    blocks += [LayoutBlock(2, 3, math.nan, 1)] * 5
+    assert persistent_steps(blocks, [CandidateStep(6, 0.025)], margin=MARGIN) == (6,)

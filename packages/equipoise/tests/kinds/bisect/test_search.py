@@ -1,0 +1,421 @@
+"""A bisection names the commits that made a difference, and hardly ever another one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from equipoise._native import BisectionSearch
+from equipoise.kinds.bisect.search import Bisection, BisectionState
+from equipoise.kinds.bisect.stretch import OwnPairs, share_of_gap
+from equipoise.model.errors import UnusableInput
+from equipoise.stats.resolution import Resolution
+from packages.equipoise.tests.kinds.bisect.bisected import Searched, one_step, search, steps
+from packages.equipoise.tests.stats.simulated import (
+    Noise,
+    at_least,
+    at_most,
+    autoregressive,
+    drift,
+    random_walk,
+    slot_effect,
+    student,
+    two_modes,
+    white,
+)
+
+ALPHA = 0.05
+
+
+def names(state: BisectionState) -> set[int]:
+    return {commit for step in state.named for commit in range(step.first, step.last + 1)}
+
+
+def is_named(bisection: Bisection) -> bool:
+    return bool(bisection.named)
+
+
+def searched(
+    effects: dict[int, float],
+    *,
+    count: int = 32,
+    noise: Noise | None = None,
+    seed: int = 1,
+    blocks: int = 600,
+    broken: frozenset[int] = frozenset(),
+    prior: list[float] | None = None,
+    min_effect: float = 1.0,
+    to_the_end: bool = False,
+) -> Searched:
+    bisection = Bisection(count, alpha=ALPHA, min_effect=min_effect, prior=prior)
+    return search(
+        steps(count, effects),
+        white(0.01) if noise is None else noise,
+        np.random.default_rng(seed),
+        bisection,
+        blocks=blocks,
+        broken=broken,
+        until=(lambda _: False) if to_the_end else is_named,
+    )
+
+
+def test_the_commit_is_named_with_its_step_and_its_share_of_the_gap() -> None:
+    state = searched({20: 0.05}, to_the_end=True).bisection.state()
+    (named,) = state.named
+    assert state.verdict == "culprit"
+    assert (named.first, named.last) == (20, 20)
+    bar = named.rank * (named.rank + 1) / ALPHA
+    assert named.e_value >= bar
+    assert named.level == pytest.approx(1 / bar)
+    low, high = named.ratio_ci
+    assert low is not None and high is not None and named.ratio is not None
+    assert low <= math.exp(0.05) <= high and low <= named.ratio <= high
+    assert named.share_of_gap == pytest.approx(1.0, abs=0.4)
+    share_low, share_high = named.share_ci
+    assert share_low is not None and share_low < 1
+    assert share_high is None or share_high > 1
+    left = [commit for commit, out in enumerate(state.excluded, start=1) if not out]
+    assert left == [20]
+    assert state.margin == pytest.approx(0.005, abs=0.002)
+    assert sum(state.chances) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("at", [1, 2, 31, 32])
+def test_the_first_and_the_last_commit_can_be_it(at: int) -> None:
+    assert names(searched({at: -0.1}).bisection.state()) == {at}
+
+
+def test_what_got_faster_is_found_as_well() -> None:
+    state = searched({20: -0.05}).bisection.state()
+    (named,) = state.named
+    assert named.first == 20
+    assert named.ratio is not None and named.ratio < 1
+    assert named.share_of_gap is not None and named.share_of_gap > 0
+    assert state.margin is not None and state.margin > 0
+
+
+def test_equal_ends_are_no_difference_with_the_size_that_is_excluded() -> None:
+    ran = searched({}, to_the_end=True)
+    state = ran.bisection.state()
+    assert state.verdict == "no difference"
+    assert ran.bisection.next_pair({0, 32}, 1.0) is None
+    low, high = state.gap.equivalence_ci
+    assert low is not None and high is not None and 0.99 < low < 1 < high < 1.01
+    assert state.named == () and state.margin is None
+
+
+def test_the_own_pair_runs_on_until_the_step_has_an_interval() -> None:
+    for seed in range(10):
+        state = searched({20: 0.05}, seed=seed, noise=white(0.02), to_the_end=True)
+        for named in state.bisection.named:
+            low, high = named.ratio_ci
+            assert low is not None and high is not None
+            assert low > 1
+
+
+def test_what_is_left_of_the_gap_is_looked_at() -> None:
+    state = searched({20: 0.05}, to_the_end=True).bisection.state()
+    assert state.verdict == "culprit" and names(state) == {20}
+    left = [(one.first, one.last, one.verdict) for one in state.segments[1:]]
+    assert left == [(0, 19, "no difference"), (20, 32, "no difference")]
+
+
+def test_two_steps_are_both_named_and_no_other() -> None:
+    for seed in range(5):
+        state = searched({8: 0.03, 23: 0.04}, seed=seed, to_the_end=True).bisection.state()
+        assert names(state) == {8, 23}, seed
+        assert state.verdict == "several"
+        ranks = [step.rank for step in state.named]
+        assert sorted(set(ranks)) == ranks
+
+
+def test_steps_at_neighbours_are_told_apart() -> None:
+    state = searched({8: 0.05, 9: 0.05}, to_the_end=True).bisection.state()
+    assert names(state) == {8, 9}
+
+
+def test_commits_that_do_not_build_are_named_with_the_next_that_does() -> None:
+    state = searched({8: 0.05}, broken=frozenset({7, 8, 9, 20})).bisection.state()
+    (named,) = state.named
+    assert (named.first, named.last) == (7, 10)
+    left = [commit for commit, out in enumerate(state.excluded, start=1) if not out]
+    assert left == [7, 8, 9, 10]
+
+
+def test_a_commit_that_fails_before_its_first_block_costs_nothing_elsewhere() -> None:
+    state = searched({8: 0.05}, broken=frozenset({20, 21, 22, 23})).bisection.state()
+    (named,) = state.named
+    assert (named.first, named.last) == (8, 8)
+
+
+def test_the_ends_must_run() -> None:
+    bisection = Bisection(4, alpha=ALPHA)
+    for commit, option in ((0, "--good"), (4, "--bad")):
+        with pytest.raises(UnusableInput) as raised:
+            bisection.withdraw(commit)
+        assert option in str(raised.value.hint)
+
+
+def test_a_remainder_whose_end_fails_later_stays_undecided() -> None:
+    ran = searched({20: 0.05})
+    bisection = ran.bisection
+    bisection.withdraw(19)
+    pair = bisection.next_pair({0}, 1.0)
+    assert pair == (20, 32)
+    assert bisection.state().segments[1].verdict == "undecided"
+
+
+def test_a_program_that_never_ends_from_a_commit_on_is_found() -> None:
+    bisection = Bisection(64, alpha=ALPHA, min_effect=1.0)
+    generator = np.random.default_rng(1)
+    built = {0, 64}
+    for _ in range(200):
+        pair = bisection.next_pair(built, 10.0)
+        if pair is None or bisection.named:
+            break
+        built.update(pair)
+        times = [
+            math.inf if commit >= 41 else math.exp(generator.normal(0.0, 0.02)) for commit in pair
+        ]
+        bisection.add(pair, (times[0], times[1]), int(generator.choice((-1, 1))))
+    state = bisection.state()
+    assert names(state) == {41}
+    assert state.gap.ratio is None and state.named[0].ratio is None
+    assert state.named[0].share_of_gap is None
+
+
+def test_a_resolution_counts_from_the_first_finite_cost_on() -> None:
+    """Readings of a coarse clock are ties where their steps would prove anything."""
+    bisection = Bisection(2, alpha=ALPHA)
+    bisection.set_resolution(Resolution(1.0))
+    for block in range(40):
+        bisection.add((0, 2), (2.0, 3.0), 1 if block % 2 else -1)
+        bisection.set_resolution(Resolution(0.0))
+    assert bisection.verdict == "confirming"
+
+
+def test_a_coarse_clock_blames_nobody() -> None:
+    wrong = 0
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        bisection = Bisection(16, alpha=ALPHA, min_effect=1.0, resolution=Resolution(None))
+        built = {0, 16}
+        bisection.set_resolution(Resolution(0.01))
+        for _ in range(250):
+            pair = bisection.next_pair(built, 10.0)
+            if pair is None or bisection.named:
+                break
+            built.update(pair)
+            times = [
+                0.2 * (1.15 if commit >= 5 else 1.0) * math.exp(generator.normal(0.0, 0.05))
+                for commit in pair
+            ]
+            read = [math.floor(100 * time + generator.random()) / 100 for time in times]
+            bisection.add(pair, (read[0], read[1]), int(generator.choice((-1, 1))))
+        wrong += not names(bisection.state()) <= {5}
+    assert wrong <= at_most(40, 0.01)
+
+
+def test_a_prior_speeds_the_search_and_a_wrong_one_blames_nobody() -> None:
+    sure, wrong = [0.0] * 32, [0.0] * 32
+    sure[19], wrong[4] = 1.0, 1.0
+    trials = {}
+    for name, prior in (("even", None), ("sure", sure), ("wrong", wrong)):
+        ran = [searched({20: 0.05}, prior=prior, seed=seed) for seed in range(20)]
+        assert all(names(one.bisection.state()) == {20} for one in ran)
+        trials[name] = np.mean([one.trials for one in ran])
+    assert trials["sure"] < trials["even"] < trials["wrong"]
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [([0.5], "1 chances for 3"), ([1.0, math.nan, 0.0], "3 chances"), ([1.0, -1.0, 0.0], "3")],
+)
+def test_a_prior_must_have_a_chance_for_each_commit(prior: list[float], message: str) -> None:
+    with pytest.raises(UnusableInput, match=message):
+        Bisection(3, alpha=ALPHA, prior=prior)
+
+
+def test_there_must_be_a_commit_and_an_error_rate() -> None:
+    with pytest.raises(UnusableInput, match="no commit after"):
+        Bisection(0, alpha=ALPHA)
+    with pytest.raises(UnusableInput, match="alpha"):
+        Bisection(3, alpha=1.5)
+
+
+def test_a_block_must_be_one() -> None:
+    bisection = Bisection(3, alpha=ALPHA)
+    with pytest.raises(UnusableInput, match="order"):
+        bisection.add((0, 3), (1.0, 1.0), 0)
+    with pytest.raises(UnusableInput, match="no number from 0 up"):
+        bisection.add((0, 3), (1.0, -1.0), 1)
+    with pytest.raises(ValueError, match="not the pair"):
+        bisection.add((0, 2), (1.0, 1.0), 1)
+    assert bisection.state().blocks == 0
+
+
+def test_a_bisection_that_ended_takes_no_block() -> None:
+    bisection = searched({}, to_the_end=True).bisection
+    with pytest.raises(ValueError, match="has ended"):
+        bisection.add((0, 32), (1.0, 1.0), 1)
+
+
+def test_a_pair_outside_of_what_is_left_is_refused() -> None:
+    bisection = searched({20: 0.05}).bisection
+    while bisection.next_pair({0, 32}, 1.0) == (19, 20):
+        bisection.add((19, 20), (1.0, 1.05), 1)
+    assert bisection.next_pair({0, 32}, 1.0) == (0, 19)
+    with pytest.raises(ValueError, match="not the pair"):
+        bisection.add((3, 32), (1.0, 1.0), 1)
+
+
+def test_reading_the_blocks_back_gives_the_same_state_at_every_block() -> None:
+    levels = steps(24, {6: 0.03, 17: 0.05})
+    generator = np.random.default_rng(5)
+    live, again = (Bisection(24, alpha=ALPHA, min_effect=1.0) for _ in range(2))
+    built = {0, 24}
+    blocks = 0
+    while (pair := live.next_pair(built, 10.0)) is not None and blocks < 400:
+        if 11 in pair:
+            live.withdraw(11)
+            again.withdraw(11)
+            pair = live.next_pair(built, 10.0)
+            assert pair is not None
+        built.update(pair)
+        first, second = (math.exp(levels[one] + generator.normal(0.0, 0.01)) for one in pair)
+        order = int(generator.choice((-1, 1)))
+        for bisection in (live, again):
+            bisection.add(pair, (first, second), order)
+        blocks += 1
+        assert live.next_pair(built, 10.0) == again.next_pair(built, 10.0)
+        if blocks % 20 == 0:  # Asking for the state, or not, changes nothing.
+            live.state()
+    assert live.state() == again.state()
+    assert names(live.state()) == {6, 17}
+
+
+def test_bisections_that_share_their_counter_have_higher_bars() -> None:
+    own_pairs = OwnPairs()
+    ranks: list[int] = []
+    for seed in range(3):
+        bisection = Bisection(8, alpha=ALPHA, min_effect=1.0, own_pairs=own_pairs)
+        search(
+            one_step(8, 0.1, 3),
+            white(0.01),
+            np.random.default_rng(seed),
+            bisection,
+            blocks=200,
+            until=is_named,
+        )
+        (named,) = bisection.state().named
+        ranks.append(named.rank)
+        assert named.e_value >= named.rank * (named.rank + 1) / ALPHA
+    assert ranks == sorted(set(ranks)) and own_pairs.count >= 3
+
+
+@pytest.mark.parametrize(
+    ("step", "gap", "share", "interval"),
+    [
+        ((0.03, (0.02, 0.04)), (0.03, (0.025, 0.05)), 1.0, (0.4, 1.6)),
+        ((-0.03, (-0.04, -0.02)), (-0.03, (-0.05, -0.025)), 1.0, (0.4, 1.6)),
+        ((0.01, (-0.01, 0.03)), (0.02, (0.01, 0.03)), 0.5, (-1.0, 3.0)),
+        ((0.03, (0.02, 0.04)), (0.03, (-0.01, 0.05)), 1.0, (0.4, None)),
+        ((0.03, (0.02, math.inf)), (0.03, (0.01, math.inf)), 1.0, (0.0, None)),
+        ((math.inf, (math.inf, math.inf)), (0.03, (0.01, 0.05)), None, (None, None)),
+        ((0.03, (0.02, 0.04)), (None, (-math.inf, math.inf)), None, (None, None)),
+    ],
+)
+def test_the_share_has_every_quotient_of_a_step_and_a_gap(
+    step: tuple[float, tuple[float, float]],
+    gap: tuple[float | None, tuple[float, float]],
+    share: float | None,
+    interval: tuple[float | None, float | None],
+) -> None:
+    estimate, ends = share_of_gap(*step, *gap)
+    assert estimate == (share if share is None else pytest.approx(share))
+    for end, expected in zip(ends, interval, strict=True):
+        assert end == (expected if expected is None else pytest.approx(expected))
+
+
+PROFILES = {
+    "one step": {20: 0.03},
+    "two steps": {8: 0.03, 23: 0.03},
+    "a revert": {8: 0.03, 16: -0.03, 24: 0.03},
+    "a creep": dict.fromkeys(range(1, 33), 0.002),
+}
+NOISES: dict[str, Noise] = {
+    "independent": white(0.02),
+    "drift": drift,
+    "autoregressive": autoregressive,
+    "random walk": random_walk,
+    "two modes": two_modes,
+    "slot effect": slot_effect,
+}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_hardly_any_name_is_wrong_whatever_the_steps_and_the_noise(profile: str) -> None:
+    effects, campaigns, wrong = PROFILES[profile], 0, 0
+    for noise in NOISES.values():
+        for seed in range(12):
+            ran = searched(effects, noise=noise, seed=seed, blocks=200, to_the_end=True)
+            campaigns += 1
+            wrong += not names(ran.bisection.state()) <= set(effects)
+    assert wrong <= at_most(campaigns, ALPHA)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_blind_pairs_hardly_ever_exclude_the_culprit(noise: str) -> None:
+    """The guarantee of the set holds whatever pairs run and however long one looks."""
+    campaigns, missed = 40, 0
+    for seed in range(campaigns):
+        generator = np.random.default_rng(seed)
+        culprit = int(generator.integers(1, 17))
+        levels = one_step(16, 0.03, culprit)
+        by_trial = NOISES[noise](generator, 320)
+        bisection = Bisection(16, alpha=ALPHA)
+        for block in range(160):
+            pair = bisection.next_pair({0, 16}, 1.0)
+            if pair is None or bisection.named:
+                break
+            if bisection.verdict == "searching":
+                before, after = sorted(generator.choice(17, 2, replace=False).tolist())
+                pair = (before, after)
+            order = int(generator.choice((-1, 1)))
+            slots = by_trial[2 * block : 2 * block + 2][::order]
+            first, second = (levels[one] + slot for one, slot in zip(pair, slots, strict=True))
+            bisection.add(pair, (math.exp(first), math.exp(second)), order)
+        missed += bisection.state().excluded[culprit - 1]
+    assert missed <= at_most(campaigns, ALPHA)
+
+
+@pytest.mark.parametrize("noise", [white(0.02), student(0.02, 2.0), two_modes])
+def test_a_commit_that_is_just_the_margin_slower_is_hardly_ever_proven(noise: Noise) -> None:
+    """The claim about names, where it is hardest: every block is the commit's own pair."""
+    campaigns, proven = 200, 0
+    bar = math.log(2 / ALPHA)
+    for seed in range(campaigns):
+        generator = np.random.default_rng(seed)
+        orders = generator.choice((-1.0, 1.0), 220)
+        by_trial = noise(generator, 440).reshape(-1, 2)
+        noises = (orders * (by_trial[:, 1] - by_trial[:, 0])).tolist()
+        confirming = [(0.03 + one, 1.0) for one in noises[:20]]
+        bets = BisectionSearch(16, ALPHA, 1.0, confirming, [])
+        for number, one in enumerate(noises[20:], start=1):
+            bets.add((9, 10), bets.margin() + one, orders[19 + number], 0.0, number, 1)
+            if bets.own_ln_e_value(10) >= bar:
+                proven += 1
+                break
+    assert proven <= at_most(campaigns, ALPHA / 2)
+
+
+def test_most_single_steps_are_named() -> None:
+    campaigns = 60
+    right = 0
+    for seed in range(campaigns):
+        culprit = 1 + seed % 32
+        state = searched({culprit: 0.03}, seed=seed, blocks=400).bisection.state()
+        right += names(state) == {culprit}
+    assert right >= at_least(campaigns, 0.97)

@@ -1,0 +1,103 @@
+"""Interventions on planted programs: an observed run shows whether the named calls were reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from equipoise.kinds.explain.plan import ExperimentRequest, OpenGap, plan_experiment
+from equipoise.kinds.explain.reach import KnownEvidence
+from equipoise.kinds.explain.terms import experiment_of
+from equipoise.measure.installation import host_site
+from equipoise.model.plan import Judgement, Measure, Plan, Stopping
+from equipoise.model.record import RunRecord
+from equipoise.why.evidence.collect import collect, draw_runs
+from equipoise.why.evidence.sources import decode_evidence
+from packages.equipoise.tests.kinds.explain.simulated import cause_of
+from packages.equipoise.tests.why.evidence.test_sampled import needs_kernel
+from packages.equipoise.tests.why.planted.pairs import built, pairs
+
+pytestmark = needs_kernel
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("planted")
+    built(made)
+    return made
+
+
+@dataclass(frozen=True)
+class Try:
+    """One intervention on a planted pair, and whether it changes what the evidence names."""
+
+    pair: str
+    intervention: str
+    reaches: bool
+    evidence: dict[str, Any] = field(default_factory=dict)
+    """Beside the evidence that the pair is known to give."""
+    before: str | None = None
+    """Sentence that says what stayed."""
+
+
+TRIES = (
+    Try("unbuffered reads", "large_buffers", True),
+    Try(
+        "reads without a buffer of stdio",
+        "large_buffers",
+        False,
+        before="read(2) was called as often as before: 400,0",
+    ),
+    Try("unbuffered writes", "large_buffers", True),
+    Try(
+        "unbuffered writes",
+        "output_to_file",
+        False,
+        evidence={"file": "{folder}/lines.txt"},
+        before="/lines.txt was written to as often as before: 80,000 times",
+    ),
+    Try("an extra fsync", "quick_sync", True),
+    Try("sleeping", "no_sleep", True),
+    Try("page faults through MADV_DONTNEED", "keep_pages", True),
+    Try("35 KB churn under the 15 KB policy", "never_mmap", True, evidence={"syscall": "munmap"}),
+    Try("35 KB churn under the 15 KB policy", "dlmalloc", True, evidence={"syscall": "munmap"}),
+    Try("many messages through a pipe", "pinning", True),
+    Try("a contended mutex", "single_thread", False, before="as many threads ran as before: "),
+)
+
+
+@pytest.mark.parametrize("one", TRIES, ids=lambda one: f"{one.intervention} on {one.pair}")
+def test_an_observed_run_shows_whether_the_named_calls_are_reached(one: Try, folder: Path) -> None:
+    (planted,) = (pair for pair in pairs() if pair.name == one.pair)
+    if planted.missing():
+        pytest.skip(f"misses {', '.join(planted.missing())}")
+    plan = Plan(
+        study="compare",
+        conditions=planted.conditions(folder),
+        measure=Measure(working_folder=str(folder)),
+        stopping=Stopping(),
+        judgement=Judgement(),
+        seed=1,
+    )
+    runs = draw_runs(0, 1, ("system_calls",), 1, 1)
+    evidence = decode_evidence(tuple(collect(plan, runs, longest_s=1.0)), 0, 1)
+    record = RunRecord("20260301-101500-ab12", plan, 1.7e9, (), (), (), ())
+    named = {planted.key: planted.value, **one.evidence}
+    shown = {
+        key: value.format(folder=folder) if isinstance(value, str) else value
+        for key, value in named.items()
+    }
+    cause = replace(cause_of(planted.cause), evidence=shown)
+    gap = OpenGap(record, plan.contrasts[0], (cause,), KnownEvidence(evidence), 1.0)
+    request = ExperimentRequest(Stopping(), 0.05, 1, only=(one.intervention,))
+    explains = experiment_of(plan_experiment(gap, request, host_site()))
+    (attempt,) = explains.attempts
+    assert attempt.is_reachable is one.reaches, attempt.expected
+    if one.before is not None:
+        (expected,) = attempt.expected
+        assert expected.unchanged is not None
+        assert one.before in expected.unchanged

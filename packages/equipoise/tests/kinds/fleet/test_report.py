@@ -1,0 +1,63 @@
+"""The screen and the tables of a fleet that is not the usual one."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from equipoise.analysis.result import analyse_campaign
+from equipoise.kinds.fleet.terms import FleetPlan
+from equipoise.model.record import RunRecord
+from equipoise.report.builders.result import CampaignReport, campaign_document
+from equipoise.report.document import MOST_CLAIMS, Section, Table, parts_in
+from packages.equipoise.tests.fleets import THREE, fleet_record
+from packages.equipoise.tests.plans import plan_of
+from packages.equipoise.tests.report.forms import answer_of, to_csv, to_markdown
+
+
+def headings_of(record: RunRecord) -> list[str]:
+    """Headings of the table of hosts on the screen."""
+    document = campaign_document(CampaignReport(analyse_campaign(record)))
+    hosts = next(
+        part
+        for part in parts_in(document.parts, "screen")
+        if isinstance(part, Section) and part.title == "Hosts"
+    )
+    (table,) = hosts.parts
+    assert isinstance(table, Table)
+    return list(table.headings)
+
+
+def test_of_one_command_the_answer_is_how_far_the_hosts_came_and_medians_stand_below() -> None:
+    result = analyse_campaign(fleet_record(plan=plan_of("a")))
+    document = campaign_document(CampaignReport(result))
+    assert answer_of(document).title == "3 of 3 asked hosts delivered: 120 blocks."
+    assert answer_of(document).lines == ()
+    assert "| ada | 2" in to_markdown(result)
+
+
+def test_of_many_candidates_the_means_come_first_and_the_hosts_of_each_are_written() -> None:
+    result = analyse_campaign(fleet_record(plan=plan_of(*"abcdef")))
+    assert len(result.comparisons) > MOST_CLAIMS
+    document = campaign_document(CampaignReport(result))
+    screen, page = (parts_in(document.parts, form) for form in ("screen", "page"))
+    titles = [part.title for part in screen if isinstance(part, Section)]
+    assert titles[:2] == ["Hosts", "Means over the asked hosts"]
+    assert "f against a" not in titles
+    folded = [part.title for part in page if isinstance(part, Section) and part.folded]
+    assert {f"{name} against a" for name in "bcdef"} <= set(folded)
+    # A row for each host of each comparison, and one for its mean.
+    assert len(to_csv([result]).splitlines()) == 1 + 5 * 4
+
+
+def test_weights_stand_in_the_table_where_they_differ() -> None:
+    record = fleet_record()
+    assert isinstance(record.plan.terms, FleetPlan)
+    assert "weight" not in headings_of(record)
+    fleet = replace(record.plan.terms, weights=(0.5, 0.3, 0.2))
+    assert "weight" in headings_of(replace(record, plan=replace(record.plan, terms=fleet)))
+
+
+def test_the_controls_of_the_hosts_have_a_line() -> None:
+    plan = replace(plan_of("a", "control", "b"), control=1)
+    result = analyse_campaign(fleet_record(THREE[:2], plan=plan))
+    assert "the baseline against itself differs on 0 of 2 hosts." in to_markdown(result)

@@ -1,0 +1,242 @@
+"""`equipoise history` from a repository to the commits that changed something."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from equipoise.kinds.history.judge import read_history, series_of
+from equipoise.kinds.history.terms import HistoryPlan
+from equipoise.ledger import open_for_reading
+from equipoise.model.record import RunRecord
+from packages.equipoise.tests.cli.conftest import Answer, RunIn
+from packages.equipoise.tests.repositories import MadeRepository, everything_in, repository
+
+FAST, SLOW = "sleep 0.001", "sleep 0.02"
+"""Far apart, so that a busy host cannot hide it for long."""
+COUNT, CHANGED = 3, 2
+LOGGED = 'make -s && echo built >> "$LOG"'
+MEASURED = ("--build", LOGGED, "--budget", "300", "--min-effect", "50", "--alpha", "0.2")
+QUIET = ("--quiet", "--ledger", "../ledger.db")
+SHORT = ("--build", LOGGED, "--blocks", "1", *QUIET)
+History = Callable[..., Answer]
+
+
+@pytest.fixture
+def made(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> MadeRepository:
+    """A program that sleeps, longer from the second of three commits after the tag v1 on."""
+    made = repository(tmp_path / "project")
+    made.write("Makefile", "bench: source\n\t@cp source bench && chmod +x bench\n")
+    made.write(".gitignore", "bench\n")
+    add(made, 0, FAST)
+    made.git("tag", "v1")
+    for number in range(1, COUNT + 1):
+        add(made, number, SLOW if number >= CHANGED else FAST)
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    return made
+
+
+def add(made: MadeRepository, number: int, work: str) -> str:
+    """Add a commit of a program that does this; return its name."""
+    made.write("source", f"#!/bin/sh\n# {number}\n{work}\n")
+    return made.commit(f"change {number}")
+
+
+@pytest.fixture
+def history(made: MadeRepository, run_in: RunIn) -> History:
+    """Run one command in the repository, `history` unless it is named."""
+
+    def call(*words: str, command: str = "history") -> Answer:
+        return run_in(made.path, command, *words)
+
+    return call
+
+
+def builds(made: MadeRepository) -> int:
+    return (made.path.parent / "log").read_text().count("built")
+
+
+def series(made: MadeRepository) -> tuple[RunRecord, ...]:
+    """Return the campaigns of the latest history."""
+    with open_for_reading(made.path.parent / "ledger.db") as ledger:
+        return series_of(ledger.read_run())
+
+
+def terms(record: RunRecord) -> HistoryPlan:
+    assert isinstance(record.plan.terms, HistoryPlan)
+    return record.plan.terms
+
+
+def changed(made: MadeRepository) -> list[str]:
+    """Return the commits that are confirmed to have changed something."""
+    found = read_history(series(made)).state().changes
+    return [one.pair.until for one in found if one.is_confirmed]
+
+
+def test_a_change_is_named_and_later_nights_add_what_is_new(
+    history: History, made: MadeRepository
+) -> None:
+    before = everything_in(made.path)
+    answer = history("--from", "v1", *MEASURED, *QUIET, "--", "./bench")
+    assert (answer.status, answer.err) == (0, "")
+    culprit = made.git("rev-parse", f"HEAD~{COUNT - CHANGED}").strip()
+    assert changed(made) == [culprit]
+    assert everything_in(made.path) == before
+    assert builds(made) == COUNT + 1
+    # Nothing is left to ask, so no campaign is added.
+    answer = history(*MEASURED, *QUIET, "--", "./bench")
+    assert answer.status == 0
+    assert "nothing is left to ask" in answer.err
+    (first,) = series(made)
+    new = add(made, COUNT + 1, SLOW)
+    assert history("--new", *MEASURED, *QUIET, "--", "./bench").status == 0
+    both = series(made)
+    assert both[0] == first
+    assert terms(both[1]).earlier == (first.id,)
+    assert (terms(both[0]).series, terms(both[0]).era) == (terms(both[1]).series, terms(first).era)
+    assert changed(made) == [culprit]
+    assert builds(made) == COUNT + 2
+    ran = {trial.condition for trial in both[1].trials}
+    assert COUNT + 1 in ran and not ran & set(range(1, COUNT))
+    assert terms(both[1]).commits[-1].hash == new
+    # The later campaign rests on the earlier one as it was.
+    answer = history(first.id, "--quiet", "--ledger", "../ledger.db", command="resume")
+    assert answer.status == 2
+    assert f"is followed by {both[1].id}, which rests on it" in answer.err
+    answer = history("last", "--quiet", "--ledger", "../ledger.db", command="resume")
+    assert answer.status == 0
+    assert series(made) == both
+    answer = history("last", "--quiet", "--ledger", "../ledger.db", command="why")
+    assert answer.status == 2
+    assert "equipoise bisect --good PARENT --bad COMMIT --why" in answer.err
+
+
+def test_its_line_adds_what_is_new_with_orders_of_its_own(
+    history: History, made: MadeRepository
+) -> None:
+    words = ("--every", "2", "--seed", "7", "--host", "a", *SHORT, "--", "./bench", "a b")
+    assert history("--from", "v1", "--to", "main", *words).status == 0
+    (first,) = series(made)
+    again = shlex.split(terms(first).again)
+    assert again[:2] == ["equipoise", "history"]
+    assert terms(first).selected == (0, 2, 3)
+    assert terms(first).baseline.commit in again
+    assert history(*QUIET, *again[2:]).status == 0
+    both = series(made)
+    assert [one.id for one in both][:1] == [first.id] and len(both) == 2
+    assert terms(both[1]).again == terms(first).again
+    assert both[0].plan.conditions == both[1].plan.conditions
+    assert (first.plan.seed, both[1].plan.seed != 7) == (7, True)
+    # Another host, another history.
+    assert history("--from", "v1", *SHORT, "--host", "b", "--", "./bench", "a b").status == 0
+    assert len(series(made)) == 1
+
+
+def test_a_campaign_that_was_stopped_goes_on(history: History, made: MadeRepository) -> None:
+    assert history("--from", "v1", *SHORT, "--", "./bench").status == 0
+    (stopped,) = series(made)
+    more = ("last", "--blocks", "3", "--quiet", "--ledger", "../ledger.db")
+    assert history(*more, command="resume").status == 0
+    (resumed,) = series(made)
+    assert resumed.id == stopped.id
+    assert resumed.trials[: len(stopped.trials)] == stopped.trials
+    assert read_history([resumed]).state().blocks == 3
+
+
+def test_another_toolchain_begins_an_era(
+    history: History, made: MadeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert history("--from", "v1", *SHORT, "--", "./bench").status == 0
+    monkeypatch.setenv("CFLAGS", "-O3")
+    more = ("last", "--blocks", "3", "--quiet", "--ledger", "../ledger.db")
+    answer = history(*more, command="resume")
+    assert answer.status == 2
+    assert "the toolchain or the environment of builds has changed" in answer.err
+    assert "begin another campaign of the history: equipoise history --from" in answer.err
+    assert history(*SHORT, "--", "./bench").status == 0
+    first, second = series(made)
+    assert terms(first).era != terms(second).era
+    assert read_history([first, second]).state().eras == 2
+
+
+def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
+    history: History, made: MadeRepository
+) -> None:
+    suite = 'build = "make"\n[benchmarks]\nlong = "./bench long"\nshort = "./bench"\n'
+    (made.path.parent / "suite.toml").write_text(suite)
+    words = ("--suite", "../suite.toml", "--blocks", "1", "--budget", "40", *QUIET)
+    answer = history("--from", "v1", *words, "--json", "../result.json")
+    assert answer.status == 0, answer
+    assert history(*words).status == 0
+    with open_for_reading(made.path.parent / "ledger.db") as ledger:
+        first, second, third, fourth = (ledger.read_run(one.id) for one in ledger.runs())
+    assert [one.plan.conditions[0].command[1:] for one in (first, second)] == [("long",), ()]
+    assert terms(first).series == terms(third).series != terms(second).series
+    assert (terms(third).earlier, terms(fourth).earlier) == ((first.id,), (second.id,))
+    # They share the budget.
+    assert first.plan.stopping.budget_s == 20.0
+    for number, record in enumerate((first, second), start=1):
+        written = json.loads((made.path.parent / f"result-{number}.json").read_text())
+        assert written["run"]["id"] == record.id
+    again = shlex.split(terms(second).again)
+    assert again[-2:] == ["--", "./bench"] and "--suite" not in again
+    answer = history("--from", "v1", *words, "--json", "-")
+    assert answer.status == 2
+    assert "2 benchmarks have 2 documents" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (("--from", "v1"), 2, "a history needs one thing to run"),
+        (("--", "true"), 2, "a history needs a baseline"),
+        (("--from", "nowhere", "--", "true"), 2, "--from nowhere: there is no such commit"),
+        (("--from", "v1", "--to", "nowhere", "--", "true"), 2, "--to nowhere: there is no such"),
+        (("--from", "HEAD", "--", "true"), 2, "baseline and last revision are the same commit"),
+        (("--from", "HEAD", "--to", "v1", "--", "true"), 2, "is older than baseline HEAD"),
+        (("--from", "v1", "--tags", "--every", "2", "--", "true"), 2, "each select commits"),
+        (("--from", "v1", "--tags", "--", "true"), 2, "no commit after the baseline has a tag"),
+        (("--from", "v1", "--since", "2037-01-01", "--", "true"), 2, "is that late"),
+        (("--from", "v1", "--every", "0", "--", "true"), 2, "--every 0 is out of range"),
+        (("--from", "v1", "--metrics", "a,b", "--", "true"), 2, "searches by one metric"),
+        (("--from", "v1", "--min-effect", "0", "--", "true"), 2, "needs a smallest effect"),
+        (("--from", "v1", "--", "./bench"), 2, "the baseline v1 ("),
+        (("--from", "v1", "--build", "exit 3", "--", "true"), 3, "the baseline: commit"),
+        (("--from", "v1", "--", "false"), 3, "failed: exit status 1"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_two_lines(
+    history: History, words: tuple[str, ...], status: int, told: str
+) -> None:
+    answer = history(*words)
+    assert answer.status == status, answer
+    assert answer.out == ""
+    assert told in answer.err
+    assert "  hint: " in answer.err
+    assert answer.err.count("\n") == 2
+
+
+def test_series_of_other_tools_are_shown_beside_the_curve(
+    history: History, made: MadeRepository
+) -> None:
+    names = made.git("rev-list", "--reverse", "HEAD").split()
+    rows = [f"{names[0]}~{number},1.0\n" for number in range(12, 0, -1)]
+    rows += [f"{name},{1 + (number >= CHANGED)}\n" for number, name in enumerate(names)]
+    file = made.path.parent / "old.csv"
+    file.write_text(f"commit,value\n{''.join(rows)}")
+    words = ("--import", str(file), "--json", "-", *SHORT, "--", "./bench", "a b")
+    answer = history("--from", "v1", *words)
+    assert answer.status == 0
+    document = json.loads(answer.out)["history"]
+    assert document["baseline"]["commit"] == names[0]
+    (old,) = document["series"]
+    (suspicion,) = old["suspicions"]
+    assert (suspicion["after"], suspicion["until"]) == (names[1], names[2])
+    assert suspicion["confirm"] == (
+        f"equipoise bisect --good {names[1]} --bad {names[2]} --build {shlex.quote(LOGGED)} -- "
+        "./bench 'a b'"
+    )

@@ -1,0 +1,106 @@
+"""The chart of a history: the curve, what changed, and what another tool suspects."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from msgspec.structs import replace
+
+from equipoise.figures.gallery import gallery
+from equipoise.kinds.history.figures import history, lanes_of
+from packages.equipoise.tests.figures.charts import notes, tables
+from packages.equipoise.tests.histories import (
+    FASTER,
+    MEASURED,
+    NOT_BUILT,
+    RANGE,
+    SLOWER,
+    change_of,
+    history_document,
+    history_result,
+    name_of,
+    series_of,
+)
+
+
+def test_each_measured_commit_has_a_bar_with_its_subject_and_author() -> None:
+    bars = tables(history(history_result()), "area")[0]
+    assert [row["place"] for row in bars] == list(MEASURED)
+    assert (bars[1]["subject"], bars[1]["author"]) == ("Change 1", "Ada")
+    assert bars[8]["low"] < bars[8]["ratio"] < bars[8]["high"]
+
+
+def test_a_confirmed_change_has_its_commit_and_a_range_its_stretch() -> None:
+    chart = history(history_result())
+    marks = [row for rows in tables(chart, "point")[3:] for row in rows]
+    assert [(row["place"], row["label"]) for row in marks] == [
+        (SLOWER, name_of(SLOWER)[:7]),
+        (FASTER, name_of(FASTER)[:7]),
+        (RANGE[1], "4 commits"),
+    ]
+    assert [row["kind"] for row in marks] == ["change: slower", "change: faster", "change: slower"]
+    (stretch,) = tables(chart, "rect")[1:]
+    assert [(row["after"], row["place"]) for row in stretch] == [RANGE]
+
+
+def test_what_does_not_build_is_marked_and_what_waits_is_said() -> None:
+    chart = history(history_result())
+    assert [row["place"] for row in tables(chart, "point")[1]] == [NOT_BUILT]
+    assert notes(chart) == (
+        "Not measured yet: 1 commit of the curve. A grey cross is a commit that does not build or "
+        "run."
+    )
+
+
+def test_a_suspicion_is_hollow_and_in_another_colour() -> None:
+    chart = history(replace(history_result(), series=(series_of(),))).to_dict()
+    hollow = [one["mark"] for one in chart["layer"] if one["mark"].get("filled") is False]
+    curve = next(one["mark"] for one in chart["layer"] if one["mark"]["type"] == "area")
+    assert [one["shape"] for one in hollow] == ["diamond"]
+    assert hollow[0]["color"] != curve["color"]
+
+
+@pytest.mark.parametrize(
+    "places", [(3, 4, 5, 6), (0, 10, 40, 95), tuple(range(0, 100, 4)), (5, 5, 5)], ids=str
+)
+def test_no_name_meets_another_name_or_a_line(places: tuple[int, ...]) -> None:
+    lanes, room = lanes_of(places, 100.0), 100.0 * 0.28 / 0.72
+    named = [(place, lane) for place, lane in zip(places, lanes, strict=True) if lane < 4]
+    assert named
+    for place, lane in named:
+        for other, below in zip(places, lanes, strict=True):
+            if place < other < place + room:
+                # Its line begins in its own row, and goes down from there.
+                assert below > lane
+
+
+def test_changes_without_room_for_a_name_are_marked_and_counted() -> None:
+    changes = tuple(change_of(place - 1, place, ratio=1.03) for place in range(2, 15))
+    result = history_result()
+    revisions = tuple(
+        replace(result.revisions[1], commit=name_of(place), place=place) for place in range(1, 25)
+    )
+    crowded = replace(result, changes=changes, revisions=(result.revisions[0], *revisions))
+    chart = history(crowded)
+    labels = {row["label"] for rows in tables(chart, "text") for row in rows}
+    marks = [row for rows in tables(chart, "point")[3:] for row in rows]
+    assert len(marks) == len(changes) > len(labels)
+    assert f"Without a name, for lack of room: {len(changes) - len(labels)} changes." in notes(
+        chart
+    )
+
+
+def test_of_a_metric_of_which_more_is_better_the_chart_shows_values() -> None:
+    document = replace(history_document(), more_is_better=("wall_s",))
+    (curve,) = (one.chart for one in gallery(document, {}))
+    cost = tables(history(history_result()), "area")[0][8]["ratio"]
+    value = tables(curve, "area")[0][8]["ratio"]
+    assert math.isclose((1.0 + cost / 100.0) * (1.0 + value / 100.0), 1.0, rel_tol=1e-4)
+
+
+def test_a_history_without_a_measured_commit_can_be_drawn() -> None:
+    result = replace(
+        history_result(), changes=(), pairs=(), revisions=history_result().revisions[:1]
+    )
+    assert [row["place"] for row in tables(history(result), "area")[0]] == [0]

@@ -1,0 +1,62 @@
+"""A run that another tool measured is recorded whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from equipoise.kinds.imported.terms import ImportSource
+from equipoise.ledger import open_for_reading, open_for_writing
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Plan
+from equipoise.model.record import Draw, RecordedWarning, RunRecord, Segment, Trial
+from packages.equipoise.tests.plans import plan_of, trial_of
+
+SOURCE = ImportSource("hyperfine", "hyperfine 2.0.0", ("a.json",), "one after the other")
+DRAW = Draw("measured", 1, (0, 0, 1, 1), padding_bytes=0)
+
+
+def imported_run(
+    plan: Plan,
+    draws: tuple[Draw, ...] = (),
+    trials: tuple[Trial, ...] = (),
+    notices: tuple[RecordedWarning, ...] = (),
+) -> RunRecord:
+    """Return a run as an import makes it, before the ledger names it."""
+    return RunRecord("", plan, 1.7e9, (Segment(1.7e9, {"hosts": ["h"]}),), draws, trials, notices)
+
+
+def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
+    plan = replace(plan_of("a", "b"), study="import", terms=SOURCE)
+    trials = tuple(trial_of(DRAW, place, 0.5 + place) for place in range(4))
+    notice = RecordedWarning("import", "words", "hint")
+    with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
+        run = ledger.record_import(imported_run(plan, (DRAW,), trials, (notice,)))
+    with open_for_reading(tmp_path / "ledger.db") as ledger:
+        record = ledger.read_run(run)
+        (summary,) = ledger.runs()
+    assert (record.plan, record.draws, record.trials) == (plan, (DRAW,), trials)
+    assert record.notices == (notice,)
+    (sitting,) = record.segments
+    assert (sitting.environment, sitting.ended_at) == ({"hosts": ["h"]}, 1.7e9)
+    assert (summary.trials, summary.stopped_because) == (4, "imported")
+
+
+def test_an_import_is_no_campaign_of_the_same_commands(tmp_path: Path) -> None:
+    own = plan_of("a", "b")
+    imported = replace(own, terms=SOURCE)
+    with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
+        campaign = ledger.begin_run(own, {}, 1.7e9)
+        run = ledger.record_import(imported_run(imported))
+        assert [one.id for one in ledger.same_commands(own)] == [campaign]
+        assert [one.id for one in ledger.same_commands(imported)] == [run]
+
+
+def test_an_import_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+    trial = replace(trial_of(DRAW, 0, 0.5), block=2)
+    with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
+        with pytest.raises(UnusableInput, match="refuses what was to be recorded"):
+            ledger.record_import(imported_run(plan_of("a", "b"), (DRAW,), (trial,)))
+        assert ledger.runs() == []

@@ -1,0 +1,79 @@
+"""The real launcher, and shell scripts to run through it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import equipoise
+from equipoise.measure.launcher import Containment, Launcher, Report, Request
+from packages.equipoise.tests.measure.serving import Stage
+
+
+@pytest.fixture(scope="session")
+def launcher_program() -> Path:
+    package = Path(equipoise.__file__).resolve().parent
+    places = [
+        package / "_bin" / "equipoise-launcher",
+        package.parents[1] / "target" / "release" / "equipoise-launcher",
+    ]
+    if named := os.environ.get("EQUIPOISE_LAUNCHER"):
+        places.insert(0, Path(named))
+    for place in places:
+        if place.is_file():
+            return place
+    pytest.fail("no equipoise-launcher: build it with `cargo build --workspace --release --locked`")
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[[str], str]:
+    """Where a program is that every Linux has."""
+
+    def find(name: str) -> str:
+        path = shutil.which(name)
+        assert path is not None, f"{name} is on every Linux"
+        return path
+
+    return find
+
+
+@pytest.fixture(params=["process-group", "cgroup"])
+def containment(request: pytest.FixtureRequest) -> Containment:
+    """Where no cgroup can be made, the second is a process group as well, and says why."""
+    chosen: Containment = request.param
+    return chosen
+
+
+@pytest.fixture
+def launcher(launcher_program: Path, containment: Containment) -> Iterator[Launcher]:
+    with Launcher(launcher_program, containment=containment) as running:
+        yield running
+
+
+@pytest.fixture
+def shell(program: Callable[[str], str], tmp_path: Path) -> Callable[[str], Request]:
+    """A shell script as a trial in the temporary folder."""
+    return lambda script: Request(
+        argv=(program("sh"), "-c", script),
+        environment={"PATH": os.environ["PATH"]},
+        working_folder=str(tmp_path),
+        timeout_s=60.0,
+    )
+
+
+@pytest.fixture
+def run(launcher: Launcher, shell: Callable[[str], Request]) -> Callable[[str], Report]:
+    """Runs a shell script."""
+    return lambda script: launcher.run(shell(script))
+
+
+@pytest.fixture
+def stage(launcher_program: Path, tmp_path: Path) -> Iterator[Stage]:
+    prepared = Stage(launcher_program, tmp_path)
+    with prepared.servers, prepared.client:
+        yield prepared
+    assert prepared.nothing_is_left()

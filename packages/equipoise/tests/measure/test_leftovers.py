@@ -1,0 +1,286 @@
+"""Killed campaigns are cleared away; what is not provably Equipoise's own stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from conftest import SESSION_VARIABLE
+from equipoise.measure.leftovers import Clearance, abandoned_probes, clear_leftovers
+from equipoise.measure.scratch import scratch_folder
+from equipoise.measure.workload_metrics import METRICS_VARIABLE
+from packages.equipoise.tests.measure.processes import is_running
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where scratch folders are made."""
+
+    temporary: Path
+
+    @property
+    def private(self) -> Path:
+        """The folder of this user."""
+        return self.temporary / f"equipoise-{os.geteuid()}"
+
+    def killed_campaign(self) -> Path:
+        """The folder of a campaign that was just killed."""
+        reading, writing = os.pipe()
+        campaign = os.fork()
+        if campaign == 0:
+            with scratch_folder() as folder:
+                os.write(writing, os.fsencode(folder))
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.close(writing)
+        with open(reading, "rb") as told:
+            folder = Path(os.fsdecode(told.read()))
+        assert os.WTERMSIG(os.waitpid(campaign, 0)[1]) == signal.SIGKILL
+        return folder
+
+
+def lock_of(folder: Path) -> Path:
+    """The lock file of a campaign with this scratch folder."""
+    return folder.with_name(f"{folder.name}.lock")
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    return Places(temporary)
+
+
+@contextmanager
+def running(
+    *command: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that is killed at the end, if it still runs."""
+    inherited = {name: os.environ[name] for name in ("PATH", SESSION_VARIABLE)}
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env={**inherited, **(environment or {})},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) -> None:
+    folder = places.killed_campaign()
+    (folder / "server-x").mkdir()
+    named = {METRICS_VARIABLE: f"{folder}/metrics.jsonl"}
+    # The child forgets the variable, as PostgreSQL's processes do, but not its parent.
+    forgets = f"env -u {METRICS_VARIABLE} sleep 60 & echo $!; wait"
+    with running("sh", "-c", forgets, cwd=folder, environment=named) as trial:
+        assert trial.stdout is not None
+        child = int(trial.stdout.readline())
+        (cleared,) = clear_leftovers().cleared
+        assert (cleared.folder, cleared.processes) == (str(folder), 2)
+        assert cleared.describe().endswith(f"{folder} and ended 2 of its processes")
+        assert trial.wait() == -signal.SIGKILL
+        assert not is_running(child)
+    assert list(places.temporary.iterdir()) == []
+
+
+def test_processes_end_also_where_somebody_has_removed_the_folder(places: Places) -> None:
+    folder = places.killed_campaign()
+    with running("sleep", "60", environment={METRICS_VARIABLE: f"{folder}/metrics.jsonl"}) as trial:
+        folder.rmdir()
+        (cleared,) = clear_leftovers().cleared
+        assert cleared.processes == 1
+        assert trial.wait() == -signal.SIGKILL
+    assert list(places.temporary.iterdir()) == []
+
+
+def test_folders_of_the_user_that_only_look_like_ours_stay_with_their_processes(
+    places: Places,
+) -> None:
+    notes, probe = places.temporary / "equipoise-notes", places.temporary / "equipoise-probe-mine"
+    for folder in (notes, probe):
+        folder.mkdir()
+        (folder / "owner").write_text("me")
+    with running("sleep", "60", cwd=notes) as works, running("sleep", "60", cwd=probe) as too:
+        assert clear_leftovers().cleared == ()
+        assert (works.poll(), too.poll()) == (None, None)
+    assert (notes / "owner").read_text() == (probe / "owner").read_text() == "me"
+
+
+def test_a_process_that_only_works_in_an_abandoned_folder_is_named_and_the_folder_left(
+    places: Places,
+) -> None:
+    folder = places.killed_campaign()
+    with running("sleep", "60", cwd=folder) as shell:
+        (leftover,) = clear_leftovers().leftovers
+        assert leftover.path == str(folder)
+        assert f"process {shell.pid} works in it" in leftover.reason
+        assert shell.poll() is None
+        assert folder.is_dir()
+    (cleared,) = clear_leftovers().cleared
+    assert (cleared.folder, cleared.processes) == (str(folder), 0)
+
+
+def test_a_campaign_that_was_killed_while_it_removed_its_folder_is_cleared_away(
+    places: Places,
+) -> None:
+    places.killed_campaign().rmdir()
+    assert clear_leftovers() == Clearance()
+    assert list(places.temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["", None])
+def test_a_campaign_that_was_killed_while_it_made_its_folder_is_cleared_away(
+    places: Places, content: str | None
+) -> None:
+    folder = places.killed_campaign()
+    folder.rmdir()
+    if content is not None:
+        lock_of(folder).write_text(content)
+    assert clear_leftovers() == Clearance()
+    assert list(places.temporary.iterdir()) == []
+
+
+def test_a_campaign_in_a_folder_of_its_own_is_cleared_away(places: Places) -> None:
+    places.private.touch()
+    folder = places.killed_campaign()
+    assert folder.parent != places.private
+    (cleared,) = clear_leftovers().cleared
+    assert cleared.folder == str(folder)
+    assert list(places.temporary.iterdir()) == [places.private]
+
+
+def lets_others_write(folder: Path) -> None:
+    folder.parent.chmod(0o777)
+
+
+def gives_the_private_folder_away(folder: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    os.chown(folder.parent, 54321, -1)
+
+
+def links_the_private_folder(folder: Path) -> None:
+    """A link of that name leads to a folder of the user, even one with a lock in it."""
+    original = folder.parent.rename(folder.parent.with_name("original"))
+    folder.parent.symlink_to(original)
+
+
+@pytest.mark.parametrize(
+    "attack", [lets_others_write, gives_the_private_folder_away, links_the_private_folder]
+)
+def test_in_a_folder_of_strangers_nothing_is_removed_and_no_process_ended(
+    places: Places, attack: Callable[[Path], None]
+) -> None:
+    folder = places.killed_campaign()
+    (folder / "mine").write_text("mine")
+    named = {METRICS_VARIABLE: f"{folder}/metrics.jsonl"}
+    attack(folder)
+    with running("sleep", "60", environment=named) as process:
+        clearance = clear_leftovers()
+        assert clearance.cleared == ()
+        assert [leftover.path for leftover in clearance.leftovers] == [str(places.private)]
+        assert process.poll() is None
+    assert (folder / "mine").read_text() == "mine"
+
+
+def test_a_folder_of_the_user_that_a_stranger_renamed_stays(places: Places) -> None:
+    """Where a folder for temporary files is not sticky, anybody may rename what is in it."""
+    places.private.mkdir(mode=0o700)
+    (places.private / "thesis").write_text("thesis")
+    (places.private / "notes.lock").touch()
+    (places.private / "folder").mkdir()
+    assert clear_leftovers() == Clearance()
+    names = sorted(path.name for path in places.private.iterdir())
+    assert names == ["folder", "notes.lock", "thesis"]
+    assert (places.private / "thesis").read_text() == "thesis"
+
+
+def links_the_lock(lock: Path) -> None:
+    content = lock.read_text()
+    lock.unlink()
+    (lock.parent.parent / "elsewhere").write_text(content)
+    lock.symlink_to(lock.parent.parent / "elsewhere")
+
+
+def makes_the_lock_a_pipe(lock: Path) -> None:
+    lock.unlink()
+    os.mkfifo(lock)
+
+
+def gives_the_lock_away(lock: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    os.chown(lock, 54321, -1)
+
+
+def writes_something_else(lock: Path) -> None:
+    lock.write_text("[" * 100_000)
+
+
+@pytest.mark.parametrize(
+    "attack", [links_the_lock, makes_the_lock_a_pipe, gives_the_lock_away, writes_something_else]
+)
+def test_a_lock_that_is_not_proven_is_left_and_named(
+    places: Places, attack: Callable[[Path], None]
+) -> None:
+    folder = places.killed_campaign()
+    (folder / "mine").write_text("mine")
+    named = {METRICS_VARIABLE: f"{folder}/metrics.jsonl"}
+    attack(lock_of(folder))
+    with running("sleep", "60", environment=named) as process:
+        clearance = clear_leftovers()
+        assert clearance.cleared == ()
+        assert [leftover.path for leftover in clearance.leftovers] == [str(lock_of(folder))]
+        assert process.poll() is None
+    assert (folder / "mine").read_text() == "mine"
+
+
+def test_a_folder_without_its_lock_is_left_and_named(places: Places) -> None:
+    folder = places.killed_campaign()
+    (folder / "mine").write_text("mine")
+    lock_of(folder).unlink()
+    (leftover,) = clear_leftovers().leftovers
+    assert (leftover.path, leftover.reason) == (str(folder), "it has no lock file beside it")
+    assert (folder / "mine").read_text() == "mine"
+
+
+def test_a_link_in_place_of_a_folder_is_removed_and_not_followed(places: Places) -> None:
+    folder = places.killed_campaign()
+    original = folder.rename(places.temporary / "original")
+    (original / "mine").write_text("mine")
+    folder.symlink_to(original)
+    (cleared,) = clear_leftovers().cleared
+    assert cleared.folder == str(folder)
+    assert (original / "mine").read_text() == "mine"
+
+
+def test_hosts_that_share_a_folder_clear_their_own_campaigns_only(places: Places) -> None:
+    folder = places.killed_campaign()
+    content = json.loads(lock_of(folder).read_text())
+    lock_of(folder).write_text(json.dumps({**content, "host": f"not-{content['host']}"}))
+    assert clear_leftovers() == Clearance()
+    assert folder.is_dir()
+    assert lock_of(folder).exists()
+
+
+def test_the_folder_of_a_probe_that_nobody_has_locked_is_named(places: Places) -> None:
+    probe, users = places.temporary / "equipoise-probe-aB3dE6", places.temporary / "equipoise-notes"
+    probe.mkdir()
+    users.mkdir()
+    assert clear_leftovers() == Clearance()
+    assert {leftover.path for leftover in abandoned_probes()} == {str(probe)}

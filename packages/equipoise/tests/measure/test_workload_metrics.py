@@ -1,0 +1,278 @@
+"""A workload's own metrics: what is read, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from equipoise.measure.workload_metrics import (
+    MOST_LINE_BYTES,
+    MOST_LINES,
+    MetricsFile,
+    WorkloadMetrics,
+    metrics_reported,
+    read,
+)
+from equipoise.model.errors import ConditionFailed
+from equipoise.model.plan import Condition, Process
+from equipoise.model.record import Sample
+from packages.equipoise.tests.payloads import LONG, PAYLOADS
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "metrics.jsonl"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_a_workload_that_reports_nothing_has_no_samples(tmp_path: Path) -> None:
+    assert read(tmp_path / "absent.jsonl").samples == ()
+    assert read(tmp_path / "absent.jsonl").problem is None
+
+
+def test_trial_and_iteration_values_are_read_with_their_units(tmp_path: Path) -> None:
+    metrics = read(
+        written(
+            tmp_path,
+            '{"metric": "latency_s", "value": 0.5}\n\n'
+            '{"metric": "rate", "value": 3, "iteration": 7, "unit": "1/s", "better": "higher"}\n'
+            '{"metric": "ticks", "value": 4, "resolution": 0.5}\n',
+        )
+    )
+    assert metrics.problem is None
+    assert metrics.samples == (
+        Sample("latency_s", 0.5),
+        Sample("rate", 3.0, 7, "1/s", "higher"),
+        Sample("ticks", 4.0, resolution=0.5),
+    )
+
+
+def test_a_line_that_cannot_be_read_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
+    metrics = read(written(tmp_path, '{"metric": "a", "value": 1}\nnonsense\n{"metric": "b", "va'))
+    assert metrics.samples == (Sample("a", 1.0),)
+    assert metrics.problem is not None
+    assert metrics.problem.startswith("line 2 of its metrics cannot be read")
+
+
+def test_a_value_that_is_no_number_is_named(tmp_path: Path) -> None:
+    metrics = read(written(tmp_path, '{"metric": "a", "value": "fast"}\n'))
+    assert metrics.samples == ()
+    assert metrics.problem is not None
+
+
+def test_a_value_that_is_not_finite_is_named(tmp_path: Path) -> None:
+    metrics = read(written(tmp_path, '{"metric": "a", "value": 1e999}\n'))
+    assert metrics.samples == ()
+    assert metrics.problem is not None
+
+
+def test_a_value_beyond_every_measurement_is_named(tmp_path: Path) -> None:
+    metrics = read(written(tmp_path, '{"metric": "a", "value": 1e101}\n'))
+    assert metrics.samples == ()
+    assert "has the value 1e+101, beyond 1e+100" in str(metrics.problem)
+
+
+@pytest.mark.parametrize("resolution", ["0", "-0.001", "1e999"])
+def test_a_resolution_that_is_no_finite_number_above_0_is_named(
+    resolution: str, tmp_path: Path
+) -> None:
+    line = f'{{"metric": "a", "value": 1, "resolution": {resolution}}}'
+    metrics = read(written(tmp_path, line))
+    assert metrics.samples == ()
+    assert metrics.problem is not None
+    assert "resolution" in metrics.problem
+
+
+@pytest.mark.parametrize("metric", ["wall_s", "max_rss_bytes"])
+def test_what_is_measured_cannot_be_reported_instead(metric: str, tmp_path: Path) -> None:
+    lines = f'{{"metric": "{metric}", "value": 9}}\n{{"metric": "b", "value": 1}}\n'
+    metrics = read(written(tmp_path, lines))
+    assert metrics.samples == (Sample("b", 1.0),)
+    assert (
+        metrics.problem
+        == f"line 1 of its metrics is named {metric}, which Equipoise measures itself"
+    )
+
+
+def test_any_other_name_is_kept_as_it_is(tmp_path: Path) -> None:
+    names = [*(name for name in PAYLOADS if "\udcff" not in name), LONG, "a\0b", ""]
+    lines = "".join(json.dumps({"metric": one, "value": 1, "unit": one}) + "\n" for one in names)
+    metrics = read(written(tmp_path, lines))
+    assert metrics.problem is None
+    assert [(one.metric, one.unit) for one in metrics.samples] == [(one, one) for one in names]
+
+
+GOOD = '{"metric": "a", "value": 1}\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"metric": "b", "value": 1, "iteration": 9223372036854775808}', "Expected `int`"),
+        ('{"metric": "b", "value": 1, "iteration": 9007199254740993}', "Expected `int`"),
+        ('{"metric": "b", "value": 1, "iteration": -1}', "Expected `int`"),
+        ('{"metric": "b", "value": ' + "9" * 5000 + "}", "cannot be read"),
+        ('{"metric": "b", "value": 1, "x": ' + "[" * 200_000 + "]" * 200_000 + "}", "nested"),
+        ('{"metric": "' + "b" * MOST_LINE_BYTES + '", "value": 1}', "is longer than 1048576 bytes"),
+    ],
+    ids=["too large an iteration", "over 2**53", "negative", "digits", "deep", "long"],
+)
+def test_a_line_that_no_ledger_could_keep_costs_that_line(
+    line: str, why: str, tmp_path: Path
+) -> None:
+    metrics = read(written(tmp_path, GOOD + line + "\n" + GOOD))
+    assert metrics.samples == (Sample("a", 1.0), Sample("a", 1.0))
+    assert metrics.problem is not None
+    assert metrics.problem.startswith("line 2 of its metrics ")
+    assert why in metrics.problem
+
+
+def test_the_number_of_lines_that_are_left_out_is_given(tmp_path: Path) -> None:
+    metrics = read(written(tmp_path, GOOD + "x\n" * 3))
+    assert metrics.samples == (Sample("a", 1.0),)
+    assert metrics.problem is not None
+    assert metrics.problem.endswith("; 3 lines are left out")
+
+
+def link_to_endless_zeros(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+def link_to_a_file_of_the_user(file: Path) -> None:
+    (file.parent / "other").write_text(GOOD)
+    file.symlink_to(file.parent / "other")
+
+
+def listening_socket(file: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(file))
+
+
+def gigabyte_of_nothing(file: Path) -> None:
+    with file.open("wb") as opened:
+        opened.truncate(2**30)
+
+
+def very_many_empty_lines(file: Path) -> None:
+    file.write_bytes(b"\n" * (MOST_LINES + 1))
+
+
+REPLACED = [
+    (link_to_endless_zeros, "is a symbolic link, not a regular file"),
+    (link_to_a_file_of_the_user, "is a symbolic link, not a regular file"),
+    (os.mkfifo, "is a FIFO, not a regular file"),
+    (Path.mkdir, "is a folder, not a regular file"),
+    (listening_socket, "is a socket, not a regular file"),
+    (gigabyte_of_nothing, "has 1073741824 bytes or more; at most 67108864 are read"),
+    (very_many_empty_lines, "holds more than 2000000 lines"),
+]
+
+
+@pytest.mark.parametrize(("replace", "why"), REPLACED, ids=[one.__name__ for one, _ in REPLACED])
+def test_what_is_no_regular_file_of_a_sane_size_is_named_and_not_read(
+    replace: Callable[[Path], object], why: str, tmp_path: Path
+) -> None:
+    replace(tmp_path / "metrics.jsonl")
+    metrics = MetricsFile(tmp_path).read()
+    assert metrics.samples == ()
+    assert metrics.problem is None
+    assert metrics.unreadable == f"its metrics file {why}"
+
+
+@pytest.mark.parametrize(("replace", "why"), REPLACED, ids=[one.__name__ for one, _ in REPLACED])
+def test_the_next_trial_has_a_file_of_its_own_again(
+    replace: Callable[[Path], object], why: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir()
+    file = MetricsFile(folder)
+    replace(file.path)
+    file.clear()
+    assert not os.path.lexists(file.path)
+    file.path.write_text(GOOD)
+    assert file.read() == WorkloadMetrics((Sample("a", 1.0),))
+
+
+def test_a_folder_that_was_replaced_is_neither_read_nor_cleared(tmp_path: Path) -> None:
+    other = tmp_path / "of the user"
+    other.mkdir()
+    (other / "metrics.jsonl").write_text(GOOD)
+    (tmp_path / "private").symlink_to(other)
+    file = MetricsFile(tmp_path / "private")
+    file.clear()
+    assert (other / "metrics.jsonl").read_text() == GOOD
+    assert file.read().samples == ()
+    assert file.read().unreadable is not None
+
+
+def test_a_folder_that_was_removed_is_made_again_for_the_next_trial(tmp_path: Path) -> None:
+    file = MetricsFile(tmp_path / "private")
+    assert file.read().unreadable == "the folder of its metrics file was removed"
+    file.clear()
+    assert file.read() == WorkloadMetrics(())
+
+
+def test_a_folder_that_a_trial_made_read_only_can_be_written_by_the_next(tmp_path: Path) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir()
+    file = MetricsFile(folder)
+    file.path.write_text(GOOD)
+    folder.chmod(0o500)
+    file.clear()
+    assert not file.path.exists()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+LINES = (
+    'echo \'{"metric": "a", "value": 1, "unit": "s"}\' >> $EQUIPOISE_METRICS; '
+    'echo \'{"metric": "a", "value": 2, "iteration": 1}\' >> $EQUIPOISE_METRICS'
+)
+
+
+def reported(line: str, scratch: Path, timeout_s: float = 60.0) -> tuple[Sample, ...]:
+    condition = Condition(
+        "it",
+        ("/bin/sh", "-c", line),
+        environment={"OWN": "set"},
+        process=Process(working_folder=str(scratch)),
+    )
+    return metrics_reported(condition, os.environ, scratch, timeout_s)
+
+
+def test_what_is_of_the_whole_process_is_given(tmp_path: Path) -> None:
+    assert reported(LINES, tmp_path) == (Sample("a", 1.0, None, "s", "lower"),)
+
+
+def test_nothing_of_an_earlier_run_is_given_again(tmp_path: Path) -> None:
+    reported(LINES, tmp_path)
+    assert reported("true", tmp_path) == ()
+
+
+def test_it_runs_in_its_own_folder_and_environment(tmp_path: Path) -> None:
+    reported('test "$OWN" = set && touch here', tmp_path)
+    assert (tmp_path / "here").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("echo why >&2; exit 3", "it failed: exit status 3; stderr: why"),
+        ("kill -SEGV $$", r"it failed: signal 11 \(SIGSEGV\)"),
+        ("echo no >> $EQUIPOISE_METRICS", "it: line 1 of its metrics cannot be read"),
+    ],
+)
+def test_what_fails_is_reported(line: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConditionFailed, match=message):
+        reported(line, tmp_path)
+
+
+def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    with pytest.raises(ConditionFailed, match=r"it takes longer than 0.2 s") as caught:
+        reported("sleep 60 & sleep 60", tmp_path, 0.2)
+    assert caught.value.hint == "raise timeout"

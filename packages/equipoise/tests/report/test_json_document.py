@@ -1,0 +1,340 @@
+"""The document is the same bytes every time, and always keeps to its schema."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import operator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.kinds import TAG
+from equipoise.model.pooled import PooledCampaigns
+from equipoise.model.record import CampaignWarning
+from equipoise.model.result import (
+    SCHEMA,
+    CarryOver,
+    Comparison,
+    ConditionResult,
+    ControlResult,
+    Drift,
+    MetricSummary,
+    Mode,
+    ResultDocument,
+    RunInfo,
+    TrialRow,
+)
+from equipoise.model.series import SeriesResult
+from equipoise.model.why import Explanation
+from equipoise.report.json_document import (
+    decode,
+    encode,
+    schema,
+)
+from equipoise_matching.observation.result import ObservationResult
+from packages.equipoise.tests.documents import document_of
+
+
+def _summary(median: float = 0.125) -> MetricSummary:
+    return MetricSummary(
+        median=median,
+        median_ci=(0.1, None),
+        mean=0.13,
+        sd=None,
+        min=0.1,
+        p05=0.1,
+        p25=0.11,
+        p75=0.14,
+        p95=0.15,
+        max=0.2,
+        modes=(Mode(0.12, 1.0),),
+        drift=Drift(1.01, (0.99, 1.03)),
+    )
+
+
+def _comparison(e_value: float = 40.0) -> Comparison:
+    return Comparison(
+        baseline="old",
+        candidate="new",
+        metric="wall_s",
+        estimand="typical within-block ratio",
+        ratio=1.03,
+        ratio_ci=(1.02, 1.04),
+        e_value=e_value,
+        verdict="slower",
+        min_effect=1.0,
+        alpha=0.05,
+        blocks=2,
+        mean_ratio=None,
+        mean_ratio_ci=(None, None),
+        probability_slower=0.9,
+        probability_slower_ci=(0.6, 1.0),
+        minimum_misleads=False,
+        scope="this campaign",
+        summary="new is slower",
+        level=0.05,
+        equivalence_ci=(1.02, 1.04),
+        equivalence_level=0.1,
+        carry_over=CarryOver(1.0, (0.9, 1.1), 2),
+    )
+
+
+def _row(wall_s: float | None = 0.125, condition: str = "old") -> TrialRow:
+    return TrialRow(
+        block=1,
+        position=0,
+        condition=condition,
+        phase="measured",
+        analysed=True,
+        left_out_because=None,
+        wall_s=wall_s,
+        user_s=0.1,
+        sys_s=None,
+        max_rss_bytes=4096,
+        minor_faults=1,
+        major_faults=0,
+        voluntary_switches=2,
+        involuntary_switches=3,
+        exit=0,
+        failure=None,
+        unknown={"sys_s": "not reported"},
+        covariates={"load_1": 0.5, "temperature": None},
+        metrics={"latency_s": 0.25},
+        iterations={"latency_s": [0.2, 0.3]},
+    )
+
+
+def _document(**changed: Any) -> ResultDocument:
+    document = ResultDocument(
+        schema=SCHEMA,
+        run=RunInfo(
+            id="20261120-113005-4f2a",
+            study="compare",
+            started="2026-11-20T11:30:05Z",
+            ended=None,
+            seed=7,
+            blocks=2,
+            stopped_because="verdict",
+        ),
+        environment={"zulu": 1, "alpha": [1.5, None]},
+        conditions=(
+            ConditionResult("old", {"allocator": "glibc"}, ("old",), 2, 0, {"wall_s": _summary()}),
+            ConditionResult("new", {}, ("new", "-x"), 2, 0, {}),
+        ),
+        comparisons=(_comparison(),),
+        control=None,
+        why=(),
+        warnings=(CampaignWarning("code", "words", "hint"),),
+        trials=(_row(), _row(0.13, "new")),
+    )
+    return replace(document, **changed)
+
+
+def _control() -> ControlResult:
+    condition = ConditionResult("old (control)", {}, ("old",), 2, 0, {"wall_s": _summary()})
+    return ControlResult(condition, _comparison(), excludes_one=False, summary="no difference")
+
+
+def _validate(encoded: bytes) -> None:
+    jsonschema.Draft202012Validator(schema()).validate(json.loads(encoded))
+
+
+def test_fields_stand_in_the_order_of_the_data_classes() -> None:
+    decoded = json.loads(encode(_document()))
+    assert list(decoded) == [TAG, *ResultDocument.__struct_fields__]
+    assert list(decoded["comparisons"][0]) == list(Comparison.__struct_fields__)
+    assert list(decoded["trials"][0]) == list(TrialRow.__struct_fields__)
+
+
+def test_mappings_keep_their_own_order() -> None:
+    assert list(json.loads(encode(_document()))["environment"]) == ["zulu", "alpha"]
+
+
+def test_an_interval_is_a_pair_whose_unknown_end_is_null() -> None:
+    summary = json.loads(encode(_document()))["conditions"][0]["metrics"]["wall_s"]
+    assert summary["median_ci"] == [0.1, None]
+
+
+def test_the_same_document_gives_the_same_bytes() -> None:
+    assert encode(_document()) == encode(_document())
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_finite_float_comes_back_bit_for_bit(value: float) -> None:
+    decoded = json.loads(encode(_document(trials=(_row(value),))))
+    assert repr(float(decoded["trials"][0]["wall_s"])) == repr(value)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_what_is_not_finite_is_null_and_keeps_to_the_schema(value: float) -> None:
+    document = _document(
+        conditions=(
+            ConditionResult("old", {}, ("old",), 1, 1, {"wall_s": _summary(median=value)}),
+        ),
+        comparisons=(replace(_comparison(e_value=value), ratio=value, ratio_ci=(value, value)),),
+        why=(_explanation(ratio=value),),
+        environment={"load": value},
+        trials=(replace(_row(value), covariates={"load_1": value}, iterations={"a": [value]}),),
+    )
+    encoded = encode(document)
+    decoded = json.loads(encoded, parse_constant=_refuse)
+    assert decoded["conditions"][0]["metrics"]["wall_s"]["median"] is None
+    assert decoded["comparisons"][0]["ratio_ci"] == [None, None]
+    assert decoded["trials"][0]["iterations"] == {"a": [None]}
+    assert decoded["why"][0]["evidence"] == {"ratio": None}
+    _validate(encoded)
+
+
+def _explanation(**evidence: Any) -> Explanation:
+    return Explanation("name", "function", evidence, "open", None, (None, None), "words")
+
+
+def _refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    misleads: Any = np.bool_(True)
+    document = _document(
+        comparisons=(replace(_comparison(), ratio=np.float64(1.5), minimum_misleads=misleads),),
+        why=(_explanation(blocks=np.int64(3)),),
+    )
+    decoded = json.loads(encode(document))
+    assert decoded["comparisons"][0]["ratio"] == 1.5
+    assert decoded["comparisons"][0]["minimum_misleads"] is True
+    assert decoded["why"][0]["evidence"] == {"blocks": 3}
+
+
+def test_what_was_written_is_read_back_infinities_of_a_summary_too() -> None:
+    document = _document(
+        control=_control(),
+        conditions=(
+            ConditionResult("old", {}, ("old",), 1, 1, {"wall_s": _summary(median=math.inf)}),
+        ),
+    )
+    assert decode(encode(document), "result.json") == document
+
+
+def test_a_document_of_an_earlier_version_is_read_without_what_it_did_not_have() -> None:
+    earlier = json.loads(encode(_document()))
+    del earlier["steady_state"]
+    for condition in earlier["conditions"]:
+        del condition["iterations"]
+    assert decode(json.dumps(earlier).encode(), "result.json") == _document()
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400])
+def test_an_integer_that_no_array_holds_is_refused(number: int) -> None:
+    document = json.loads(encode(document_of(blocks=3)))
+    document["trials"][2]["block"] = number
+    with pytest.raises(UnusableInput, match="result.json: it holds an integer beyond 64 bits"):
+        decode(json.dumps(document).encode(), "result.json")
+
+
+@pytest.mark.parametrize("value", [1e101, -1.7976931348623157e308])
+def test_a_value_beyond_every_measurement_is_refused(value: float) -> None:
+    for path in (("conditions", 0, "metrics", "wall_s", "median"), ("trials", 0, "wall_s")):
+        read = json.loads(encode(document_of()))
+        *outer, last = path
+        functools.reduce(operator.getitem, outer, read)[last] = value
+        with pytest.raises(UnusableInput, match=r"a value is beyond 1e\+100"):
+            decode(json.dumps(read).encode(), "x.json")
+
+
+def test_an_e_value_may_be_larger_than_every_measurement() -> None:
+    read = json.loads(encode(document_of()))
+    read["comparisons"][0]["e_value"] = 1e250
+    assert decode(json.dumps(read).encode(), "x.json").comparisons[0].e_value == 1e250
+
+
+def test_a_text_of_many_digits_is_no_number() -> None:
+    document = json.loads(encode(document_of("7" * 30, "8" * 30, blocks=3)))
+    assert decode(json.dumps(document).encode(), "result.json").conditions[0].name == "7" * 30
+
+
+def test_what_has_no_place_in_a_document_is_a_defect_that_shows() -> None:
+    with pytest.raises(NotImplementedError, match="object has no place"):
+        encode(_document(why=(_explanation(what=object()),)))
+
+
+def test_bytes_of_a_command_line_that_are_no_text_are_shown_as_escapes() -> None:
+    document = _document(
+        conditions=(ConditionResult("ls \udcff", {}, ("ls", "\udcff"), 0, 0, {}),),
+        trials=(_row(condition="ls \udcff"),),
+    )
+    encoded = encode(document)
+    decoded = json.loads(encoded)
+    assert decoded["conditions"][0]["command"] == ["ls", r"\udcff"]
+    assert decoded["trials"][0]["condition"] == r"ls \udcff"
+    assert list(decoded) == [TAG, *ResultDocument.__struct_fields__]
+    _validate(encoded)
+
+
+def test_a_document_keeps_to_the_schema_and_the_schema_to_its_dialect() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    _validate(encode(_document()))
+    _validate(encode(_document(conditions=(), comparisons=(), trials=(), warnings=())))
+    _validate(encode(_document(control=_control(), why=(_explanation(),))))
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value"),
+    [
+        ((), "schema", "equipoise.result/2"),
+        ((), "trials", None),
+        (("run",), "seed", 1.5),
+        (("comparisons", 0), "verdict", "better"),
+        (("comparisons", 0), "ratio_ci", [1.0]),
+        (("comparisons", 0), "minimum_misleads", None),
+        (("trials", 0), "phase", "cooldown"),
+        (("trials", 0), "wall_s", "0.125"),
+        (("trials", 0), "exit", 0.5),
+        (("conditions", 0), "command", "old"),
+    ],
+)
+def test_the_schema_refuses_what_is_no_such_document(
+    place: tuple[str | int, ...], key: str, value: object
+) -> None:
+    decoded = json.loads(encode(_document()))
+    part = decoded
+    for step in place:
+        part = part[step]
+    part[key] = value
+    with pytest.raises(jsonschema.ValidationError):
+        _validate(json.dumps(decoded).encode())
+
+
+def test_the_schema_asks_for_every_field() -> None:
+    complete = json.loads(encode(_document()))
+    for name in ResultDocument.__struct_fields__:
+        with pytest.raises(jsonschema.ValidationError):
+            _validate(json.dumps({k: v for k, v in complete.items() if k != name}).encode())
+    for name in TrialRow.__struct_fields__:
+        row = {key: value for key, value in complete["trials"][0].items() if key != name}
+        with pytest.raises(jsonschema.ValidationError):
+            _validate(json.dumps({**complete, "trials": [row]}).encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("result", ResultDocument),
+        ("pooled", PooledCampaigns),
+        ("observed", ObservationResult),
+        ("series", SeriesResult),
+    ],
+    ids=("result", "pooled", "observed", "series"),
+)
+def test_the_published_schemas_are_the_generated_ones(name: str, kind: type) -> None:
+    published = Path(__file__).parents[2] / "docs" / f"{name}.schema.json"
+    # Written by `make schema`.
+    assert json.loads(published.read_text(encoding="utf-8")) == schema(kind)

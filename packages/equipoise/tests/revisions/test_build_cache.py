@@ -1,0 +1,433 @@
+"""Builds that are kept: made once, never seen half made, and bounded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from equipoise.measure.builds import BUILDS_VARIABLE
+from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.revisions import Revision
+from equipoise.revisions.benchmarks import TOOLS
+from equipoise.revisions.build_cache import (
+    LIMIT_VARIABLE,
+    BuildCache,
+    NoFolder,
+    Source,
+    cache_folder,
+    cache_limit,
+    key_of,
+    open_cache,
+    recipe_of,
+    source_of,
+)
+from equipoise.revisions.checkout import repository_at, revision_of_working_tree
+from equipoise.revisions.commits import trees_of
+from equipoise.revisions.git import Repository
+from packages.equipoise.tests.repositories import MadeRepository, everything_in, repository
+
+LOGGED = 'echo built >> "$LOG"; cp source program'
+"""Build that counts how often it has run, outside of what it builds."""
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeRepository:
+    """Three commits: the second changes the source, the third takes that back."""
+    made = repository(tmp_path / "project")
+    for text in ("one", "two", "one"):
+        made.write("source", f"{text}\n")
+        made.write("inside/note", "")
+        made.commit(text)
+    return made
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    log = tmp_path / "log"
+    log.write_text("")
+    monkeypatch.setenv("LOG", str(log))
+    monkeypatch.setenv(BUILDS_VARIABLE, str(tmp_path / "builds"))
+    return log
+
+
+def sources(made: MadeRepository) -> list[Source]:
+    """Return the sources of all commits, the latest first."""
+    repo = repository_at(made.path)
+    names = made.git("rev-list", "main").split()
+    trees = trees_of(repo, names)
+    return [source_of(repo, Revision(name, name), trees) for name in names]
+
+
+@contextlib.contextmanager
+def opened(made: MadeRepository, tmp_path: Path, line: str | None = LOGGED) -> Iterator[BuildCache]:
+    with open_cache(repository_at(made.path), line, None, tmp_path / "campaign") as cache:
+        yield cache
+
+
+def times_built(log: Path) -> int:
+    return len(log.read_text().splitlines())
+
+
+def test_a_build_is_made_once_and_used_again(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    before = everything_in(made.path)
+    third, second, first = sources(made)
+    with opened(made, tmp_path) as cache:
+        assert cache.seconds_of(second) is None
+        build = cache.get(second, "commit two")
+        assert not build.reused
+        assert build.tree == cache.tree_of(second)
+        assert (build.tree / "program").read_text() == "two\n"
+        assert cache.seconds_of(second) == build.seconds
+        # A commit that takes another back has its tree, and so its build.
+        assert not cache.get(third, "commit three").reused
+        assert cache.get(first, "commit one").reused
+        assert len(str(cache.tree_of(first))) == len(str(build.tree))
+    with opened(made, tmp_path) as cache:
+        assert cache.get(second, "commit two").reused
+    assert times_built(log) == 2
+    assert everything_in(made.path) == before
+
+
+@pytest.mark.parametrize("change", ["echo more >> program", "rm source"])
+def test_a_build_of_which_a_trial_changed_a_file_is_made_anew(
+    change: str, made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    second = sources(made)[1]
+    for _ in range(2):
+        with opened(made, tmp_path) as cache:
+            tree = cache.get(second, "commit two").tree
+            assert (tree / "program").read_text() == "two\n"
+            assert (tree / "source").exists()
+            subprocess.run(["sh", "-c", change], cwd=tree, check=True)
+            assert cache.get(second, "commit two").reused, "the same campaign goes on with it"
+    assert times_built(log) == 2
+
+
+def test_a_build_of_which_a_file_was_changed_and_its_time_set_back_is_made_again(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    second = sources(made)[1]
+    for _ in range(2):
+        with opened(made, tmp_path) as cache:
+            program = cache.get(second, "commit two").tree / "program"
+            assert program.read_text() == "two\n"
+            before = program.stat()
+            # The kernel's time of a file lags behind the clock by up to a tick.
+            time.sleep(0.02)
+            program.write_text("bad\n")
+            os.utime(program, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert times_built(log) == 2
+
+
+def test_files_that_trials_add_leave_a_build_as_it_is(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    second = sources(made)[1]
+    for _ in range(2):
+        with opened(made, tmp_path) as cache:
+            tree = cache.get(second, "commit two").tree
+            # The kernel's time of a file lags behind the clock by up to a tick.
+            time.sleep(0.02)
+            (tree / "results").write_text("one second\n")
+    assert times_built(log) == 1
+
+
+def test_without_a_line_a_commit_is_only_checked_out(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    second = sources(made)[1]
+    with opened(made, tmp_path, None) as cache:
+        tree = cache.get(second, "commit two").tree
+    assert (tree / "source").read_text() == "two\n"
+    assert not (tree / "program").exists()
+    assert times_built(log) == 0
+
+
+def test_the_key_is_of_all_that_decides_a_build_and_of_nothing_else(
+    made: MadeRepository, tmp_path: Path
+) -> None:
+    repo = repository_at(made.path)
+    compiler = tmp_path / "bin" / "cc"
+    compiler.parent.mkdir()
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    variables = {"PATH": f"{compiler.parent}:{os.environ['PATH']}", "CFLAGS": "-O2"}
+    third, second, first = sources(made)
+
+    def key(
+        source: Source = first, folder: Repository = repo, line: str = "make", **changed: str
+    ) -> str:
+        return key_of(recipe_of(folder, line, None, {**variables, **changed}), source)
+
+    assert key() == key() == key(third)
+    assert key(SSH_AUTH_SOCK="/tmp/other", TERM="dumb", GITHUB_RUN_ID="7") == key()
+    others = {
+        key(second),
+        key(Source(first.revision, first.tree, "changed")),
+        key(folder=Repository(repo.top, "inside")),
+        key(line="make fast"),
+        key(CFLAGS="-O3"),
+        key(CFLAGS="-O3\udcff"),
+        key(OWN="set"),
+        key_of(recipe_of(repo, "make", TOOLS["cargo"], variables), first),
+    }
+    compiler.write_text("#!/bin/sh\n# a later version\n")
+    assert len({*others, key()}) == len(others) + 1
+    assert {len(one) for one in others} == {32}
+
+
+def test_a_build_that_fails_leaves_nothing(made: MadeRepository, tmp_path: Path, log: Path) -> None:
+    line = "mkdir closed; touch closed/file; chmod -w closed; echo why; exit 3"
+    with opened(made, tmp_path, line) as cache:
+        with pytest.raises(ConditionFailed, match="commit two cannot be built: exit status 3"):
+            cache.get(sources(made)[1], "commit two")
+        assert not cache.tree_of(sources(made)[1]).exists()
+        assert cache.seconds_of(sources(made)[1]) is None
+
+
+def test_a_commit_without_the_folder_of_the_user_is_told_apart(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    (made.path / "later").mkdir()
+    inside = Repository(made.path, "later")
+    with (
+        open_cache(inside, LOGGED, None, tmp_path) as cache,
+        pytest.raises(NoFolder, match="commit two has no folder later"),
+    ):
+        cache.get(sources(made)[1], "commit two")
+
+
+def test_the_working_tree_is_built_as_it_was_or_not_at_all(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    repo = repository_at(made.path)
+    made.write("source", "changed\n")
+    revision = revision_of_working_tree(repo)
+    source = source_of(repo, revision, trees_of(repo, [revision.commit]))
+    with opened(made, tmp_path) as cache:
+        assert (cache.get(source, "it").tree / "program").read_text() == "changed\n"
+        made.write("source", "changed again\n")
+        assert cache.get(source, "it").reused
+    later = source_of(repo, revision, trees_of(repo, [revision.commit]))
+    made.write("source", "and again\n")
+    with (
+        opened(made, tmp_path) as cache,
+        pytest.raises(UnusableInput, match="the working tree has changed"),
+    ):
+        cache.get(later, "it")
+
+
+def test_threads_that_need_one_build_make_it_once(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    third, second, first = sources(made)
+    with opened(made, tmp_path) as cache, ThreadPoolExecutor(4) as threads:
+        builds = [threads.submit(cache.get, one, "it") for one in (first, second, third, second)]
+        assert sum(not one.result().reused for one in builds) == 2
+    assert times_built(log) == 2
+
+
+def test_who_comes_to_make_a_build_that_is_made_and_used_meanwhile_does_not_wait(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    second = sources(made)[1]
+    with opened(made, tmp_path) as late, opened(made, tmp_path) as early:
+        record = late._record
+        unseen = iter([None, None])
+        # It looked for the build just before the other one had it.
+        late._record = lambda key: next(unseen, record(key))  # type: ignore[method-assign]
+        tree = early.get(second, "commit two").tree
+        with ThreadPoolExecutor(1) as threads:
+            try:
+                assert threads.submit(late.get, second, "commit two").result(300).tree == tree
+            finally:
+                late.stop()
+    assert times_built(log) == 1
+
+
+BUILDER = """
+import sys
+from pathlib import Path
+from equipoise.model.revisions import Revision
+from equipoise.revisions.build_cache import open_cache
+from equipoise.revisions.build_cache import source_of
+from equipoise.revisions.checkout import repository_at
+from equipoise.revisions.commits import trees_of
+repo, commit = repository_at(Path.cwd()), sys.argv[2]
+source = source_of(repo, Revision(commit, commit), trees_of(repo, [commit]))
+with open_cache(repo, sys.argv[1], None, Path(sys.argv[3])) as cache:
+    print(cache.get(source, "it").reused, flush=True)
+    sys.stdin.read()
+"""
+
+
+def another_process(
+    made: MadeRepository, tmp_path: Path, line: str, source: Source
+) -> subprocess.Popen[str]:
+    """A process that makes or shares a build, and holds it until its standard input ends."""
+    words = (line, source.revision.commit, str(tmp_path / "campaign"))
+    return subprocess.Popen(
+        [sys.executable, "-c", BUILDER, *words],
+        cwd=made.path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    while not condition():
+        assert process.poll() is None
+        time.sleep(0.02)
+
+
+def builds_running(tree: Path) -> list[psutil.Process]:
+    """What runs of the build of a tree."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get("EQUIPOISE_BUILD") == str(tree):
+                found.append(process)
+    return found
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    line = f'{LOGGED}; test -f "$LOG.go" || sleep 300'
+    second = sources(made)[1]
+    killed = another_process(made, tmp_path, line, second)
+    wait_for(lambda: times_built(log) == 1, killed)
+    killed.kill()
+    killed.communicate()
+    with opened(made, tmp_path, None) as other:
+        folder = other.tree_of(second).parents[2]
+    # Whoever opens the cache next removes it, also for another line.
+    assert [one.name for one in folder.iterdir()] == []
+    with opened(made, tmp_path, line) as cache:
+        assert builds_running(cache.tree_of(second)) == []
+        Path(f"{log}.go").touch()
+        assert not cache.get(second, "it").reused
+
+
+def test_two_processes_make_a_build_once_and_neither_removes_it_under_the_other(
+    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = f"{LOGGED}; sleep 0.5"
+    third, second, _ = sources(made)
+    others = [another_process(made, tmp_path, line, second) for _ in range(2)]
+    reused = sorted(str(one.stdout and one.stdout.readline().strip()) for one in others)
+    assert reused == ["False", "True"]
+    assert times_built(log) == 1
+    monkeypatch.setenv(LIMIT_VARIABLE, "0")
+    with opened(made, tmp_path, line) as cache:
+        assert cache.seconds_of(second) is not None
+        cache.get(third, "another")
+        assert cache.seconds_of(second) is not None
+    with opened(made, tmp_path, line) as cache:
+        assert cache.seconds_of(third) is None
+        assert cache.seconds_of(second) is not None
+    for one in others:
+        one.communicate("")
+        assert one.returncode == 0
+    with opened(made, tmp_path, line) as cache:
+        assert list(cache.tree_of(second).parents[2].iterdir()) == []
+
+
+def test_the_builds_that_were_used_longest_ago_go_first(
+    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = f"{LOGGED}; head -c 300000 /dev/urandom > large"
+    made.write("source", "three\n")
+    made.commit("three")
+    latest, _, second, first = sources(made)
+    with opened(made, tmp_path, line) as cache:
+        for source in (first, second, latest):
+            cache.get(source, "it")
+        record = cache.tree_of(first).parents[1] / "build.json"
+        os.utime(record, (1, 1))
+    monkeypatch.setenv(LIMIT_VARIABLE, f"{900_000 / (1 << 30)}")
+    notes = tmp_path / "builds" / "notes of the user"
+    notes.write_text("mine\n")
+    with opened(made, tmp_path, line) as cache:
+        kept = [cache.seconds_of(source) is not None for source in (first, second, latest)]
+    assert kept == [False, True, True]
+    assert notes.read_text() == "mine\n"
+
+
+def test_a_limit_leaves_what_the_next_block_needs(
+    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LIMIT_VARIABLE, "0")
+    third, second, _ = sources(made)
+    with opened(made, tmp_path) as cache:
+        cache.get(third, "it")
+        cache.get(second, "it", (second, third))
+        assert cache.get(third, "it", (second, third)).reused
+        cache.get(second, "it")
+
+
+def test_a_folder_in_which_others_may_write_is_refused(
+    made: MadeRepository, tmp_path: Path
+) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    recipe = recipe_of(repository_at(made.path), None, None, {})
+    with pytest.raises(UnusableInput, match="others own the folder of builds"):
+        BuildCache(recipe, tmp_path, folder, 0)
+    (tmp_path / "file").touch()
+    with pytest.raises(UnusableInput, match="cannot make the folder of builds"):
+        BuildCache(recipe, tmp_path, tmp_path / "file", 0)
+
+
+def test_without_a_folder_of_the_user_builds_go_with_the_campaign(
+    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(BUILDS_VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    (tmp_path / "file").touch()
+    with opened(made, tmp_path) as cache:
+        assert cache.tree_of(sources(made)[0]).is_relative_to(tmp_path / "campaign" / "builds")
+        cache.get(sources(made)[0], "it")
+    monkeypatch.setenv(BUILDS_VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(UnusableInput, match="cannot make the folder of builds"):
+        open_cache(repository_at(made.path), LOGGED, None, tmp_path / "campaign")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    with pytest.raises(UnusableInput, match="has no home folder"):
+        cache_folder({})
+    assert not Path("~").exists()
+
+
+def test_a_folder_that_takes_no_build_is_named(
+    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path, content: bytes) -> int:
+        raise OSError(28, "No space left on device", str(content))
+
+    with opened(made, tmp_path) as cache:
+        monkeypatch.setattr(Path, "write_bytes", full)
+        with pytest.raises(UnusableInput, match="cannot keep a build in .*: No space left"):
+            cache.get(sources(made)[0], "it")
+
+
+def test_the_environment_names_the_folder_and_the_limit() -> None:
+    assert cache_folder({BUILDS_VARIABLE: "/var/builds"}) == Path("/var/builds")
+    assert cache_folder({"XDG_CACHE_HOME": "/cache"}) == Path("/cache/equipoise/builds")
+    assert cache_folder({"XDG_CACHE_HOME": "not absolute"}).is_relative_to(Path.home() / ".cache")
+    assert cache_limit({LIMIT_VARIABLE: "0.5"}) == 1 << 29
+    assert cache_limit({}) == 10 << 30
+    for text in ("many", "-1", "nan", "inf"):
+        with pytest.raises(UnusableInput, match="is no size of a cache"):
+            cache_limit({LIMIT_VARIABLE: text})

@@ -1,0 +1,177 @@
+"""Causes in how files, pipes and paths are used."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from packages.equipoise.tests.why.causes.made import calls, change, file, first, found_by, made, named, wait
+
+LINES = made(
+    entries={"write": change(0.01, 0.9, 0.1)},
+    calls={"write": calls(879, 150_000, typical_bytes=24)},
+    files={
+        "/tmp/lines": file(writes=change(0, 150_000), bytes_written=change(0, 3.6e6)),
+        "(closed before it could be looked up)": file(
+            writes=change(879, 0), bytes_written=change(3.6e6, 0)
+        ),
+    },
+)
+
+SYNCS = made(
+    entries={"fsync": change(0.0, 0.1, 0.05)},
+    waits={wait("fsync", "fsync"): change(0.0, 0.8, 0.1)},
+    calls={"fsync": calls(1, 301)},
+    files={"/tmp/records": file(syncs=change(1, 301), seconds=change(0.01, 0.9))},
+)
+
+COLD = made(
+    entries={"read": change(0.1, 0.3, 0.1)},
+    waits={wait("read", "read"): change(0.0, 0.7, 0.1)},
+    calls={"read": calls(1026, 1026)},
+    files={"/data/large": file(reads=change(1025, 1025), seconds=change(0.1, 0.9))},
+    accounts={"block_reads": change(0, 32_768)},
+)
+
+ABSENT = made(
+    entries={"newfstatat": change(0.1, 0.9, 0.1)},
+    calls={"newfstatat": calls(20_002, 200_002, errors={"ENOENT": change(20_000, 200_000)})},
+)
+
+MESSAGES = made(
+    entries={"write": change(0.0, 0.5, 0.1), "read": change(0.0, 0.3, 0.1)},
+    calls={"write": calls(16, 65_536), "read": calls(18, 14_000)},
+    files={"pipe": file(writes=change(16, 65_536), reads=change(18, 14_000))},
+)
+
+
+def test_tiny_writes_are_named_with_their_file_and_size() -> None:
+    cause = first(LINES)
+    assert cause.cause == "tiny_writes"
+    assert cause.evidence["syscall"] == "write"
+    assert cause.evidence["file"] == "/tmp/lines"
+    assert cause.evidence["size_bytes"] == 24
+    assert named(LINES) == ["tiny_writes"]
+
+
+def test_more_lines_are_more_calls_and_not_tiny_ones() -> None:
+    more = replace(
+        LINES,
+        files={
+            "/tmp/lines": file(writes=change(15_000, 150_000), bytes_written=change(0.36e6, 3.6e6))
+        },
+    )
+    assert not found_by("tiny_writes", more)
+    assert first(more).cause == "more_system_calls"
+
+
+def test_large_writes_are_not_tiny() -> None:
+    large = replace(
+        LINES,
+        files={"/tmp/lines": file(writes=change(879, 150_000), bytes_written=change(3.6e9, 3.6e9))},
+    )
+    assert not found_by("tiny_writes", large)
+
+
+def test_a_file_that_has_no_name_is_null_with_its_reason() -> None:
+    nameless = replace(
+        LINES,
+        files={
+            "(closed before it could be looked up)": file(
+                writes=change(879, 150_000), bytes_written=change(3.6e6, 3.6e6)
+            )
+        },
+    )
+    cause = first(nameless)
+    assert cause.cause == "tiny_writes"
+    assert cause.evidence["file"] is None
+    assert "closed" in cause.evidence["file_unknown_because"]
+
+
+def test_tiny_reads_are_named_by_their_call() -> None:
+    difference = made(
+        entries={"read": change(0.0, 0.9, 0.1)},
+        calls={"read": calls(63, 250_001, typical_bytes=1)},
+        files={"/data/text": file(reads=change(63, 250_001), bytes_read=change(250e3, 250e3))},
+    )
+    cause = first(difference)
+    assert (cause.cause, cause.evidence["syscall"]) == ("tiny_reads", "read")
+    assert cause.evidence["file"] == "/data/text"
+
+
+def test_syncs_hold_both_the_work_and_the_waiting() -> None:
+    cause = first(SYNCS)
+    assert cause.cause == "sync_per_record"
+    assert (cause.evidence["syscall"], cause.evidence["file"]) == ("fsync", "/tmp/records")
+    assert cause.seconds is not None
+    assert 0.89 < cause.seconds < 0.91
+    assert named(SYNCS) == ["sync_per_record"]
+
+
+def test_as_many_syncs_that_take_longer_are_waiting() -> None:
+    longer = replace(SYNCS, calls={"fsync": calls(300, 300)})
+    assert not found_by("sync_per_record", longer)
+    assert first(longer).cause == "waiting"
+
+
+def test_a_file_that_comes_from_the_disk_is_cold() -> None:
+    cause = first(COLD)
+    assert (cause.cause, cause.evidence["file"]) == ("cold_file", "/data/large")
+    assert cause.evidence["syscall"] == "read"
+    assert cause.evidence["bytes_from_disk"] == {"baseline": 0.0, "candidate": 32_768 * 512.0}
+
+
+def test_a_mapped_cold_file_is_named_by_who_touches_it() -> None:
+    mapped = replace(
+        COLD,
+        entries={"page_fault": change(0.1, 0.2, 0.05)},
+        waits={wait("page_fault", "scan"): change(0.0, 0.7, 0.1)},
+        calls={},
+        files={},
+        accounts={"block_reads": change(0, 32_768), "major_faults": change(0, 1000)},
+    )
+    cause = first(mapped)
+    assert (cause.cause, cause.evidence["function"]) == ("cold_file", "scan")
+    assert cause.evidence["syscall"] is None
+
+
+def test_reads_that_wait_without_the_disk_are_not_cold() -> None:
+    pipe = replace(COLD, accounts={"block_reads": change(0, 0)})
+    assert not found_by("cold_file", pipe)
+
+
+def test_blocks_that_are_read_without_waiting_are_not_what_takes_the_time() -> None:
+    assert not found_by("cold_file", replace(COLD, waits={wait("fsync"): change(0.0, 0.7, 0.1)}))
+
+
+def test_without_the_waits_long_calls_stand_for_them() -> None:
+    unseen = replace(COLD, waits={}, calls={"read": calls(1026, 1026, change(0.01, 0.8, 0.1))})
+    cause = first(unseen)
+    assert cause.cause == "cold_file"
+    short = replace(unseen, calls={"read": calls(900_000, 900_000, change(0.1, 0.9, 0.1))})
+    assert not found_by("cold_file", short)
+
+
+def test_look_ups_tell_how_many_found_nothing() -> None:
+    cause = first(ABSENT)
+    assert (cause.cause, cause.evidence["syscall"]) == ("path_look_ups", "newfstatat")
+    assert cause.evidence["not_there"] == {"baseline": 20_000, "candidate": 200_000}
+
+
+def test_files_that_are_opened_are_not_searched() -> None:
+    opened = made(entries={"openat": change(0.1, 0.9, 0.1)}, calls={"openat": calls(20, 9000)})
+    assert not found_by("path_look_ups", opened)
+    assert first(opened).cause == "more_system_calls"
+    sought = replace(opened, calls={"openat": calls(20, 9000, errors={"ENOENT": change(0, 8900)})})
+    assert first(sought).cause == "path_look_ups"
+
+
+def test_messages_through_a_pipe_are_no_tiny_writes() -> None:
+    cause = first(MESSAGES)
+    assert (cause.cause, cause.evidence["file"]) == ("messages", "pipe")
+    assert cause.evidence["syscall"] == "write"
+    assert named(MESSAGES) == ["messages"]
+
+
+def test_a_pipe_that_is_used_as_before_makes_no_messages() -> None:
+    quiet = replace(MESSAGES, files={"pipe": file(writes=change(16, 16))})
+    assert not found_by("messages", quiet)

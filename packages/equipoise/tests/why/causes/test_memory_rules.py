@@ -1,0 +1,126 @@
+"""Causes in how memory is got, touched and given back."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from packages.equipoise.tests.why.causes.made import (
+    allocations,
+    blocks,
+    calls,
+    change,
+    faults,
+    first,
+    found_by,
+    function,
+    made,
+    named,
+)
+
+CHURN = made(
+    entries={
+        "page_fault": change(0.0, 0.6, 0.1),
+        "munmap": change(0.0, 0.2, 0.1),
+        "mmap": change(0.0, 0.1, 0.1),
+    },
+    calls={"munmap": calls(1, 8001), "mmap": calls(8, 8008)},
+    faults=faults(60, 72_060),
+    allocations=allocations(blocks(35_600, 8000, 8000), blocks(64, 9000, 9000)),
+)
+
+GIVEN_BACK = made(
+    entries={"page_fault": change(0.0, 0.7, 0.1), "madvise": change(0.0, 0.2, 0.1)},
+    calls={"madvise": calls(0, 1500, typical_bytes=262_144)},
+    faults=faults(100, 96_000, by="fill"),
+)
+
+SMALL_PAGES = made(
+    entries={"page_fault": change(0.1, 0.9, 0.1)},
+    calls={"mmap": calls(9, 9), "madvise": calls(1, 1)},
+    faults=faults(118, 32_800, by="fill"),
+    accounts={"max_rss_bytes": change(135e6, 135e6)},
+)
+
+
+def test_blocks_that_go_back_at_every_free_are_named_by_their_size() -> None:
+    cause = first(CHURN)
+    assert cause.cause == "blocks_returned_at_free"
+    assert cause.evidence["size_bytes"] == 35_600
+    assert cause.evidence["syscall"] == "munmap"
+    assert cause.evidence["function"] == "asker"
+    assert cause.evidence["calls"] == {"baseline": 1.0, "candidate": 8001.0}
+
+
+def test_their_page_faults_count_only_once() -> None:
+    assert named(CHURN) == ["blocks_returned_at_free"]
+
+
+def test_the_heap_that_shrinks_at_every_free_is_the_same_cause() -> None:
+    shrinking = replace(
+        CHURN, entries={"brk": change(0.0, 0.5, 0.1)}, calls={"brk": calls(3, 16_003)}
+    )
+    assert first(shrinking).evidence["syscall"] == "brk"
+
+
+def test_mappings_of_the_program_itself_are_no_blocks() -> None:
+    direct = replace(CHURN, allocations=allocations(blocks(64, 9000, 9000)))
+    assert not found_by("blocks_returned_at_free", direct)
+    assert "more_system_calls" in named(direct)
+
+
+def test_far_fewer_calls_than_blocks_are_not_every_free() -> None:
+    rarely = replace(CHURN, calls={"munmap": calls(1, 801)})
+    assert not found_by("blocks_returned_at_free", rarely)
+
+
+def test_advice_that_faults_memory_in_again_names_who_touches_it() -> None:
+    cause = first(GIVEN_BACK)
+    assert cause.cause == "memory_given_back"
+    assert (cause.evidence["syscall"], cause.evidence["function"]) == ("madvise", "fill")
+    assert named(GIVEN_BACK) == ["memory_given_back"]
+
+
+def test_advice_after_which_nothing_faults_is_only_calls() -> None:
+    quiet = replace(GIVEN_BACK, faults=faults(100, 100))
+    assert not found_by("memory_given_back", quiet)
+    assert first(quiet).cause == "more_system_calls"
+
+
+def test_the_same_memory_in_small_pages() -> None:
+    cause = first(SMALL_PAGES)
+    assert cause.cause == "huge_pages_off"
+    assert cause.evidence["function"] == "fill"
+
+
+def test_more_memory_is_not_smaller_pages() -> None:
+    more = replace(SMALL_PAGES, accounts={"max_rss_bytes": change(1e6, 135e6)})
+    assert not found_by("huge_pages_off", more)
+    assert first(more).cause == "page_faults"
+
+
+def test_memory_that_is_mapped_again_is_not_smaller_pages() -> None:
+    remapped = replace(SMALL_PAGES, calls={"mmap": calls(9, 900)})
+    assert not found_by("huge_pages_off", remapped)
+
+
+def test_page_faults_are_charged_to_the_caller_of_what_has_no_name() -> None:
+    unknown = function("(unknown)", "libc.so.6", "unknown")
+    fill = function("fill")
+    difference = replace(
+        SMALL_PAGES,
+        accounts={},
+        faults=replace(faults(118, 32_800), by_function={unknown: change(0, 32_000)}),
+        callers={unknown: (fill, function("main"), function("_start"))},
+    )
+    assert first(difference).evidence["function"] == "fill"
+
+
+def test_more_blocks_are_a_cause_where_the_allocator_takes_the_time() -> None:
+    busy = made(
+        functions={function("malloc", "libc.so.6"): change(0.1, 0.7, 0.1)},
+        allocations=allocations(blocks(48, 1000, 1_000_000)),
+    )
+    cause = first(busy)
+    assert (cause.cause, cause.evidence["size_bytes"]) == ("more_allocations", 48)
+    idle = replace(busy, functions={function("work"): change(0.1, 0.7, 0.1)})
+    assert named(idle) == ["more_time_in_function"]

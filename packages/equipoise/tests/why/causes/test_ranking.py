@@ -1,0 +1,109 @@
+"""What is named, in which order, and what of the gap each cause gets."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from equipoise.why.causes.ranking import LEAST_FRACTION, RULES, suggested_causes
+from equipoise.why.causes.remaining import Cause, Remaining
+from equipoise.why.differences.changes import sum_of
+from packages.equipoise.tests.why.causes.made import calls, change, function, made, named, wait
+
+WORK, OTHER = function("work"), function("other")
+
+
+def test_the_most_seconds_come_first() -> None:
+    difference = made(functions={WORK: change(0.0, 0.3, 0.1), OTHER: change(0.0, 0.6, 0.1)})
+    assert [one.evidence["function"] for one in suggested_causes(difference)] == ["other", "work"]
+
+
+def test_a_gap_that_is_not_certain_has_no_causes() -> None:
+    functions = {WORK: change(0.0, 0.9, 0.1)}
+    assert named(made(functions=functions)) == ["more_time_in_function"]
+    assert named(made(functions=functions, gap=change(1.0, 2.0, 1.1))) == []
+
+
+def test_sources_that_see_no_difference_name_nothing() -> None:
+    equal = made(
+        functions={WORK: change(1.0, 1.01, 0.02)},
+        entries={"write": change(1.0, 1.01, 0.02)},
+        calls={"write": calls(100, 100)},
+        waits={wait("read"): change(1.0, 1.0, 0.1)},
+    )
+    assert suggested_causes(equal) == ()
+
+
+def test_what_is_too_small_to_matter_is_not_named() -> None:
+    small = LEAST_FRACTION - 0.01
+    assert named(made(functions={WORK: change(0.0, small, 0.001)})) == []
+    assert named(made(functions={WORK: change(0.0, small + 0.02, 0.001)})) != []
+
+
+def test_what_is_not_certain_is_not_named() -> None:
+    assert named(made(functions={WORK: change(0.0, 0.9, 0.91)})) == []
+    unknown = replace(change(0.0, 0.9), extra_ci=(None, None))
+    assert named(made(functions={WORK: unknown})) == []
+
+
+def test_the_slower_condition_may_be_the_baseline() -> None:
+    faster = made(
+        slower="baseline",
+        gap=replace(change(2.0, 1.0), extra=1.0, extra_ci=(0.9, 1.1)),
+        functions={WORK: replace(change(1.0, 0.1), extra=0.9, extra_ci=(0.8, 1.0))},
+    )
+    (cause,) = suggested_causes(faster)
+    assert cause.evidence["seconds"] == {"baseline": 1.0, "candidate": 0.1}
+    assert cause.share_of_gap == pytest.approx(0.9)
+
+
+def test_shares_and_their_intervals_come_from_the_seconds() -> None:
+    (cause,) = suggested_causes(made(functions={WORK: change(0.1, 0.6, 0.2)}))
+    assert cause.share_of_gap == pytest.approx(0.5)
+    assert cause.share_ci == pytest.approx((0.3, 0.7))
+    assert cause.status == "open"
+    assert "50 % of the extra time, as observed and not tested" in cause.summary
+
+
+def test_no_share_is_above_the_whole() -> None:
+    (cause,) = suggested_causes(made(functions={WORK: change(0.1, 1.4, 0.2)}))
+    assert cause.share_of_gap == 1.0
+    assert cause.share_ci[1] == 1.0
+
+
+def test_threads_side_by_side_count_once() -> None:
+    difference = made(
+        threads=change(5, 5),
+        on_processor=change(4.0, 8.0),
+        functions={WORK: change(4.0, 7.0, 0.1), OTHER: change(0.0, 1.0, 0.1)},
+    )
+    shares = [one.share_of_gap for one in suggested_causes(difference)]
+    assert shares == pytest.approx([0.75, 0.25])
+
+
+def test_what_a_specific_rule_claims_no_later_rule_counts() -> None:
+    def claiming(remaining: Remaining) -> tuple[Cause, ...]:
+        return (remaining.extra(functions=(WORK,)).cause("function", ""),)
+
+    difference = made(functions={WORK: change(0.0, 0.5, 0.1), OTHER: change(0.0, 0.3, 0.1)})
+    causes = suggested_causes(difference, {"mine": claiming, **RULES})
+    assert [one.cause for one in causes] == ["mine", "more_time_in_function"]
+    assert [one.evidence.get("function") for one in causes] == [None, "other"]
+
+
+def test_two_calls_of_one_rule_share_what_waiting_can_explain() -> None:
+    difference = made(
+        threads=change(3, 3),
+        waits={wait("accept"): change(0.0, 0.9, 0.1), wait("msgrcv"): change(0.0, 0.8, 0.1)},
+        calls={"accept": calls(1, 100), "msgrcv": calls(1, 100)},
+    )
+    shares = [one.share_of_gap for one in suggested_causes(difference)]
+    assert shares == pytest.approx([0.9, 0.1])
+
+
+def test_a_sum_is_as_uncertain_as_its_parts_together() -> None:
+    total = sum_of([change(0.0, 1.0, 0.3), change(0.0, 2.0, 0.4)])
+    assert total.extra == pytest.approx(3.0)
+    assert total.extra_ci == pytest.approx((2.5, 3.5))
+    unknown = replace(change(0.0, 1.0), extra_ci=(None, None))
+    assert sum_of([unknown]).extra_ci == pytest.approx((0.0, 2.0))

@@ -1,0 +1,138 @@
+"""Which interventions are proposed, in which order, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec.structs
+import pytest
+
+from equipoise.design.libraries import ALLOCATORS
+from equipoise.design.site import Site
+from equipoise.model.plan import Condition, Output
+from equipoise.why.causes.ranking import RULES
+from equipoise.why.interventions.catalogue import every_intervention, offered, proposed
+from equipoise.why.interventions.intervention import Case, Intervention
+from packages.equipoise.tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, cause, named, site
+
+EVERY = offered(case_of())
+
+
+def test_names_are_of_one_intervention_each() -> None:
+    names = [one.name for one in EVERY]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
+def test_each_says_what_it_tests(one: Intervention) -> None:
+    assert one.causes
+    assert one.summary
+    assert one.advice is None or "{command}" in one.advice
+
+
+@pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
+def test_altered_twice_is_altered_once(one: Intervention) -> None:
+    for condition in (BASELINE, CANDIDATE):
+        once = one.alter(condition)
+        assert one.alter(once) == once
+        assert (once.name, once.levels) == (condition.name, condition.levels)
+
+
+def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
+    causes = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
+    names = [one.name for one in proposed(Case((BASELINE, CANDIDATE), site(), causes))]
+    assert names[:2] == ["never_mmap", "jemalloc"]
+    assert names[-1] == "no_sleep"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "is_proposed"),
+    [(None, True), (1.04, True), (1 / 1.04, True), (2.0, True), (37.0, False), (1 / 37.0, False)],
+)
+def test_layouts_are_not_proposed_for_a_gap_that_no_layout_makes(
+    ratio: float | None, is_proposed: bool
+) -> None:
+    causes = (cause("more_time_in_function"), cause("lock_waits"))
+    case = Case((BASELINE, CANDIDATE), site(), causes, ratio=ratio)
+    names = {one.name for one in proposed(case)}
+    assert ({"even_environment", "fixed_addresses"} <= names) is is_proposed
+    assert "fixed_addresses" in {one.name for one in offered(case)}
+    assert "pinning" in names
+
+
+def test_without_a_cause_nothing_is_proposed() -> None:
+    assert proposed(Case((BASELINE, CANDIDATE), site())) == ()
+    assert proposed(Case((BASELINE, CANDIDATE), site(), (cause("no_such_cause"),))) == ()
+
+
+def test_what_both_have_already_is_not_proposed() -> None:
+    never = next(level for level in ALLOCATORS if level.name == "glibc_never")
+    pair = tuple(
+        msgspec.structs.replace(one, environment=never.environment) for one in (BASELINE, CANDIDATE)
+    )
+    causes = (cause("blocks_returned_at_free"),)
+    names = [one.name for one in proposed(Case((pair[0], pair[1]), site(), causes))]
+    assert "never_mmap" not in names
+    # One that has it already is no reason against it.
+    names = [one.name for one in proposed(Case((pair[0], CANDIDATE), site(), causes))]
+    assert "never_mmap" in names
+
+
+def test_what_is_missing_is_proposed_with_its_reason() -> None:
+    nowhere = Site(Path("/own"), lambda _: None, frozenset(), {}, (0,))
+    causes = (cause("blocks_returned_at_free"), cause("sleeping"), cause("memory_contention"))
+    reasons = {
+        one.name: one.impossible_because
+        for one in proposed(Case((BASELINE, CANDIDATE), nowhere, causes))
+    }
+    assert reasons["jemalloc"] == "libjemalloc2 is not installed: apt install libjemalloc2"
+    assert "make build" in str(reasons["no_sleep"])
+    assert reasons["pinning"] == "we may use one CPU only: allow more with taskset"
+    assert reasons["never_mmap"] is None
+
+
+def test_a_path_that_cannot_be_preloaded_is_the_reason() -> None:
+    spaced = msgspec.structs.replace(site(), find_library=lambda name: f"/my home/{name}")
+    for name in ("quick_sync", "dlmalloc"):
+        reason = named(name, case_of(at=spaced)).impossible_because
+        assert "LD_PRELOAD cannot name /my home/libequipoise_" in str(reason)
+
+
+def test_output_goes_nowhere_else_than_it_goes_already() -> None:
+    causes = (cause("tiny_writes"),)
+
+    def names(output: Output, pair: tuple[Condition, Condition]) -> set[str]:
+        them = proposed(Case(pair, site(), causes, output))
+        return {one.name for one in them if one.name.startswith("output_")}
+
+    pair = (BASELINE, CANDIDATE)
+    assert names(Output(), pair) == {"output_to_file"}
+    assert names(Output("file", "/tmp/out"), pair) == {"output_discarded"}
+    loud = msgspec.structs.replace(CANDIDATE, output=Output("inherit"))
+    assert names(Output(), (BASELINE, loud)) == {"output_to_file", "output_discarded"}
+
+
+def test_a_sham_is_the_same_library_doing_nothing() -> None:
+    for one in EVERY:
+        if one.sham is None:
+            continue
+        sham, real = one.sham(CANDIDATE).environment, one.alter(CANDIDATE).environment
+        assert sham["LD_PRELOAD"] == real["LD_PRELOAD"]
+        assert (sham["EQUIPOISE_INTERVENTION"], real["EQUIPOISE_INTERVENTION"]) == (
+            "nothing",
+            one.name,
+        )
+    assert sum(one.sham is not None for one in EVERY) == 7
+
+
+def test_no_advice_is_given_for_what_nobody_should_keep() -> None:
+    for name in ("quick_sync", "output_discarded", "fixed_addresses", "no_sleep"):
+        case = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
+        assert named(name, case).advice is None
+
+
+def test_every_cause_that_is_tested_is_one_that_can_be_found() -> None:
+    able = frozenset({"avx2", "fma"})
+    known = every_intervention(case_of(at=site(instructions=able)))
+    rules = RULES.keys()
+    assert {cause for one in known for cause in one.causes} <= rules

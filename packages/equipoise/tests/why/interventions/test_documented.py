@@ -1,0 +1,63 @@
+"""Every intervention stands in the docs, with its causes and whether it has a sham and advice."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from equipoise.design.libraries import BLAS_LIBRARIES, Blas
+from equipoise.model.plan import Output
+from equipoise.why.interventions import blas
+from equipoise.why.interventions.catalogue import every_intervention
+from equipoise.why.interventions.intervention import Case, Intervention
+from packages.equipoise.tests.why.interventions.cases import BASELINE, CANDIDATE, site
+
+DOCS = Path(__file__).parents[3] / "docs" / "why.md"
+CASE = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
+KNOWN = every_intervention(CASE)
+SECTION = DOCS.read_text().partition("## Interventions")[2].partition("\n## ")[0]
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in SECTION.splitlines()
+    if line.startswith("| `")
+]
+
+
+def row_of(one: Intervention) -> list[str]:
+    return next(row for row in ROWS if f"`{one.name}`" in row[0])
+
+
+@pytest.mark.parametrize("one", KNOWN, ids=lambda one: one.name)
+def test_each_has_a_row(one: Intervention) -> None:
+    _, _, _, proof, advice = row_of(one)
+    assert proof
+    assert (one.sham is not None) == ("sham" in proof)
+    assert (one.advice is None) == advice.startswith("none")
+
+
+@pytest.mark.parametrize("one", KNOWN, ids=lambda one: one.name)
+def test_its_causes_stand_there(one: Intervention) -> None:
+    until = ROWS[: ROWS.index(row_of(one)) + 1]
+    # "The same" is what the nearest row above says.
+    cell = next(row[2] for row in reversed(until) if row[2] != "the same")
+    assert set(re.findall(r"`(\w+)`", cell)) == one.causes
+
+
+def test_core_types_stand_there_by_their_library() -> None:
+    able = frozenset(one for library in BLAS_LIBRARIES for one in library_asks(library))
+    interventions = blas.offered(Case((BASELINE, CANDIDATE), site(instructions=able)))
+    prefixes = {name for row in ROWS for name in re.findall(r"`([a-z_]+_)…`", row[0])}
+    assert {
+        one.name.partition("_")[0] + "_" for one in interventions if "_" in one.name
+    } == prefixes
+
+
+def library_asks(library: Blas) -> set[str]:
+    return {one for core in library.core_types.values() for one in core.instructions}
+
+
+def test_no_row_is_of_an_intervention_that_is_gone() -> None:
+    names = {name for row in ROWS for name in re.findall(r"`([a-z_]+)`", row[0])}
+    assert names == {one.name for one in KNOWN}

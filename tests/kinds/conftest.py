@@ -1,8 +1,0 @@
-"""Fixtures of the tests of kinds: the command line as a user has it, and a browser for pages."""
-
-from __future__ import annotations
-
-from tests.cli.conftest import equipoise, equipoise_process, gate, run_in, scratch, script
-from tests.report.conftest import browser
-
-__all__ = ["browser", "equipoise", "equipoise_process", "gate", "run_in", "scratch", "script"]
