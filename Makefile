@@ -4,15 +4,14 @@ VENV := .venv
 PYTHON_IN_VENV := $(VENV)/bin/python
 PYTHON_FOUND = $(shell scripts/find_python.sh)
 INSTALL_LOCKED := $(PYTHON_IN_VENV) -m pip install --quiet --disable-pip-version-check --require-hashes
-# The packages of this repository, each with a pyproject.toml; the first is the root.
-PACKAGES := . packages/matching packages/studies
+PACKAGES := packages/equipoise packages/matching packages/studies
 INSTALL_PACKAGES := $(PYTHON_IN_VENV) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps $(PACKAGES:%=--editable %)
 # What decides whether the packages must be installed anew; their Python sources are used in place.
 NATIVE_SOURCES := Cargo.toml Cargo.lock hatch_build.py $(PACKAGES:%=%/pyproject.toml) \
 	$(shell find crates packages/*/crates -name target -prune -o -type f -print)
 
 # What mypy checks.
-TYPED := src packages/matching/src packages/studies/src tests packages/matching/tests packages/studies/tests conftest.py
+TYPED := $(PACKAGES:%=%/src) $(PACKAGES:%=%/tests) tests conftest.py
 
 # Rust that a build script compiles.
 NOT_OF_CARGO := packages/studies/crates/probes/fork_server/main.rs
@@ -142,8 +141,8 @@ lock: | tools ## resolve the locks of both languages anew
 
 .PHONY: clean
 clean: ## remove everything that was made
-	rm -rf $(VENV) target dist build demo site packages/equipoise/src/equipoise/_bin packages/equipoise/src/equipoise/*.so packages/*/src/*/_bin packages/*/src/*/*.so
-	find src packages tests scripts -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf $(VENV) target dist build demo site packages/*/src/*/_bin packages/*/src/*/*.so
+	find packages tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 .PHONY: tools
 tools:

@@ -135,7 +135,7 @@ def no_process_is_left_behind() -> Iterator[None]:
 
 
 ROOMS_OF_THE_COMMAND_LINE = frozenset({"cluster", "report", "revisions", "why"})
-"""Folders below tests/ whose messages only the command line shows, in its spelling; so are those of
+"""Folders of tests whose messages only the command line shows, in its spelling; so are those of
 all kinds of campaign but `functions`."""
 
 
@@ -143,9 +143,9 @@ all kinds of campaign but `functions`."""
 def spelling_of_the_room(request: pytest.FixtureRequest) -> Iterator[None]:
     """Spell options as those who read the messages of a room type them."""
     match request.path.relative_to(Path(__file__).parent).parts:
-        case ("tests", "kinds", kind, *_):
+        case ("packages", "equipoise", "tests", "kinds", kind, *_):
             of_command_line = kind != "functions"
-        case ("tests", room, *_):
+        case ("packages", "equipoise", "tests", room, *_):
             of_command_line = room in ROOMS_OF_THE_COMMAND_LINE
         case _:
             of_command_line = False

@@ -9,8 +9,8 @@ compile() {
         --custom-compile-command 'make lock' "$@"
 }
 uv=$1
-compile pyproject.toml --group build --output-file requirements.lock
-compile pyproject.toml --group wheel --constraint requirements.lock \
+compile packages/equipoise/pyproject.toml --group pyproject.toml:build --output-file requirements.lock
+compile packages/equipoise/pyproject.toml --group pyproject.toml:wheel --constraint requirements.lock \
     --output-file requirements-wheel.lock
-compile pyproject.toml --group dev --constraint requirements.lock \
+compile packages/equipoise/pyproject.toml --group pyproject.toml:dev --constraint requirements.lock \
     --output-file requirements-dev.lock

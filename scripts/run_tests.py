@@ -20,6 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS_THAT_COMPUTE = (
+    "tests/benchmarks",
+    "tests/fuzz",
+    "tests/packaging",
     "packages/matching/tests",
     "packages/studies/tests/builtin",
     "packages/studies/tests/primitives/test_charts.py",
@@ -27,10 +30,9 @@ TESTS_THAT_COMPUTE = (
     "packages/studies/tests/test_layers.py",
     "packages/studies/tests/test_rank_correlation.py",
 ) + tuple(
-    f"tests/{room}"
+    f"packages/equipoise/tests/{room}"
     for room in (
-        "benchmarks", "design", "figures", "fuzz", "interop", "ledger", "packaging",
-        "report", "shared", "stats", "studies",
+        "design", "figures", "interop", "ledger", "report", "shared", "stats", "studies",
         "kinds/bisect/test_branches.py", "kinds/bisect/test_figures.py",
         "kinds/bisect/test_layout.py", "kinds/bisect/test_report.py",
         "kinds/bisect/test_search.py", "kinds/bisect/test_shared_blocks.py",
@@ -47,14 +49,16 @@ TESTS_THAT_COMPUTE = (
 network namespaces of their own, or one after the other."""
 
 FAST_TESTS = (
+    "tests/test_import_cycles.py",
+    "tests/test_words.py",
     "packages/matching/tests/test_layers.py",
     "packages/studies/tests/test_layers.py",
     *(
-        f"tests/{room}"
+        f"packages/equipoise/tests/{room}"
         for room in (
             "analysis", "design", "files", "ledger", "report/test_json_document.py",
             "report/test_markdown.py", "shared", "why/causes", "why/differences", "test_api.py",
-            "test_import_cycles.py", "test_layers.py", "test_words.py", "cli/test_bad_input.py",
+            "test_layers.py", "cli/test_bad_input.py",
         )
     ),
 )  # fmt: skip

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("src", "packages", "crates", "tests", "benchmarks", "scripts", "docs")
+FOLDERS = ("packages", "crates", "tests", "benchmarks", "scripts", "docs")
 PAGES = ("CONTRIBUTING.md", "README.md", "SECURITY.md", "CHANGELOG.md")
 BASES = (
-    *("", "docs", "src", "src/equipoise"),
+    *("", "docs", *(f"packages/equipoise{below}" for below in ("", "/src", "/src/equipoise"))),
     *("packages/matching", "packages/matching/src/equipoise_matching"),
     "packages/studies/src/equipoise_studies",
 )

@@ -15,8 +15,7 @@ BEHIND_A_SECTION = re.compile(r"^ *(Parameters|Returns|Yields)\n *-{3,}\n(.*\n)*
 def docstrings() -> Iterator[tuple[str, str]]:
     """Every docstring of the sources, with its place."""
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    files = [*ROOT.glob("src/**/*.py"), *ROOT.glob("packages/*/src/**/*.py")]
-    for file in sorted(files):
+    for file in sorted(ROOT.glob("packages/*/src/**/*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, kinds) and (text := ast.get_docstring(node)):
                 yield f"{file.relative_to(ROOT)}: {getattr(node, 'name', 'the module')}", text

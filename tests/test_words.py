@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = (ROOT / "src", *ROOT.glob("packages/*/src"))
+SOURCES = tuple(ROOT.glob("packages/*/src"))
 FORBIDDEN_NAMES = re.compile(
     r"Asked|Wanted|Found|Told|Tried|Gated|Gathered|Conducted|Ran|Notice|Caution"
     r"|told|said_again|foretold|few_lines|words|\w+_words|mend|sitting|standing|keeper"

@@ -14,7 +14,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from packages.equipoise.tests.kinds.explain.simulated import NOISES, Truth, is_wrong, misses, simulated
+from packages.equipoise.tests.kinds.explain.simulated import (
+    NOISES,
+    Truth,
+    is_wrong,
+    misses,
+    simulated,
+)
 
 CAMPAIGNS = 100
 BLOCKS = 80

@@ -10,7 +10,13 @@ from msgspec import Struct
 from benchmarks.history.engine import ALPHA, MIN_EFFECT
 from equipoise.kinds.history.statistics import History
 from packages.equipoise.tests.kinds.history.histories import names_of
-from packages.equipoise.tests.stats.simulated import FloatArray, Noise, autoregressive, student, white
+from packages.equipoise.tests.stats.simulated import (
+    FloatArray,
+    Noise,
+    autoregressive,
+    student,
+    white,
+)
 
 PAIRS = 300
 BLOCKS = 25

@@ -241,7 +241,7 @@ def with_names(line: str, names: Mapping[str, str]) -> str:
 
 def compressors(folder: Path, readme: str, _: int) -> Iterator[Case]:
     """Ask which of six compressors is the fastest on a text."""
-    sources = b"".join(path.read_bytes() for path in sorted((ROOT / "src").rglob("*.py")))
+    sources = b"".join(path.read_bytes() for path in sorted((ROOT / "packages").rglob("*.py")))
     (folder / "text").write_bytes(sources[:TEXT_BYTES])
     programs = [one for one in COMPRESSORS if shutil.which(one)][:6]
     commands = [f"{one} -c text" if one != "7z" else "7z a -so 7z text" for one in programs]

@@ -234,7 +234,7 @@ def _problems(place: Workplace, case: Surroundings, family: Family) -> list[str]
 def _environment(place: Workplace, variables: Mapping[str, str | None]) -> dict[str, str]:
     environment = place.environment()
     root = Path(__file__).parents[2]
-    environment["PYTHONPATH"] = f"{root}:{root / 'src'}"
+    environment["PYTHONPATH"] = f"{root}:{root / 'packages/equipoise/src'}"
     for name, value in variables.items():
         if value is None:
             environment.pop(name, None)

@@ -8,8 +8,8 @@ import stat
 import subprocess
 from pathlib import Path
 
-from tests.chaos.workplace import ENTRY, Workplace, remove
 from packages.equipoise.tests.repositories import repository
+from tests.chaos.workplace import ENTRY, Workplace, remove
 
 TRIAL = """#!/bin/sh
 echo s >> "$0.log"

@@ -14,10 +14,10 @@ from equipoise.measure.installation import native_programs
 from equipoise.model.packages import NATIVE_FOLDER, folders_with_programs
 from equipoise.model.record import Draw
 from equipoise_matching.matching.datasets import lalonde
-from packages.matching.tests.observation.logs import loaded_log
-from tests.docs.pages import DOCS, ROOT
 from packages.equipoise.tests.plans import plan_of, trial_of
 from packages.equipoise.tests.repositories import repository
+from packages.matching.tests.observation.logs import loaded_log
+from tests.docs.pages import DOCS, ROOT
 
 SAMPLES = ROOT / "packages/equipoise/tests/interop/samples"
 SERIES = ROOT / "packages/equipoise/tests/interop/series/samples"

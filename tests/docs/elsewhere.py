@@ -81,7 +81,8 @@ ELSEWHERE = {
     ),
     "equipoise genmatch people.csv --treatment treat --covariates age,educ"
     " --cluster tcp://10.0.0.5:8786": Elsewhere(
-        CLUSTER, "packages/equipoise/tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
+        CLUSTER,
+        "packages/equipoise/tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing",
     ),
     "equipoise genmatch people.csv --treatment treat --covariates age,educ"
     " --cluster tls://10.0.0.5:8786"
@@ -91,7 +92,8 @@ ELSEWHERE = {
         "test_a_scheduler_with_tls_takes_who_has_its_certificate_and_nobody_else",
     ),
     'gen_match(treat, X, executor=Client("tcp://10.0.0.5:8786"), seed=1)': Elsewhere(
-        CLUSTER, "packages/equipoise/tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
+        CLUSTER,
+        "packages/equipoise/tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing",
     ),
     ". .venv/bin/activate": Elsewhere("made by make build, in which these tests run", "make build"),
     "python -m benchmarks.genoud.run --settings 5000x30": BENCH,

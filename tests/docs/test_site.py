@@ -13,8 +13,8 @@ import pytest
 from markdown_it import MarkdownIt
 from mkdocs.config import load_config
 
-from tests.docs.pages import DOCS, PAGES, ROOT, STUDY_PAGES
 from packages.equipoise.tests.report.chromium import chromium
+from tests.docs.pages import DOCS, PAGES, ROOT, STUDY_PAGES
 
 AWAITED: frozenset[str] = frozenset()
 """Pages that have their place before they are written."""

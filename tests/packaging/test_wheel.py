@@ -39,7 +39,7 @@ def built(package: Path, folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of the laboratory."""
-    return built(ROOT, tmp_path_factory.mktemp("wheel"))
+    return built(ROOT / "packages/equipoise", tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="session")

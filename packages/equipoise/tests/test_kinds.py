@@ -24,7 +24,7 @@ from equipoise.model.result import ResultDocument
 from packages.equipoise.tests.plans import plan_of
 from packages.equipoise.tests.test_layers import ROOT
 
-SOURCE = ROOT / "src/equipoise"
+SOURCE = ROOT / "packages/equipoise/src/equipoise"
 KERNEL = (
     "model", "files", "design", "measure", "ledger", "stats", "campaign", "analysis", "report",
     "figures",

@@ -11,8 +11,8 @@ import pytest
 
 from equipoise.model.packages import PROGRAMS
 from equipoise.studies.catalogue import ENTRY_POINTS, built_in_studies
-from tests.test_import_cycles import first_cycle, module_graph
 from packages.equipoise.tests.test_layers import imports, undocumented
+from tests.test_import_cycles import first_cycle, module_graph
 
 PACKAGE = "equipoise_studies"
 PROJECT = Path(__file__).resolve().parents[1]

@@ -14,12 +14,12 @@ from equipoise.model.record import Accounting, Draw, Trial
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.json_document import decode
 from equipoise.studies.catalogue import with_findings
+from packages.equipoise.tests.report.forms import page
 from tests.fuzz.case import Case, Target
 from tests.fuzz.judge import command_line
 from tests.fuzz.mutators import json_bytes, mutated_bytes, mutated_tree
 from tests.fuzz.targets.pages import check_csv, check_html, check_latex, check_markdown
 from tests.fuzz.targets.samples_of_documents import sample_documents
-from packages.equipoise.tests.report.forms import page
 
 FIGURES, AGAINST, IMPORT, TWO = "figures", "against", "import", "two"
 WORDS = "words"

@@ -11,12 +11,12 @@ from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import read_source, read_within_bounds
 from equipoise.kinds.imported.assembly import SourceReading, assemble
 from equipoise.model.plan import Judgement
+from packages.equipoise.tests.interop.test_damaged import WHOLE
 from tests.fuzz.case import Case, Target
 from tests.fuzz.judge import command_line
 from tests.fuzz.mutators import json_bytes, mutated_bytes, mutated_tree
-from packages.equipoise.tests.interop.test_damaged import WHOLE
 
-SAMPLES = Path(__file__).resolve().parents[2] / "interop" / "samples"
+SAMPLES = Path(__file__).resolve().parents[3] / "packages/equipoise/tests/interop/samples"
 BY_CONTENT = "content"
 """Variant in which the content of the file tells its format."""
 WHOLLY = " whole"

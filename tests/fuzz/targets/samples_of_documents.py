@@ -13,10 +13,10 @@ from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
 from equipoise.studies.catalogue import built_in_studies, with_findings
 from equipoise.studies.reader.study import read_study
-from packages.studies.tests.builtin.synthetic import study_document
 from packages.equipoise.tests.documents import document_of, layered_document, sized_document
 from packages.equipoise.tests.iterated import shaped_document
 from packages.equipoise.tests.report import kinds
+from packages.studies.tests.builtin.synthetic import study_document
 
 STUDIES = Path(__file__).resolve().parents[3] / "packages/studies/src/equipoise_studies/builtin"
 MOST_CONDITIONS = 24

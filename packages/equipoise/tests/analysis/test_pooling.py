@@ -12,7 +12,13 @@ from equipoise.model.host import HostReference
 from equipoise.model.plan import Stopping
 from equipoise.model.record import RunRecord
 from equipoise.stats.verdict import earliest_block
-from packages.equipoise.tests.analysis.test_levels import EFFECTS, LAYOUTS, by_layout, planned, record_of
+from packages.equipoise.tests.analysis.test_levels import (
+    EFFECTS,
+    LAYOUTS,
+    by_layout,
+    planned,
+    record_of,
+)
 from packages.equipoise.tests.fleets import identity_of
 
 FIRST = earliest_block(0.05)

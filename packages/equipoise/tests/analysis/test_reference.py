@@ -22,6 +22,8 @@ from equipoise.model.reference import ReferenceComparison, ReferenceRow
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import decode, encode
 from equipoise_studies.primitives.rows import BANDWIDTH
+from packages.equipoise.tests.documents import document_as
+from packages.equipoise.tests.schema import validated
 from packages.studies.tests.primitives.campaigns import (
     ROWS,
     ProbeRunner,
@@ -29,8 +31,6 @@ from packages.studies.tests.primitives.campaigns import (
     plan_of_rows,
     record_of,
 )
-from packages.equipoise.tests.documents import document_as
-from packages.equipoise.tests.schema import validated
 
 
 def result(

@@ -22,6 +22,9 @@ from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import ConditionResult, MetricSummary, ResultDocument
 from equipoise.report.json_document import encode
 from equipoise_studies.primitives.rows import BANDWIDTH, LATENCY
+from packages.equipoise.tests.plans import plan_of, trial_of
+from packages.equipoise.tests.schema import validated
+from packages.equipoise.tests.stats.planted import FloatArray
 from packages.studies.tests.primitives.campaigns import (
     ROWS,
     TYPICAL,
@@ -29,9 +32,6 @@ from packages.studies.tests.primitives.campaigns import (
     plan_of_rows,
     record_of,
 )
-from packages.equipoise.tests.plans import plan_of, trial_of
-from packages.equipoise.tests.schema import validated
-from packages.equipoise.tests.stats.planted import FloatArray
 
 BLOCKS = 60
 

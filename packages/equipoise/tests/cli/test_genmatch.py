@@ -15,9 +15,9 @@ import pandas
 import pexpect
 import pytest
 
-from packages.matching.tests.matching.golden import GOLDEN
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise, document
 from packages.equipoise.tests.clusters import local_cluster
+from packages.matching.tests.matching.golden import GOLDEN
 
 ARGUMENTS = ("--treatment", "treat", "--covariates", "a,b,c,d", "--seed", "3")
 QUICK = ("--population", "20", "--generations", "3", "--hard-limit")

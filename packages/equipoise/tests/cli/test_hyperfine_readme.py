@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crates import HYPERFINE, NotFetchedError, file_of_crate
 from packages.equipoise.tests.repositories import repository
+from tests.crates import HYPERFINE, NotFetchedError, file_of_crate
 
 FEW = "--budget 0.2 --min-seconds 0 --warmup 0 --allow-concurrent --json result.json"
 """Before the example's own words, which come last and count."""

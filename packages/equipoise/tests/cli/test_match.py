@@ -18,8 +18,8 @@ import pexpect
 import psutil
 import pytest
 
-from packages.matching.tests.matching.golden import GOLDEN
 from packages.equipoise.tests.cli.conftest import ENTRY, Answer, Equipoise, document
+from packages.matching.tests.matching.golden import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from packages.matching.tests.matching.golden import GOLDEN
 from packages.equipoise.tests.cli.conftest import Equipoise
+from packages.matching.tests.matching.golden import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
 QUICK = ("--population", "10", "--generations", "1", "--hard-limit")

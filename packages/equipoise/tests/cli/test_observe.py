@@ -15,10 +15,10 @@ from equipoise.ledger import open_for_writing
 from equipoise.model.record import Draw
 from equipoise.report.json_document import schema
 from equipoise_matching.observation.result import ObservationResult
-from packages.matching.tests.observation.logs import Log, loaded_log
 from packages.equipoise.tests.cli.conftest import Answer, Equipoise
 from packages.equipoise.tests.clusters import litter_collected
 from packages.equipoise.tests.plans import plan_of, trial_of
+from packages.matching.tests.observation.logs import Log, loaded_log
 
 ARGUMENTS = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")
 LOAD = (*ARGUMENTS, "--covariates", "load")

@@ -18,8 +18,8 @@ from equipoise.report.json_document import schema
 from equipoise_matching import match
 from equipoise_matching.matching.datasets import lalonde
 from equipoise_matching.observation.result import ObservationResult
-from packages.matching.tests.observation.logs import loaded_log
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise, document
+from packages.matching.tests.observation.logs import loaded_log
 
 WORDS = ("--treatment", "trained", "--covariates", "age,educ,region,married")
 

@@ -17,7 +17,7 @@ import yaml
 
 from equipoise.cluster import worker
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples" / "fleet"
+FOLDER = Path(__file__).resolve().parents[4] / "docs" / "examples" / "fleet"
 UNIT = FOLDER / "equipoise-worker.service"
 MODULE = "equipoise.cluster.worker"
 

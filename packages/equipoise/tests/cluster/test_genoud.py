@@ -16,6 +16,7 @@ from equipoise.cluster.connection import connect
 from equipoise.model.errors import UnusableInput
 from equipoise_matching.genetic.executors import BatchEvaluator
 from equipoise_matching.genetic.worker import EvaluationFailed
+from packages.equipoise.tests.clusters import litter_collected, local_cluster
 from packages.matching.tests.genetic.evaluators import (
     DiesOnce,
     Engine,
@@ -23,7 +24,6 @@ from packages.matching.tests.genetic.evaluators import (
     dies_always,
     refuses_negative,
 )
-from packages.equipoise.tests.clusters import litter_collected, local_cluster
 
 COUNT = 41
 

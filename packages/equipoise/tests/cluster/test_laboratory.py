@@ -361,7 +361,8 @@ import os, subprocess, sys
 from pathlib import Path
 
 from equipoise.ledger import open_for_reading
-from packages.equipoise.tests.cluster.hosts import begun, followed, halted, order_for, plan_for, status_at_end, until
+from packages.equipoise.tests.cluster.hosts import begun, followed, halted, order_for
+from packages.equipoise.tests.cluster.hosts import plan_for, status_at_end, until
 
 disk = Path(sys.argv[1])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2M", "none", str(disk)], check=True)
@@ -407,7 +408,7 @@ def test_a_full_disk_is_named_and_nothing_recorded_is_lost(tmp_path: Path) -> No
         capture_output=True,
         text=True,
         check=False,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[4],
     )
     assert ran.stderr == ""
     failed, went_on = ran.stdout.splitlines()

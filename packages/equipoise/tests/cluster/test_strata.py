@@ -26,9 +26,9 @@ from equipoise.model.errors import UnusableInput
 from equipoise_matching.observation.result import ObservationResult
 from equipoise_matching.observation.strata import StratifiedLog, observe_strata
 from equipoise_matching.tables.strata import StratumRows, find_strata
-from packages.matching.tests.observation.logs import loaded_log, question
 from packages.equipoise.tests.cluster.strata_tasks import dies_once
 from packages.equipoise.tests.clusters import local_cluster
+from packages.matching.tests.observation.logs import loaded_log, question
 
 RACKS = ("a", "b", "c", "d")
 QUESTION = question(cluster=("day",), covariates=("load", "unmoved"))

@@ -16,7 +16,7 @@ from packages.equipoise.tests.tools import decoded, printed_by, ran
 
 WRITTEN = SAMPLES / "criterion_0.5"
 CRATE = Path(__file__).parent / "criterion_crate"
-COMPILED = Path(__file__).parents[2] / "target" / "criterion_crate"
+COMPILED = Path(__file__).parents[4] / "target" / "criterion_crate"
 """Compiled once; the test costs little from then on."""
 FOLDERS = {"group/sum/10": "group/sum/10", "plain sum/with slash": "plain sum_with slash"}
 """Where criterion keeps a benchmark, by its name."""

@@ -19,7 +19,7 @@ def launcher_program() -> Path:
     package = Path(equipoise.__file__).resolve().parent
     places = [
         package / "_bin" / "equipoise-launcher",
-        package.parents[1] / "target" / "release" / "equipoise-launcher",
+        package.parents[3] / "target" / "release" / "equipoise-launcher",
     ]
     if named := os.environ.get("EQUIPOISE_LAUNCHER"):
         places.insert(0, Path(named))

@@ -311,7 +311,7 @@ def test_where_clone3_is_denied_a_trial_runs_in_a_process_group_and_says_why(
     error: int, tmp_path: Path, launcher_program: Path, shell: Callable[[str], Request]
 ) -> None:
     denied = tmp_path / "denied"
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[4])
     denied.write_text(
         DENIED.format(python=sys.executable, root=root, error=error, launcher=str(launcher_program))
     )

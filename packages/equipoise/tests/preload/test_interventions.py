@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from packages.equipoise.tests.preload.changed_programs import CACHE, HUGE, LINES, MANY_FILES, PAGES, SLEEPS, SYNCS
+from packages.equipoise.tests.preload.changed_programs import (
+    CACHE,
+    HUGE,
+    LINES,
+    MANY_FILES,
+    PAGES,
+    SLEEPS,
+    SYNCS,
+)
 from packages.equipoise.tests.why.evidence.programs import compiled
 
 pytestmark = pytest.mark.live("cc", package="gcc")

@@ -28,13 +28,19 @@ from equipoise.model.revisions import Revision
 from equipoise.model.why import Explanation, ExtraTime, Status, TimePart
 from equipoise.report.builders.result import CampaignReport
 from equipoise.studies.catalogue import analysis_of, with_findings
-from packages.studies.tests.builtin.synthetic import study_document
-from packages.studies.tests.primitives.campaigns import ProbeRunner, plan_of_rows, record_of
 from packages.equipoise.tests.bisections import bisect_document
-from packages.equipoise.tests.documents import CLOSED, comparison_of, document_as, document_of, points_of
+from packages.equipoise.tests.documents import (
+    CLOSED,
+    comparison_of,
+    document_as,
+    document_of,
+    points_of,
+)
 from packages.equipoise.tests.fleets import THREE, ScriptedHost, fleet_record, identity_of
 from packages.equipoise.tests.histories import history_document, history_result, series_of
 from packages.equipoise.tests.plans import plan_of
+from packages.studies.tests.builtin.synthetic import study_document
+from packages.studies.tests.primitives.campaigns import ProbeRunner, plan_of_rows, record_of
 
 FLAMES = b"""<svg xmlns='http://www.w3.org/2000/svg' width='600' height='40' viewBox='0 0 600 40'>
 <rect width='600' height='18' y='20' fill='#ff8080'/><text x='4' y='34'>main</text></svg>"""

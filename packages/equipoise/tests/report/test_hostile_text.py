@@ -27,10 +27,10 @@ from equipoise.report.renderers import html, terminal
 from equipoise.shared.safe_text import MAX_NAME_LETTERS, shortened, visible_lines
 from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.result import ObservationResult
-from packages.matching.tests.observation.logs import loaded_log, question
 from packages.equipoise.tests.documents import document_of, explanation_of
 from packages.equipoise.tests.payloads import LONG, PAYLOADS
 from packages.equipoise.tests.report.forms import page, print_result
+from packages.matching.tests.observation.logs import loaded_log, question
 
 HOSTILE = (*PAYLOADS, LONG)
 PLAIN = tuple(f"name {place}" for place in range(len(HOSTILE)))

@@ -11,7 +11,12 @@ from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import ControlResult, Drift, ResultDocument
 from equipoise.report.builders.runs import runs_table
 from equipoise.report.renderers.terminal import print_parts
-from packages.equipoise.tests.documents import by_level_of, comparison_of, document_of, layered_document
+from packages.equipoise.tests.documents import (
+    by_level_of,
+    comparison_of,
+    document_of,
+    layered_document,
+)
 from packages.equipoise.tests.report.forms import print_result
 
 

@@ -17,7 +17,7 @@ from equipoise.report.builders.why import (
     interventions_section,
 )
 from equipoise.report.renderers.terminal import print_to
-from tests import documents
+from packages.equipoise.tests import documents
 from packages.equipoise.tests.documents import HOSTILE, document_of, explanation_of
 from packages.equipoise.tests.report.forms import page
 

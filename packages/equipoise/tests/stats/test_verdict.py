@@ -21,7 +21,14 @@ from equipoise.stats.verdict import (
     judge,
     running_interval,
 )
-from packages.equipoise.tests.stats.simulated import FloatArray, at_most, campaign, costs_and_orders, watched, white
+from packages.equipoise.tests.stats.simulated import (
+    FloatArray,
+    at_most,
+    campaign,
+    costs_and_orders,
+    watched,
+    white,
+)
 
 
 def judged_alone(

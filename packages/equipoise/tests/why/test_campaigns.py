@@ -10,7 +10,12 @@ from equipoise.model.plan import Contrast, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.why.campaigns import latest_experiment, result_of
 from equipoise.why.gap import explains_gap
-from packages.equipoise.tests.kinds.explain.simulated import NOISES, Truth, campaign, plan_and_seconds
+from packages.equipoise.tests.kinds.explain.simulated import (
+    NOISES,
+    Truth,
+    campaign,
+    plan_and_seconds,
+)
 from packages.equipoise.tests.schema import validated
 
 

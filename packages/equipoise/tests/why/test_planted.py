@@ -11,7 +11,13 @@ from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Change, Difference
 from packages.equipoise.tests.why.evidence.test_sampled import needs_kernel
 from packages.equipoise.tests.why.planted.observing import observed
-from packages.equipoise.tests.why.planted.pairs import Planted, alike, built, pairs, two_threads_run_at_once
+from packages.equipoise.tests.why.planted.pairs import (
+    Planted,
+    alike,
+    built,
+    pairs,
+    two_threads_run_at_once,
+)
 
 pytestmark = needs_kernel
 

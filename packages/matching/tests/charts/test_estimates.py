@@ -9,8 +9,8 @@ from equipoise_matching.charts.estimates import Estimate, estimates
 from equipoise_matching.observation.analysis import observe
 from equipoise_matching.observation.drawing import balance_chart, effects_chart
 from equipoise_matching.observation.result import ObservationResult
-from packages.matching.tests.observation.logs import loaded_log, question
 from packages.equipoise.tests.figures.charts import tables
+from packages.matching.tests.observation.logs import loaded_log, question
 
 
 @pytest.fixture(scope="module")

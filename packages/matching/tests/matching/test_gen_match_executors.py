@@ -16,9 +16,9 @@ import pytest
 from equipoise.cluster.connection import connect
 from equipoise_matching.genetic.search import Generation
 from equipoise_matching.matching.gen_match import GenMatchResult, gen_match
+from packages.equipoise.tests.clusters import local_cluster
 from packages.matching.tests.matching.judges import SortedOrKilled
 from packages.matching.tests.matching.nsw import NAMES, lalonde
-from packages.equipoise.tests.clusters import local_cluster
 
 
 def searched(**options: Any) -> GenMatchResult:

@@ -28,8 +28,8 @@ from equipoise_studies.builtin.sekhon2006.analysis import (
 )
 from equipoise_studies.builtin.sekhon2006.charts import figures
 from equipoise_studies.study_data import StudyData
-from packages.studies.tests.builtin.synthetic import study_document
 from packages.equipoise.tests.campaign.test_conduct import Stage
+from packages.studies.tests.builtin.synthetic import study_document
 
 FACTORS = {
     "algorithm": ("scythe", "blas"),

@@ -7,8 +7,8 @@ from equipoise.figures.gallery import gallery
 from equipoise.model.result import ResultDocument
 from equipoise_studies.primitives.charts import primitives
 from equipoise_studies.primitives.report import is_of_primitives
-from packages.studies.tests.primitives.campaigns import ProbeRunner, plan_of_rows, record_of
 from packages.equipoise.tests.documents import document_of
+from packages.studies.tests.primitives.campaigns import ProbeRunner, plan_of_rows, record_of
 
 
 def result() -> ResultDocument:

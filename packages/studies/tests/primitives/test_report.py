@@ -15,10 +15,10 @@ from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.units import metric_formatter
 from equipoise_studies.primitives.report import is_of_primitives
-from packages.studies.tests.primitives.campaigns import ProbeRunner, plan_of_rows, record_of
 from packages.equipoise.tests.documents import document_as
 from packages.equipoise.tests.documents import document_of as compared
 from packages.equipoise.tests.report.forms import page, print_result
+from packages.studies.tests.primitives.campaigns import ProbeRunner, plan_of_rows, record_of
 
 REASON = "it needs two CPUs, and this process may use [0] only"
 

@@ -28,7 +28,14 @@ from packages.equipoise.tests.bisections import (
     merge_result,
     name_of,
 )
-from packages.equipoise.tests.report.forms import answer_of, breakable, page, print_result, to_csv, to_markdown
+from packages.equipoise.tests.report.forms import (
+    answer_of,
+    breakable,
+    page,
+    print_result,
+    to_csv,
+    to_markdown,
+)
 from packages.equipoise.tests.schema import validated
 
 LEFT = (3, 4, 9)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from packages.equipoise.tests.kinds.explain.simulated import ALPHA, NOISES, Truth, is_wrong, misses, simulated
+from packages.equipoise.tests.kinds.explain.simulated import (
+    ALPHA,
+    NOISES,
+    Truth,
+    is_wrong,
+    misses,
+    simulated,
+)
 
 SHARES = (0.0, 0.5, 0.8, 1.0)
 GAPS = (1.1, 1.5, 3.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec.structs
 
 from equipoise.kinds.explain.outcome import outcomes_sentence
-from tests import documents
+from packages.equipoise.tests import documents
 
 CLOSED = msgspec.structs.replace(documents.CLOSED, summary="keeping freed memory (mmap_max=0)")
 LEFT = msgspec.structs.replace(

@@ -11,7 +11,13 @@ from msgspec.structs import replace
 from equipoise import api
 from equipoise.kinds.fleet.result import FleetDocument
 from packages.equipoise.tests.cli.conftest import Equipoise
-from packages.equipoise.tests.fleets import THREE, ScriptedHost, fleet_record, identity_of, record_fleet
+from packages.equipoise.tests.fleets import (
+    THREE,
+    ScriptedHost,
+    fleet_record,
+    identity_of,
+    record_fleet,
+)
 from packages.equipoise.tests.schema import valid_result
 
 
@@ -151,7 +157,7 @@ def test_the_example_of_the_page_is_what_the_command_prints(
     equipoise: Equipoise, fleet: str
 ) -> None:
     lines = {line.rstrip() for line in equipoise("show", fleet).out.splitlines()}
-    page = (Path(__file__).parents[3] / "docs/fleet.md").read_text()
+    page = (Path(__file__).parents[5] / "docs/fleet.md").read_text()
     example = page.partition("```text\nslower: Over")[2].partition("```")[0]
     expected = f"slower: Over{example}".splitlines()
     assert len(expected) > 8

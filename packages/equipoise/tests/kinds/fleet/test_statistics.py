@@ -22,7 +22,15 @@ from equipoise.kinds.fleet.statistics import (
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge, running_interval
-from packages.equipoise.tests.stats.simulated import NOISES, FloatArray, Noise, at_least, at_most, campaign, white
+from packages.equipoise.tests.stats.simulated import (
+    NOISES,
+    FloatArray,
+    Noise,
+    at_least,
+    at_most,
+    campaign,
+    white,
+)
 
 ALPHA = 0.05
 TWO_PERCENT = white(0.02)

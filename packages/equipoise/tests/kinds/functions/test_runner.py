@@ -19,7 +19,11 @@ from equipoise.kinds.functions.runner import (
 )
 from equipoise.kinds.functions.trial_runs import ROUNDS, Examined, calls_and_rounds
 from equipoise.model.record import Trial
-from packages.equipoise.tests.kinds.functions.scripted import NoCovariates, ScriptedProcesses, plan_of_functions
+from packages.equipoise.tests.kinds.functions.scripted import (
+    NoCovariates,
+    ScriptedProcesses,
+    plan_of_functions,
+)
 from packages.equipoise.tests.scripted import FINISHED
 
 

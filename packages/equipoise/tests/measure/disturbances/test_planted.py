@@ -12,7 +12,14 @@ import pytest
 from equipoise.measure.disturbances import CHECKS, HostState, examine
 from equipoise.measure.environment import Host
 from equipoise.model.host import SEVERITIES, Disturbance
-from packages.equipoise.tests.measure.planted import CPU, activity_over, plant, quiet_host, quiet_state, space
+from packages.equipoise.tests.measure.planted import (
+    CPU,
+    activity_over,
+    plant,
+    quiet_host,
+    quiet_state,
+    space,
+)
 
 ME = "sys/fs/cgroup/user.slice/me"
 CLOCKS = "sys/devices/system/clocksource/clocksource0"

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from packages.equipoise.tests.why.causes.made import calls, change, file, first, found_by, made, named, wait
+from packages.equipoise.tests.why.causes.made import (
+    calls,
+    change,
+    file,
+    first,
+    found_by,
+    made,
+    named,
+    wait,
+)
 
 LINES = made(
     entries={"write": change(0.01, 0.9, 0.1)},

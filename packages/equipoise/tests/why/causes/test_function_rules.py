@@ -6,7 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.why.differences.changes import Setting
-from packages.equipoise.tests.why.causes.made import calls, change, first, found_by, function, made, named
+from packages.equipoise.tests.why.causes.made import (
+    calls,
+    change,
+    first,
+    found_by,
+    function,
+    made,
+    named,
+)
 
 OPENBLAS = "libopenblasp-r0.3.21.so"
 SLOW, FAST = function("dgemm_kernel_PRESCOTT", OPENBLAS), function("dgemm_kernel_HASWELL", OPENBLAS)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from packages.equipoise.tests.why.causes.made import calls, change, first, found_by, function, made, named, wait
+from packages.equipoise.tests.why.causes.made import (
+    calls,
+    change,
+    first,
+    found_by,
+    function,
+    made,
+    named,
+    wait,
+)
 
 FORKS = made(
     processes=change(41, 41),

@@ -10,7 +10,7 @@ from equipoise.why.causes import functions, memory, processes, system_calls
 from equipoise.why.causes.ranking import RULES
 from equipoise.why.causes.remedies import REMEDIES
 
-DOCS = Path(__file__).resolve().parents[3] / "docs" / "why.md"
+DOCS = Path(__file__).resolve().parents[5] / "docs" / "why.md"
 
 
 @pytest.mark.parametrize("cause", RULES)

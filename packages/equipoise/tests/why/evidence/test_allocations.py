@@ -13,7 +13,13 @@ import pytest
 from equipoise.why.evidence import allocations
 from equipoise.why.evidence.allocations import Allocations, SizeClass
 from equipoise.why.evidence.observer import Process
-from packages.equipoise.tests.why.evidence.programs import ENVIRONMENT, compiled, run, weights_by_name, with_small_disk
+from packages.equipoise.tests.why.evidence.programs import (
+    ENVIRONMENT,
+    compiled,
+    run,
+    weights_by_name,
+    with_small_disk,
+)
 
 HEAD = """
 #define _GNU_SOURCE

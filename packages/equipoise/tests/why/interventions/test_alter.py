@@ -6,7 +6,13 @@ import msgspec.structs
 
 from equipoise.model.plan import Condition, Hooks, Process, Server
 from equipoise.why.interventions.intervention import variable, with_prepared, with_variables
-from packages.equipoise.tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, named, site
+from packages.equipoise.tests.why.interventions.cases import (
+    BASELINE,
+    CANDIDATE,
+    case_of,
+    named,
+    site,
+)
 
 TUNABLES = "GLIBC_TUNABLES"
 POLICY = "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0"

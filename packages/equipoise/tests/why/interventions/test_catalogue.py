@@ -13,7 +13,14 @@ from equipoise.model.plan import Condition, Output
 from equipoise.why.causes.ranking import RULES
 from equipoise.why.interventions.catalogue import every_intervention, offered, proposed
 from equipoise.why.interventions.intervention import Case, Intervention
-from packages.equipoise.tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, cause, named, site
+from packages.equipoise.tests.why.interventions.cases import (
+    BASELINE,
+    CANDIDATE,
+    case_of,
+    cause,
+    named,
+    site,
+)
 
 EVERY = offered(case_of())
 

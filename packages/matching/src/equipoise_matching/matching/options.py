@@ -39,7 +39,7 @@ TOLERANCE_OF_R = float(np.sqrt(np.finfo(np.float64).eps))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchOptions:
-    """The options of the native engine, which reads them by these names (``packages/equipoise/crates/python``).
+    """The options of the native engine, which reads them by these names (``crates/python``).
 
     Parameters
     ----------
