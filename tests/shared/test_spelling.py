@@ -67,9 +67,9 @@ def test_the_choice_of_the_command_line_holds_in_the_copy_of_each_package() -> N
 
 SOURCES = Path(equipoise.__file__).parent
 PACKAGE = Path(equipoise_matching.__file__).parent
-ROOMS = tuple(SOURCES / room for room in ("kinds/functions", "design", "campaign", "stats")) + tuple(
-    PACKAGE / room for room in ("charts", "genetic", "matching", "observation", "tables")
-)
+ROOMS = tuple(
+    SOURCES / room for room in ("kinds/functions", "design", "campaign", "stats")
+) + tuple(PACKAGE / room for room in ("charts", "genetic", "matching", "observation", "tables"))
 """Rooms whose messages people read who call Python."""
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 COMMAND = re.compile(r"\b(?:equipoise (?:os|resume)|ld\.so|Wl,)\W")
