@@ -87,6 +87,44 @@ LAYOUTS_SD = 1.0
 LAYOUTS_COUNT = 128
 
 
+class DriftCell(Struct, frozen=True):
+    """A step that changes evenly from block to block, and then stays."""
+
+    first: float
+    """Percent: the step in the first block."""
+    last: float
+    """Percent: the step from block ``blocks`` on."""
+    blocks: int
+    sd: float
+    """Percent: standard deviation of the log time of a trial."""
+    spread: float = 0.3
+    """Percent: standard deviation of a layout's log cost."""
+    kind: str = "gauss"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the step stays the same."""
+        return self.first == self.last
+
+
+DRIFTS = (
+    DriftCell(3, 3, 1, 1, spread=0.0),
+    DriftCell(3, 3, 1, 1),
+    DriftCell(3, 3, 1, 2),
+    DriftCell(3, 3, 1, 1, spread=0.6),
+    *(DriftCell(3, 3, 1, 1, kind=kind) for kind in ("drift", "ar", "walk", "modes", "t2")),
+    DriftCell(1, 5, 50, 1),
+    DriftCell(1, 5, 100, 1),
+    DriftCell(1, 5, 150, 2),
+    DriftCell(1, 5, 300, 2),
+    DriftCell(5, 1, 50, 1),
+    DriftCell(5, 1, 100, 1),
+    DriftCell(5, 1, 150, 2),
+    DriftCell(5, 1, 300, 2),
+)
+"""The table of steps that grow or fade; layouts are at most a fifth of a constant step."""
+
+
 class Profile(Struct, frozen=True):
     """Several steps among 128 commits, at an sd of 1 %."""
 

@@ -16,12 +16,14 @@ from benchmarks.bisect.cells import (
     PROFILE_COUNT,
     PROFILE_SD,
     Cell,
+    DriftCell,
     LayoutCell,
     Profile,
 )
 from benchmarks.bisect.noise import series
 from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
+from equipoise.model.quantities import Interval
 from equipoise.revisions.commits import MergedBranch
 from packages.equipoise.tests.kinds.bisect.bisected import one_step, search, steps
 from packages.equipoise.tests.stats.simulated import FloatArray, Noise
@@ -150,6 +152,59 @@ def layouts(cell: LayoutCell, seed: int) -> LayoutOutcome:
         trials=ran.trials,
         builds=ran.builds,
     )
+
+
+class DriftOutcome(Struct, frozen=True):
+    """What came of one search for a step that may change, to its end."""
+
+    named: bool
+    """Whether the commit with the step is named."""
+    misses: bool
+    """Whether its interval leaves out the mean of its step over the first search."""
+    misses_search: bool
+    """Whether its interval leaves out the mean of its step over all blocks."""
+    warned: bool
+    """Whether the warning is given that the step grew or faded."""
+
+
+def drifting(cell: DriftCell, seed: int) -> DriftOutcome:
+    """Search a step that may grow or fade, among commits with layouts, until nothing is left."""
+    rng = _random(cell, seed)
+    culprit = int(rng.integers(1, LAYOUTS_COUNT + 1))
+    layouts = rng.normal(0.0, cell.spread / 100, LAYOUTS_COUNT + 1)
+    # One block more than the change takes, in which it has its last size.
+    step = np.log1p(np.linspace(cell.first, cell.last, cell.blocks + 1) / 100)
+    levels = layouts + step[:, np.newaxis] * one_step(LAYOUTS_COUNT, 1.0, culprit)
+    bisection = Bisection(LAYOUTS_COUNT, alpha=ALPHA, min_effect=MIN_EFFECT)
+    search(
+        levels,
+        _noise(cell.kind, cell.sd / 100),
+        rng,
+        bisection,
+        blocks=MOST_BLOCKS,
+        build_trials=BUILD_TRIALS,
+    )
+    state = bisection.state()
+    for named, trend in zip(state.named, bisection.trends, strict=True):
+        if named.last == culprit:
+            of_layouts = float(layouts[culprit] - layouts[named.first - 1])
+            misses, misses_search = (
+                not _covers(named.ratio_ci, _mean_of(step, blocks) + of_layouts)
+                for blocks in (state.segments[0].blocks, state.blocks)
+            )
+            return DriftOutcome(True, misses, misses_search, trend is not None)
+    return DriftOutcome(named=False, misses=False, misses_search=False, warned=False)
+
+
+def _mean_of(step: FloatArray, blocks: int) -> float:
+    """Return the mean log step over so many blocks; the last size goes on."""
+    return float(np.mean(step[np.minimum(np.arange(blocks), len(step) - 1)]))
+
+
+def _covers(interval: Interval, log_ratio: float) -> bool:
+    low, high = interval
+    ratio = math.exp(log_ratio)
+    return (low is None or low <= ratio) and (high is None or ratio <= high)
 
 
 BRANCH = 16
@@ -331,7 +386,7 @@ def _together(parts: Sequence[Outcome], *, whole: bool) -> Outcome:
     )
 
 
-def _random(scenario: Cell | Profile | LayoutCell, seed: int) -> np.random.Generator:
+def _random(scenario: Cell | Profile | LayoutCell | DriftCell, seed: int) -> np.random.Generator:
     """Return generators that have nothing in common between scenarios either."""
     return np.random.default_rng([seed, zlib.crc32(repr(scenario).encode())])
 

@@ -11,10 +11,11 @@ import numpy as np
 from msgspec import Struct
 
 from benchmarks.bisect import engine
-from benchmarks.bisect.cells import LAYOUTS, LAYOUTS_SD, MAIN, NOISES, PROFILES, Cell
-from benchmarks.bisect.engine import ALPHA, LayoutOutcome, Outcome
+from benchmarks.bisect.cells import DRIFTS, LAYOUTS, LAYOUTS_SD, MAIN, NOISES, PROFILES, Cell
+from benchmarks.bisect.engine import ALPHA, DriftOutcome, LayoutOutcome, Outcome
 from benchmarks.bisect.noise import KINDS
 from benchmarks.bisect.rules import packages, rules
+from equipoise.kinds.bisect.layout import TREND_LEVEL
 from equipoise.stats.arrays import FloatArray
 from packages.equipoise.tests.stats.simulated import at_least, at_most
 
@@ -28,16 +29,20 @@ _Simulated = TypeVar("_Simulated")
 
 LAYOUTS_FOUND = 0.8
 """Least rate of searches that name the culprit where layouts are at most a fifth of the step."""
+DRIFTS_WARNED = 0.9
+"""Least rate of warnings among searches whose interval misses the mean of a step that changed."""
 
 
 RunAll = Callable[[Callable[[int], Outcome]], list[Outcome]]
 """Runs a simulation once for each seed."""
+RunDrifts = Callable[[Callable[[int], DriftOutcome]], list[DriftOutcome]]
+"""As ``RunAll``, for steps that may grow or fade."""
 RunLayouts = Callable[[Callable[[int], LayoutOutcome]], list[LayoutOutcome]]
 """As ``RunAll``, for simulations with layouts."""
 
 
 class RunEach(Protocol):
-    """Both of ``RunAll`` and ``RunLayouts``."""
+    """``RunAll``, ``RunDrifts`` and ``RunLayouts`` at once."""
 
     def __call__(self, simulate: Callable[[int], _Simulated], /) -> list[_Simulated]:
         """Return what came of it for each seed."""
@@ -193,8 +198,56 @@ def layout_table(run_all: RunLayouts) -> Table:
     )
 
 
+def drift_table(run_all: RunDrifts) -> Table:
+    """Return how often it is said that a step grew or faded; searches to the end, with 1 %."""
+    columns = (
+        *("step, %", "over blocks", "sd, %", "sd of layouts, %", "noise", "named, %", "warned, %"),
+        *("misses the mean of the first search, %", "warned of these"),
+        *("misses the mean of all blocks, %", "warned of these"),
+    )
+    rows: list[tuple[str, ...]] = []
+    broken = []
+    warned_of_misses: list[bool] = []
+    for cell in DRIFTS:
+        outcomes = run_all(partial(engine.drifting, cell))
+        named = [one for one in outcomes if one.named]
+        warned = [one.warned for one in named]
+        of_misses = [one.warned for one in named if one.misses]
+        name = f"step {cell.first:g} to {cell.last:g} %, sd {cell.sd:g} %, {KINDS[cell.kind]}"
+        if not cell.is_constant:
+            warned_of_misses += of_misses
+        elif sum(warned) > at_most(len(warned), TREND_LEVEL):
+            broken.append(f"{name}: {sum(warned)} of {len(warned)} constant steps warned of")
+        rows.append(
+            (
+                f"{cell.first:g}" if cell.is_constant else f"{cell.first:g} to {cell.last:g}",
+                "" if cell.is_constant else f"{cell.blocks}",
+                f"{cell.sd:g}",
+                f"{cell.spread:g}",
+                KINDS[cell.kind],
+                _percent([one.named for one in outcomes]),
+                _with_error(warned),
+                _with_error([one.misses for one in named]),
+                _count(of_misses),
+                _with_error([one.misses_search for one in named]),
+                _count([one.warned for one in named if one.misses_search]),
+            )
+        )
+    if sum(warned_of_misses) < at_least(len(warned_of_misses), DRIFTS_WARNED):
+        broken.append(f"steps that change: {_count(warned_of_misses)} missed ones are warned of")
+    of_all = f"{_count(warned_of_misses)} ({_with_error(warned_of_misses)} %)"
+    rows.append(("all that change", *[""] * 7, of_all, "", ""))
+    return Table("Steps that grow or fade (128 commits)", columns, rows, broken)
+
+
+def _count(flags: Sequence[bool]) -> str:
+    return f"{sum(flags)} of {len(flags)}"
+
+
 def _with_error(flags: Sequence[bool]) -> str:
     """Return a rate with its Monte Carlo error, in per cent."""
+    if not flags:
+        return ""
     rate = float(np.mean(flags))
     return f"{100 * rate:.1f} ± {100 * math.sqrt(rate * (1 - rate) / len(flags)):.1f}"
 
@@ -207,6 +260,7 @@ TABLES: dict[str, Callable[[RunEach, bool], Table]] = {
     "profiles": lambda run_all, _: profile_table(run_all),
     "further": lambda run_all, _: further_table(run_all),
     "layouts": lambda run_all, _: layout_table(run_all),
+    "drift": lambda run_all, _: drift_table(run_all),
 }
 """All tables by name; with the function that runs simulations, and whether to be quick."""
 

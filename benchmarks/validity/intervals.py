@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -225,17 +225,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.validity.intervals")
     parser.add_argument("--campaigns", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--table", action="append", choices=tuple(TABLES), help="only this; repeatable"
+    )
     options = parser.parse_args()
     console, bounds = Console(width=110), Bounds()
-    pages: list[Page] = []
-    for table in (
-        _constant_table(options, bounds, pages),
-        _other_table(options, bounds),
-        _narrow_table(pages, bounds),
-        _values_table(options, bounds),
-        _ticks_table(options, bounds),
-    ):
-        console.print(table)
+    for name in options.table or TABLES:
+        for table in TABLES[name](options, bounds):
+            console.print(table)
     print(
         f"{options.campaigns} campaigns a row, alpha {ALPHA}, seed {options.seed}; percent with "
         "95 % intervals; every number but those of the rows without a bound may be at most 5 and "
@@ -252,7 +249,9 @@ def _table(title: str, *headings: str) -> Table:
     return table
 
 
-def _constant_table(options: argparse.Namespace, bounds: Bounds, seen: list[Page]) -> Table:
+def _constant_tables(options: argparse.Namespace, bounds: Bounds) -> Iterator[Table]:
+    """Yield the table of constant ratios, and of the narrow running intervals among them."""
+    seen: list[Page] = []
     table = _table("A true +3 %", "noise", "blocks", "misses", "warns without cause", "bound")
     for name, noise in (NOISES | FAR_MODES).items():
         for blocks in BLOCKS:
@@ -269,10 +268,11 @@ def _constant_table(options: argparse.Namespace, bounds: Bounds, seen: list[Page
                 ),
                 "misses" if bound is None else "both",
             )
-    return table
+    yield table
+    yield _narrow_table(seen, bounds)
 
 
-def _other_table(options: argparse.Namespace, bounds: Bounds) -> Table:
+def _other_table(options: argparse.Namespace, bounds: Bounds) -> Iterator[Table]:
     table = _table(
         "No ratio is constant",
         "runs",
@@ -298,7 +298,7 @@ def _other_table(options: argparse.Namespace, bounds: Bounds) -> Table:
                     Share.of(one.silent_outside for one in pages), f"{what}: outside", bound=0.0
                 ),
             )
-    return table
+    yield table
 
 
 def _narrow_table(pages: list[Page], bounds: Bounds) -> Table:
@@ -319,7 +319,7 @@ def _narrow_table(pages: list[Page], bounds: Bounds) -> Table:
     return table
 
 
-def _values_table(options: argparse.Namespace, bounds: Bounds) -> Table:
+def _values_table(options: argparse.Namespace, bounds: Bounds) -> Iterator[Table]:
     table = _table(
         "Times with few values: misses the true ratio",
         "values",
@@ -336,10 +336,10 @@ def _values_table(options: argparse.Namespace, bounds: Bounds) -> Table:
             for ratio in RATIOS
         )
         table.add_row(", ".join(map(str, values)), *cells)
-    return table
+    yield table
 
 
-def _ticks_table(options: argparse.Namespace, bounds: Bounds) -> Table:
+def _ticks_table(options: argparse.Namespace, bounds: Bounds) -> Iterator[Table]:
     table = _table(
         "Coarse clocks, sd 30 %: misses a true ×2",
         "ticks a run",
@@ -355,7 +355,16 @@ def _ticks_table(options: argparse.Namespace, bounds: Bounds) -> Table:
             for unit, quantum in ways
         )
         table.add_row(f"{ticks:g}", *cells)
-    return table
+    yield table
+
+
+TABLES: dict[str, Callable[[argparse.Namespace, Bounds], Iterator[Table]]] = {
+    "constant": _constant_tables,
+    "changing": _other_table,
+    "values": _values_table,
+    "ticks": _ticks_table,
+}
+"""All tables by name."""
 
 
 if __name__ == "__main__":

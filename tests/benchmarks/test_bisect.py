@@ -11,10 +11,21 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from benchmarks.bisect.cells import LAYOUTS, MAIN, NOISES, PROFILES, Cell, LayoutCell
+from benchmarks.bisect.cells import (
+    DRIFTS,
+    LAYOUTS,
+    MAIN,
+    NOISES,
+    PROFILES,
+    Cell,
+    DriftCell,
+    LayoutCell,
+)
 from benchmarks.bisect.engine import (
+    DriftOutcome,
     LayoutOutcome,
     Outcome,
+    drifting,
     layouts,
     merge,
     single,
@@ -25,7 +36,7 @@ from benchmarks.bisect.engine import (
 )
 from benchmarks.bisect.noise import KINDS, Machine, series
 from benchmarks.bisect.rules import git_bayesect, rules
-from benchmarks.bisect.tables import layout_table, main_table, profile_table
+from benchmarks.bisect.tables import drift_table, layout_table, main_table, profile_table
 
 CERTAIN = Cell(10, 0.1, 16, trials=40)
 OUTCOME = Outcome(right=True, wrong=False, excluded=False, several=False, trials=40, builds=6)
@@ -149,6 +160,20 @@ def test_wrong_names_by_layouts_break_a_claim_and_missing_ones_do_too() -> None:
     assert broken(replace(good, wrong=True)) == bounded
     assert broken(replace(good, right=False)) == bounded
     assert layouts(LayoutCell(0.0, step=10.0), 1).right
+
+
+def test_missed_means_without_a_warning_and_false_warnings_break_a_claim() -> None:
+    def broken(outcome: DriftOutcome) -> int:
+        return len(drift_table(lambda _: [outcome] * 200).broken)
+
+    constant = sum(cell.is_constant for cell in DRIFTS)
+    silent = DriftOutcome(named=True, misses=False, misses_search=True, warned=False)
+    assert 0 < constant < len(DRIFTS)
+    assert broken(silent) == 0
+    assert broken(replace(silent, named=False)) == 0
+    assert broken(replace(silent, misses=True)) == 1
+    assert broken(replace(silent, warned=True)) == constant
+    assert drifting(DriftCell(2, 12, 50, 1), 1).warned
 
 
 def test_the_tables_have_the_cells_of_the_reference() -> None:

@@ -50,11 +50,15 @@ def search(
     until: Callable[[AnyBisection], bool] = lambda _: False,
     ends: tuple[int, int] | None = None,
 ) -> Searched:
-    """Run a bisection: ``broken`` commits fail at their first build, which no block waits for."""
+    """Run a bisection: ``broken`` commits fail at their first build, which no block waits for.
+
+    ``levels`` are those of all blocks, shape (n + 1,), or of each, shape (m, n + 1); the last goes
+    on.
+    """
     by_trial = noise(generator, 2 * blocks).tolist()
     coins = generator.choice((-1, 1), blocks).tolist()
-    costs = np.exp(levels).tolist()
-    built = set(ends or (0, len(levels) - 1))
+    costs_by_block = np.exp(np.atleast_2d(levels)).tolist()
+    built = set(ends or (0, levels.shape[-1] - 1))
     for block in range(blocks):
         pair = bisection.next_pair(built, build_trials)
         while pair is not None and not set(broken).isdisjoint(pair):
@@ -67,6 +71,7 @@ def search(
         order = coins[block]
         first, second = by_trial[2 * block], by_trial[2 * block + 1]
         before, after = (first, second) if order == 1 else (second, first)
+        costs = costs_by_block[min(block, len(costs_by_block) - 1)]
         cost = (costs[pair[0]] * math.exp(before), costs[pair[1]] * math.exp(after))
         bisection.add(pair, cost, order)
     return Searched(bisection, 2 * blocks, len(built))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -90,9 +90,18 @@ def record_of(
     broken: Collection[int] = (),
     fails_at: tuple[str, int, int] | None = None,
     noise: float = NOISE,
+    times_at: Callable[[int], tuple[float, ...]] | None = None,
 ) -> RunRecord:
-    """A search that was conducted as every other campaign, on a scripted clock."""
-    stage = Stage(folder, medians=times, noise=noise, fails_at=fails_at)
+    """A search that was conducted as every other campaign, on a scripted clock.
+
+    ``times_at`` gives the times in each block, if they change.
+    """
+
+    def before_trial(draw: Draw, _: int) -> None:
+        if times_at is not None and draw.phase == "measured":
+            stage.runner.medians = times_at(draw.block)
+
+    stage = Stage(folder, medians=times, noise=noise, fails_at=fails_at, before_trial=before_trial)
     builds = Builds(broken)
     run = start(
         plan,
@@ -372,6 +381,32 @@ def test_a_branch_whose_tip_does_not_build_cannot_be_searched(tmp_path: Path) ->
     assert branch.summary == (
         "The branch of 0000000000 cannot be searched: 0000000000 does not build or run."
     )
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "verb"), [(0.02, 0.12, "grew"), (0.12, 0.02, "faded")], ids=["grew", "faded"]
+)
+def test_a_step_that_changes_while_the_search_runs_is_warned_of(
+    tmp_path: Path, first: float, last: float, verb: str
+) -> None:
+    def times_at(block: int) -> tuple[float, ...]:
+        return with_steps(at_11=first + (last - first) * min(1.0, block / 30))
+
+    plan = searched()
+    document, result = found(record_of(tmp_path, plan, times_at(0), times_at=times_at))
+    (culprit,) = result.culprits
+    assert culprit.commit == commit_of(11).hash
+    assert culprit.trend is not None and culprit.trend.chance < 0.01
+    (warning,) = (one for one in document.warnings if one.code == "no_constant_ratio")
+    assert warning.summary.startswith(f"the step of 0000000000 {verb} while the search ran, from ")
+    assert warning.summary.endswith(": no single ratio describes it")
+    assert warning.hint.endswith("--good 0000000000 --bad 0000000000")
+
+
+def test_a_constant_step_is_not_warned_of(tmp_path: Path) -> None:
+    document, result = found(record_of(tmp_path, searched(), with_steps(at_11=0.05)))
+    assert [one.trend for one in result.culprits] == [None]
+    assert "no_constant_ratio" not in [one.code for one in document.warnings]
 
 
 def layout_warnings(folder: Path, step: float) -> list[str]:

@@ -11,6 +11,7 @@ from equipoise.kinds.bisect.layout import (
     LayoutBlock,
     difference_of,
     persistent_steps,
+    step_trends,
 )
 from equipoise.kinds.bisect.search import Bisection, BisectionState
 from packages.equipoise.tests.kinds.bisect.bisected import one_step, search
@@ -112,6 +113,51 @@ def test_a_step_in_another_place_is_not_named() -> None:
 
 def test_the_faster_direction_is_judged_alike() -> None:
     assert steps_of(one_step(12, -0.05, 6), 6) == (6,)
+
+
+def growing_blocks(
+    levels: FloatArray, step: int, growth: float, sd: float = 0.01
+) -> list[LayoutBlock]:
+    """Blocks of ever closer pairs around a step, which grows by so much from the first one on."""
+    rng = np.random.default_rng(3)
+    pairs = [
+        (max(0, step - reach), min(len(levels) - 1, step - 1 + reach)) for reach in (8, 4, 2, 1)
+    ]
+    return [
+        LayoutBlock(
+            before,
+            after,
+            float(levels[after] - levels[before] + growth * block / 80 + rng.normal(0, sd)),
+            int(rng.choice((-1, 1))),
+        )
+        for block, (before, after) in enumerate(pair for pair in pairs for _ in range(20))
+    ]
+
+
+def test_a_step_that_grows_or_fades_has_a_trend_in_either_direction() -> None:
+    levels = one_step(16, 0.02, 9)
+    (grown,) = step_trends(growing_blocks(levels, 9, 0.03), [9], [9])
+    assert grown is not None and grown.chance < 0.001
+    assert math.log(grown.first_ratio) < 0.03 < 0.04 < math.log(grown.last_ratio)
+    (faded,) = step_trends(growing_blocks(-levels, 9, 0.015, sd=0.005), [9], [9])
+    assert faded is not None and faded.chance < 0.01
+    assert faded.first_ratio < faded.last_ratio < 1.0
+
+
+def test_layouts_of_the_early_and_the_late_pairs_are_no_trend() -> None:
+    levels = one_step(16, 0.03, 9)
+    levels[[8, 9]] += (-0.003, 0.003)
+    assert step_trends(growing_blocks(levels, 9, 0.0), [9], [9]) == (None,)
+
+
+def test_only_blocks_with_one_step_are_in_its_trend() -> None:
+    levels = one_step(16, 0.02, 9) + one_step(16, 0.05, 7)
+    blocks = growing_blocks(levels, 9, 0.06)
+    # The pairs of the first forty blocks contain both steps.
+    trends = step_trends(blocks, [7, 9], [7, 9])
+    assert trends[0] is None and trends[1] is not None
+    assert math.log(trends[1].first_ratio) > 0.04
+    assert step_trends(blocks[:49], [7, 9], [7, 9]) == (None, None)
 
 
 def test_no_blocks_and_no_candidates_have_no_steps() -> None:

@@ -25,6 +25,7 @@ from equipoise.kinds.bisect.result import (
     BisectVerdict,
     Culprit,
     GapStatus,
+    StepTrend,
     UnconfirmedCommit,
     UnconfirmedReason,
 )
@@ -35,7 +36,7 @@ from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.revisions import BENCHMARK_SUFFIX, Commit, short_name
+from equipoise.model.revisions import BENCHMARK_SUFFIX, CHANGED, Commit, short_name
 from equipoise.revisions.commits import LONGEST_SUBJECT, commit_phrase
 from equipoise.revisions.judging import withdrawals_of
 from equipoise.revisions.redaction import CommitsAnalysis
@@ -148,8 +149,12 @@ LAYOUT_SPREADS = 10.0
 def warnings_of_bisection(
     plan: Plan, blocks: Blocks, results: Sequence[BisectResult]
 ) -> Iterator[CampaignWarning]:
-    """Yield warnings where steps are small beside layouts, or values are always the same."""
+    """Yield warnings of steps that change or are small beside layouts, and of constant values."""
     terms = bisection_of(plan)
+    for result in results:
+        yield from _changing_steps(
+            result, more_is_better=resolution_of(blocks, result.metric).more_is_better
+        )
     if not plan.layouts:
         for result in results:
             yield from _steps_of_layouts(terms, result)
@@ -215,7 +220,10 @@ def _searched(of: _Recorded, line: LineState) -> BisectBranch:
         until=commits[-1].name,
         verdict=_VERDICTS[state.verdict],
         culprits=tuple(
-            _culprit(of, commits, one) for one in sorted(state.named, key=lambda one: one.last)
+            _culprit(of, commits, step, trend)
+            for step, trend in sorted(
+                zip(state.named, line.trends, strict=True), key=lambda pair: pair[0].last
+            )
         ),
         candidates=tuple(_candidates(of, line, course)),
         gap=_gap(commits, state.segments[0]),
@@ -240,6 +248,27 @@ def _course(of: _Recorded, line: LineState) -> Iterator[BisectBlock]:
     numbers = of.search.blocks
     for count, (number, (earlier, later)) in enumerate(line.course, start=1):
         yield BisectBlock(numbers[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
+
+
+def _changing_steps(result: BisectResult, *, more_is_better: bool) -> Iterator[CampaignWarning]:
+    of = f" in {result.benchmark}" if result.benchmark else ""
+    for culprit in result.every_culprit:
+        if culprit.trend is None:
+            continue
+        power = -1.0 if more_is_better else 1.0
+        first, last = culprit.trend.first_ratio**power, culprit.trend.last_ratio**power
+        grew = abs(math.log(last)) > abs(math.log(first))
+        commit = culprit.commit
+        # The working tree is what bisect takes by default.
+        bad = "" if commit.endswith(CHANGED) else f" {option('bad', short_name(commit))}"
+        yield CampaignWarning(
+            "no_constant_ratio",
+            f"the step of {short_name(commit)}{of} {'grew' if grew else 'faded'} while the search "
+            f"ran, from about {signed_change(first)} to {signed_change(last)}: no single ratio "
+            "describes it",
+            "its interval is that of the blocks against its parent; measure the step again with "
+            f"{option('good', short_name(culprit.parent))}{bad}",
+        )
 
 
 def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[CampaignWarning]:
@@ -301,7 +330,9 @@ def _candidates(
             )
 
 
-def _culprit(of: _Recorded, commits: Sequence[Commit], step: NamedStep) -> Culprit:
+def _culprit(
+    of: _Recorded, commits: Sequence[Commit], step: NamedStep, trend: StepTrend | None
+) -> Culprit:
     commit = commits[step.last]
     culprit = Culprit(
         commit=commit.name,
@@ -319,6 +350,8 @@ def _culprit(of: _Recorded, commits: Sequence[Commit], step: NamedStep) -> Culpr
         share_of_gap=step.share_of_gap,
         share_ci=step.share_ci,
         summary="",
+        # A step without a finite size has no line either.
+        trend=None if step.ratio is None else trend,
     )
     metric, more_is_better = of.search.benchmark.metric, of.more_is_better
     sentence = culprit_sentence(culprit, metric, more_is_better=more_is_better)

@@ -1,4 +1,4 @@
-"""Whether a step of a bisection persists, beside what layouts do to each commit.
+"""Whether a step of a bisection persists and stays the same, beside what layouts do to each commit.
 
 The bets of a bisection compare two builds. Each build has a memory layout of its own, so two
 commits that change nothing differ, too, and the search picks the two that differ most. A layout
@@ -12,6 +12,9 @@ x is the difference of the log costs of a block. s is not known. It has a half-t
 restricted likelihood (Harville 1974: the steps have flat priors), and everything is averaged over
 its posterior. The model can only take a name away: the guarantee of the coin does not
 rest on it.
+
+With a trend beside one step, the model also tests whether this step was constant. Layouts matter
+there, too, because early blocks run other commits than late ones.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from msgspec import Struct
 
+from equipoise.kinds.bisect.result import StepTrend
 from equipoise.stats.arrays import FloatArray
 
 LAYOUT_SPREAD = 0.003
@@ -37,6 +41,10 @@ LEAST_SCALE = 1e-6
 """Least standard deviation of a block's noise, in log units."""
 LIKELIEST = 0.8
 """Least chance of a step's own place among all places between measured commits."""
+TREND_LEVEL = 0.01
+"""Largest chance that a search whose steps are constant has a trend."""
+MIN_TREND_BLOCKS = 10
+"""Least number of blocks with a step from which a trend of the step is computed."""
 _ROUNDS = 4
 """Rounds in which slot effect, noise and clipped residuals are learnt."""
 
@@ -98,11 +106,7 @@ def persistent_steps(
     withdrawn
         Commits that do not run: their blocks count for nothing.
     """
-    usable = [
-        one
-        for one in blocks
-        if not math.isnan(one.difference) and not {one.before, one.after} & set(withdrawn)
-    ]
+    usable = _usable(blocks, withdrawn)
     left = {one.commit: one.level for one in candidates}
     if not usable or not left:
         return ()
@@ -123,6 +127,56 @@ def persistent_steps(
     return tuple(sorted(left))
 
 
+def step_trends(
+    blocks: Sequence[LayoutBlock],
+    named: Sequence[int],
+    steps: Sequence[int],
+    *,
+    layout_spread: float = LAYOUT_SPREAD,
+    withdrawn: Collection[int] = (),
+) -> tuple[StepTrend | None, ...]:
+    """Return how each named step grew or faded; ``None`` if no change of it is certain.
+
+    A step is measured by the blocks that contain it and no other step.
+
+    Parameters
+    ----------
+    blocks, layout_spread, withdrawn
+        As for `persistent_steps`.
+    named
+        Commits with a step that is named, each one of ``steps``.
+    steps
+        Commits with a step, in increasing order.
+    """
+    usable = _usable(blocks, withdrawn)
+    if not usable or not named:
+        return (None,) * len(named)
+    model, trends = _Model(usable, layout_spread), []
+    for step in named:
+        places = [
+            place
+            for place, block in enumerate(usable)
+            if [one for one in steps if block.before < one <= block.after] == [step]
+        ]
+        line = None
+        if len(places) >= MIN_TREND_BLOCKS:
+            trend = np.zeros(len(usable))
+            trend[places] = np.asarray(places) - np.mean(places)
+            line = model.trend(steps, step, trend)
+        is_certain = line is not None and line.chance * len(named) <= TREND_LEVEL
+        trends.append(line if is_certain else None)
+    return tuple(trends)
+
+
+def _usable(blocks: Sequence[LayoutBlock], withdrawn: Collection[int]) -> Sequence[LayoutBlock]:
+    """Return the blocks that say something about commits that run."""
+    return [
+        one
+        for one in blocks
+        if not math.isnan(one.difference) and not {one.before, one.after} & set(withdrawn)
+    ]
+
+
 class _Model:
     """Levels of the measured commits, as steps and layouts.
 
@@ -137,8 +191,11 @@ class _Model:
         design[rows, np.searchsorted(self.commits, [one.before for one in blocks])] -= 1.0
         values, self._vectors = np.linalg.eigh(design.T @ design)
         values = np.where(values > 1e-9 * values.max(), values, 0.0)
-        levels, clipped, scale = _levels(blocks, design, values, self._vectors)
+        self._inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
+        levels, clipped, scale = _levels(blocks, design, self._inverse, self._vectors)
         weight = 1.0 / (scale * scale)
+        self._design, self._clipped, self._weight = design, clipped, weight
+        self._rests = clipped - design @ levels
         self._values = weight * values
         self._sums = weight * (self._vectors.T @ (design.T @ clipped))
         spreads = np.linspace(0.0, max(float(np.ptp(levels)), LEAST_SCALE), SPREADS)
@@ -172,17 +229,45 @@ class _Model:
         chances = np.exp(evidence - evidence.max())
         return float(chances[places.index(own)] / chances.sum())
 
-    def _posterior(self, steps: Sequence[int]) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    def trend(self, steps: Sequence[int], step: int, trend: FloatArray) -> StepTrend:
+        """Return the line through a step, whose slope multiplies ``trend``, shape (blocks,)."""
+        weights, estimates, errors, _ = self._posterior(steps, trend)
+        slope = float(weights @ estimates[:, -1])
+        level = float(weights @ estimates[:, steps.index(step)])
+        z = np.abs(estimates[:, -1]) / (errors[:, -1] * self._excess_spread())
+        return StepTrend(
+            first_ratio=math.exp(level + slope * float(trend.min())),
+            last_ratio=math.exp(level + slope * float(trend.max())),
+            chance=float(weights @ (2.0 * _upper_tail(z))),
+        )
+
+    def _excess_spread(self) -> float:
+        """Return how much larger the standard deviation of clipped noise is than its scale."""
+        scale = 1.4826 * float(np.median(np.abs(self._rests)))
+        deviation = float(np.sqrt(np.mean(self._rests**2)))
+        return max(1.0, deviation / scale) if scale > 0.0 else 1.0
+
+    def _posterior(
+        self, steps: Sequence[int], trend: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return what is known of the steps, for each s, and the evidence of their places.
 
         The weights of the spreads have shape (spreads,), the estimates of the steps and their
-        standard errors shape (spreads, steps).
+        standard errors shape (spreads, steps); with a trend, its slope comes last.
         """
         indicators = (self.commits[:, None] >= np.asarray(steps)).astype(np.float64)
         rotated = self._vectors.T @ indicators
+        if trend is not None:
+            # A part of it is a sum of levels; layouts do not touch the rest.
+            inside = self._inverse * (self._vectors.T @ (self._design.T @ trend))
+            outside = trend - self._design @ (self._vectors @ inside)
+            rotated = np.column_stack([rotated, inside])
         weights = self._values * self._shrinkage
         information = np.einsum("cj,sc,ck->sjk", rotated, weights, rotated)
         scores = (self._shrinkage * self._sums) @ rotated
+        if trend is not None:
+            information[:, -1, -1] += self._weight * float(outside @ outside)
+            scores[:, -1] += self._weight * float(outside @ self._clipped)
         inverse = np.linalg.inv(information)
         estimates = np.einsum("sjk,sk->sj", inverse, scores)
         errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
@@ -196,7 +281,7 @@ class _Model:
 
 
 def _levels(
-    blocks: Sequence[LayoutBlock], design: FloatArray, values: FloatArray, vectors: FloatArray
+    blocks: Sequence[LayoutBlock], design: FloatArray, inverse: FloatArray, vectors: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return free levels, the differences without slot effect and outliers, and their noise."""
     differences = np.array([one.difference for one in blocks])
@@ -205,9 +290,8 @@ def _levels(
     far = max(1.0, 2.0 * float(np.max(np.abs(differences[finite]), initial=0.0)))
     differences = np.clip(differences, -far, far)
     orders = np.array([float(one.order) for one in blocks])
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
-    freedom = max(1, len(blocks) - len(values) + 1)
-    clipped, levels, slot, scale = differences, np.zeros(len(values)), 0.0, LEAST_SCALE
+    freedom = max(1, len(blocks) - len(inverse) + 1)
+    clipped, levels, slot, scale = differences, np.zeros(len(inverse)), 0.0, LEAST_SCALE
     for _ in range(_ROUNDS):
         levels = vectors @ (inverse * (vectors.T @ (design.T @ clipped)))
         fitted = design @ levels

@@ -58,6 +58,17 @@ class UnconfirmedCommit(NamedCommit, frozen=True):
     summary: str
 
 
+class StepTrend(Struct, frozen=True):
+    """A step that grew or faded while the search ran, as a line through its blocks."""
+
+    first_ratio: float
+    """The ratio of the step in the first block that contains it."""
+    last_ratio: float
+    """The ratio of the step in the last block that contains it."""
+    chance: float
+    """Chance of a line at least as steep if the step is constant and layouts differ."""
+
+
 class Culprit(NamedCommit, frozen=True):
     """A commit that made a difference by itself, against its parent."""
 
@@ -80,6 +91,8 @@ class Culprit(NamedCommit, frozen=True):
     """Fraction of the gap explained; null where it is not known."""
     share_ci: Interval
     summary: str
+    trend: StepTrend | None = None
+    """How its step grew or faded while the search ran; null if no change of the step is certain."""
 
 
 class BisectCommit(NamedCommit, frozen=True):

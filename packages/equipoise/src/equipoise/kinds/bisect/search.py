@@ -27,8 +27,9 @@ from equipoise.kinds.bisect.layout import (
     LayoutBlock,
     difference_of,
     persistent_steps,
+    step_trends,
 )
-from equipoise.kinds.bisect.result import UnconfirmedReason
+from equipoise.kinds.bisect.result import StepTrend, UnconfirmedReason
 from equipoise.kinds.bisect.stretch import (
     NamedStep,
     OwnPairs,
@@ -292,6 +293,18 @@ class Bisection:
         return tuple(step for step in steps if step is not None)
 
     @property
+    def trends(self) -> tuple[StepTrend | None, ...]:
+        """How the steps of ``named`` grew or faded so far; ``None`` if no change is certain."""
+        named = self._confirmed_among(self._candidates)
+        return step_trends(
+            self._course,
+            [one.named[1] for one in named if one.named],
+            sorted(one.named[1] for one in self._candidates if one.named),
+            layout_spread=self._layout_spread,
+            withdrawn=self._withdrawn,
+        )
+
+    @property
     def unconfirmed(self) -> tuple[UnconfirmedStep, ...]:
         """The commits that make a difference by the bets, and are not named."""
         named, gap = self._confirmed_among(self._candidates), self._segments[0].gap
@@ -418,6 +431,8 @@ class LineState(Struct, frozen=True):
     missing: tuple[int, ...]
     """Ends of the branch that do not run: without both of them it cannot be searched."""
     state: BisectionState
+    trends: tuple[StepTrend | None, ...]
+    """How the steps of ``state.named`` grew or faded; ``None`` if no change is certain."""
     course: tuple[tuple[int, Pair], ...]
     """Each block that it took: its number among those of the whole bisection, from 1, and its pair
     along this line."""
@@ -607,6 +622,7 @@ class _Line:
             commits=self.commits,
             missing=tuple(sorted(self._missing)),
             state=self.search.state(),
+            trends=self.search.trends,
             course=tuple(self.course),
         )
 
