@@ -352,7 +352,7 @@ def test_the_action_leaves_the_python_and_the_path_of_the_job_alone(tmp_path: Pa
     stand_in.chmod(0o755)
     address = "https://example.com/given.whl"
     for wheel, installed in (
-        ("", "/source[report]"),
+        ("", "/source/packages/equipoise[report]"),
         ("/given.whl", "/given.whl[report]"),
         (address, f"equipoise[report] @ {address}"),
     ):
