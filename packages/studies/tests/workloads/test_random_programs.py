@@ -20,7 +20,7 @@ def test_each_process_draws_its_own_steps(measured: Measured, program: tuple[str
 @pytest.mark.parametrize(
     ("program", "few", "many"),
     [
-        (("hashwalk",), ("--walks", "10"), ("--walks", "10000")),
+        (("hashwalk", "--map-seed", "1"), ("--walks", "10"), ("--walks", "10000")),
         (
             ("wordsearch", "--algorithm", "linear"),
             ("--word-seed", "0"),
@@ -28,17 +28,11 @@ def test_each_process_draws_its_own_steps(measured: Measured, program: tuple[str
         ),
     ],
 )
-def test_a_hundred_times_the_steps_take_longer(
+def test_more_work_takes_more_steps(
     measured: Measured, program: tuple[str, ...], few: tuple[str, ...], many: tuple[str, ...]
 ) -> None:
-    def fastest(*options: str) -> dict[str, float]:
-        """The figures of the fastest of five runs, which the machine disturbed least."""
-        runs = [measured(*program, *options, *WORDS).metrics for _ in range(5)]
-        return min(runs, key=lambda run: run["search_s"])
-
-    shorter, longer = fastest(*few), fastest(*many)
+    shorter, longer = (measured(*program, *options, *WORDS).metrics for options in (few, many))
     assert longer["steps"] > 100 * shorter["steps"]
-    assert longer["search_s"] > shorter["search_s"]
 
 
 def test_the_seed_of_the_map_decides_its_steps(measured: Measured) -> None:
