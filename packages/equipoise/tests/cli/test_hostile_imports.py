@@ -232,7 +232,8 @@ def test_names_of_every_format_stay_text_in_the_ledger_and_in_every_form(
     document: dict[str, Any] = json.loads((tmp_path / "run.json").read_bytes())
     names = [one["name"] for one in document["conditions"]]
     if form not in ("go", "libtest", "rebench", "sysbench"):
-        assert all(any(payload in name for name in names) for payload in PAYLOADS)
+        # The longest is cut.
+        assert all(any(payload[:100] in name for name in names) for payload in PAYLOADS)
     printed_by("show")
     printed_by("list", "runs")
     for ending in ("md", "tex", "csv"):
