@@ -210,9 +210,11 @@ def history_result(text: str = "") -> HistoryResult:
         blocks_to_go=40,
         build="make",
         summary="",
-        again="equipoise history --from v1.0 --build make -- ./bench",
     )
     return replace(result, summary=history_sentence(result))
+
+
+COMMAND = "equipoise history --from v1.0 --build make -- ./bench"
 
 
 def history_document(text: str = "", result: HistoryResult | None = None) -> HistoryDocument:
@@ -221,7 +223,7 @@ def history_document(text: str = "", result: HistoryResult | None = None) -> His
     return document_as(
         HistoryDocument,
         document,
-        run=replace(document.run, study=STUDY, blocks=120),
+        run=replace(document.run, study=STUDY, blocks=120, command_line=COMMAND),
         comparisons=(),
         history=history_result(text) if result is None else result,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
+from equipoise.design.command_line import typed_words
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import default_ledger
@@ -275,6 +277,7 @@ def compare(
         limits=numbers,
     )
     plan, warnings = compare_plan(options)
+    plan = replace(plan, command_line=_words_of_comparison(options, plan.seed))
     with _measuring(ledger, allow_concurrent=allow_concurrent) as store:
         run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
         record = store.read_run(run_id)
@@ -331,6 +334,13 @@ def run(
         plan, more = study_plan(
             prepared.study, prepared.grid(builds), numbers, ranking=asks_ranking
         )
+        words = {
+            "quick": quick,
+            "factor": chosen,
+            "command": command,
+            **_common_options(layouts, aslr, asks_ranking, numbers, plan.seed),
+        }
+        plan = replace(plan, command_line=typed_words("run", (str(study),), words))
         warnings = (*prepared.warnings, *more)
         with prepared.errors_at_settings(plan):
             run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
@@ -401,6 +411,35 @@ def _ranking_of(ranking: bool | OnOrOff | None) -> bool | None:
             f"there is no ranking {ranking!r}", hint="give True or 'on', or False or 'off'"
         )
     return words[ranking]
+
+
+def _words_of_comparison(options: CompareOptions, seed: int) -> tuple[str, ...]:
+    """Return the words of the command line that compares the same commands."""
+    commands = [one if isinstance(one, str) else shlex.join(one) for one in options.commands]
+    metrics = tuple(options.metrics)
+    words = {
+        "command-name": options.names,
+        "env": options.environments,
+        "metrics": None if metrics == (PRIMARY_METRIC,) else ",".join(metrics),
+        "ignore-failure": options.ignore_failure,
+        "washout": options.washout,
+        "control": options.control,
+        "adjust": options.adjust,
+        **_common_options(options.layouts, options.aslr, options.ranking, options.limits, seed),
+    }
+    return typed_words("compare", commands, words)
+
+
+def _common_options(
+    layouts: int | None,
+    aslr: Addresses | None,
+    ranking: bool | None,
+    limits: CampaignLimits,
+    seed: int,
+) -> dict[str, object]:
+    """Return the options that a comparison and a study share, by their names."""
+    asked = None if ranking is None else "on" if ranking else "off"
+    return {"layouts": layouts, "aslr": aslr, "ranking": asked, **asdict(limits), "seed": seed}
 
 
 def _checked_commands(

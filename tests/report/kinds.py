@@ -312,7 +312,6 @@ def gated(text: str = "") -> CampaignReport:
         False,
         (row,),
         f"b is slower{text}.",
-        "equipoise gate",
     )
     return reported(document_as(GateDocument, document_of(f"a{text}", f"b{text}"), gate=gate))
 

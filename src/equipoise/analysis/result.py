@@ -50,6 +50,7 @@ from equipoise.campaign.blocks import (
 )
 from equipoise.campaign.interim import DESCRIBED
 from equipoise.campaign.washouts import decisive_blocks
+from equipoise.design.command_line import command_of_plan
 from equipoise.model.kinds import load
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import excludes_one, iso_time
@@ -165,6 +166,7 @@ def run_info(record: RunRecord, blocks: int) -> RunInfo:
         blocks=blocks,
         stopped_because=record.stopped_because,
         layouts=record.plan.layouts,
+        command_line=command_of_plan(record.plan),
     )
 
 

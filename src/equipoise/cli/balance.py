@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from equipoise.cli import matching, options
-from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli.command_line import CommandRecorder, command_line
 from equipoise.cli.options import tables
 from equipoise.cli.options.tables import TableRequest
 
@@ -22,7 +22,7 @@ class BalanceRequest(TableRequest, frozen=True, kw_only=True):
 
 @click.command(
     "balance",
-    cls=Remembering,
+    cls=CommandRecorder,
     epilog="Example: equipoise balance people.csv --treatment treat --covariates age,educ",
 )
 @tables.table_options
@@ -66,7 +66,7 @@ def command(request: BalanceRequest) -> int:
         )
     chosen = {name: getattr(request, name) for name in ("metric", "propensity", "unmatched")}
     question = question_of(table, pairing, chosen)
-    report = balance_document(balance, result, question, command_line(None))
+    report = balance_document(balance, result, question, command_line())
     document = {"schema": "equipoise.balance/1", **matching.table_document(table, result, balance)}
     matching.write(request, output, report, balance.love_plot, document, balance)
     return 0

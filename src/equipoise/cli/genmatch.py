@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import matching, options
-from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli.command_line import CommandRecorder, command_line
 from equipoise.cli.options import ClusterOptions, tables
 from equipoise.cli.options.tables import TableRequest
 
@@ -65,7 +65,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 
 @click.command(
     "genmatch",
-    cls=Remembering,
+    cls=CommandRecorder,
     epilog="Example: equipoise genmatch people.csv --treatment treat --outcome re78 "
     "--covariates age,educ,re74 --balance 'age + educ + re74 + age:educ'",
 )
@@ -135,7 +135,7 @@ def command(request: GenMatchRequest) -> int:
     matching.write_rows(result, request.matched)
     search = result.search
     assert search is not None
-    report = table_document(result, command_line(search.seed))
+    report = table_document(result, command_line(seed=search.seed))
     document = _document(result, search)
     matching.write(request, output, report, search.plot, document, result.balance)
     return 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import matching, options
-from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli.command_line import CommandRecorder, command_line
 from equipoise.cli.options import tables
 from equipoise.cli.options.tables import TableRequest
 
@@ -45,7 +45,7 @@ class MatchRequest(TableRequest, frozen=True, kw_only=True):
 
 @click.command(
     "match",
-    cls=Remembering,
+    cls=CommandRecorder,
     epilog="Example: equipoise match people.csv --treatment treat --outcome re78 "
     "--covariates age,educ",
 )
@@ -95,7 +95,7 @@ def command(request: MatchRequest) -> int:
         **matching.pairs_document(result),
         **_strata_document(result.among),
     }
-    report, balance = table_document(result, command_line(None)), result.balance
+    report, balance = table_document(result, command_line()), result.balance
     matching.write(request, output, report, balance.love_plot, document, balance)
     return 0
 

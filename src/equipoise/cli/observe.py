@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cli import options
-from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli.command_line import CommandRecorder, command_line
 from equipoise.cli.completing import complete_runs_and_files
 from equipoise.cli.options import ClusterOptions, OutputOptions
 from equipoise.cli.options.tables import missing_option
@@ -136,7 +136,7 @@ class ObserveRequest(Struct, frozen=True, kw_only=True):
 
 @click.command(
     "observe",
-    cls=Remembering,
+    cls=CommandRecorder,
     epilog="Example: equipoise observe ci.csv --treatment version=2.0:1.0 --outcome wall_s "
     "--covariates load,cache --exact host_type --cluster day",
 )
@@ -246,7 +246,7 @@ def command(request: ObserveRequest) -> int:
             result = _observe_log(question, request, progress)
         else:
             result = _observe_strata(question, request.file, request.strata, access, progress)
-    document = observation_document(result, command_line(None))
+    document = observation_document(result, command_line())
     write_output(document, lambda: encode(result) + b"\n", output)
     if result.refusal is not None:
         raise UnusableInput(result.refusal.summary, hint=result.refusal.hint)

@@ -89,7 +89,7 @@ class Terms:
 
     @property
     def command_line(self) -> str | None:
-        """The line for a shell that asks the same question again, as it was typed."""
+        """The line that asks the same question again, where no command was typed."""
         return None
 
     @property
@@ -111,10 +111,6 @@ class Terms:
     def mentioned(self) -> tuple[str, ...]:
         """Ids of further runs that it is about; a ledger may lack them."""
         return ()
-
-    def line_of(self, plan: Plan) -> str | None:
-        """Return the line for a shell that asks the same question again."""
-        return self.command_line
 
     def arranged(self, order: list[int]) -> list[int]:
         """Return the conditions of a block as they run, out of the order that the coin drew."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from equipoise.design.command_line import command_of_plan
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.revisions import Commit, Revision
@@ -143,7 +144,7 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
             raise UnusableInput(
                 f"{reason} since the {terms.noun} began: its builds and new ones cannot be "
                 "compared",
-                hint=f"{terms.anew}: {terms.again}",
+                hint=f"{terms.anew}: {command_of_plan(plan)}",
             )
     return builds
 

@@ -91,7 +91,6 @@ def plan_of_commits(
         repository=str(request.repository.top),
         folder=request.repository.inside,
         tool=None if tool is None else tool.name,
-        again=request.command_line,
         benchmarks=_several(commands, metrics),
     )
     return replace(plan, ranking=False), shared, (*unlisted, *unreported)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from equipoise.design.commands import find_program
 from equipoise.design.limits import CampaignLimits
@@ -55,23 +54,6 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
     the tool. Else one metric, by default the wall time; with a tool the names of benchmarks with
     commas between, by default all that the needed commits have."""
     limits: CampaignLimits = CampaignLimits()
-    command_line: str = ""
-    """Line for a shell that runs the campaign again."""
-
-    def options(self) -> Iterator[str]:
-        """Yield the options of a command line that asks for the same."""
-        settings = {
-            "build": self.build,
-            "kind": None if self.tool is None else self.tool.name,
-            "metrics": ",".join(self.metrics) if isinstance(self.metrics, tuple) else self.metrics,
-        }
-        for name, number in asdict(self.limits).items():
-            # Digits of a seed must not be lost.
-            exact = isinstance(number, int)
-            settings[name] = None if number is None else str(number) if exact else f"{number:.12g}"
-        for name, value in settings.items():
-            if value is not None:
-                yield from (f"--{name.replace('_', '-')}", value)
 
     def plan(
         self,

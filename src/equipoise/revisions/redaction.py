@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from equipoise.analysis.assignments import (
     Replace,
-    typed_line_with_values_replaced,
     with_values_replaced,
 )
 from equipoise.analysis.kind import AnalysisKind
@@ -19,11 +18,10 @@ class CommitsAnalysis(AnalysisKind):
     """What the analyses of all campaigns over commits share."""
 
     def terms_replaced(self, terms: Any, replacement: Replace) -> Any:
-        """Return the terms with the values replaced that its lines set."""
+        """Return the terms with the values replaced that its build sets."""
         return replace(
             terms,
             build=terms.build and with_values_replaced(terms.build, replacement),
-            again=typed_line_with_values_replaced(terms.again, replacement),
         )
 
     def terms_hidden(self, terms: Any, hidden: HiddenValues) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from equipoise.design.command_line import shell_line
+from equipoise.design.command_line import shell_line_with_placeholders
 from equipoise.model.kinds import place_of
 from equipoise.model.plan import PRIMARY_METRIC
 
@@ -12,7 +13,7 @@ SEARCH = "bisect"
 """Kind of campaign, and command, that finds the commit that made a difference."""
 
 
-def bisect_line(
+def bisect_words(
     good: str,
     bad: str | None,
     command: Sequence[str],
@@ -20,8 +21,8 @@ def bisect_line(
     build: str | None = None,
     kind: str | None = None,
     metric: str = PRIMARY_METRIC,
-) -> str | None:
-    """Return the line that finds which commit between two made a difference.
+) -> tuple[str, ...] | None:
+    """Return the words of the line that finds which commit between two made a difference.
 
     ``None`` where no search of commits is installed.
 
@@ -34,4 +35,10 @@ def bisect_line(
     if metric != PRIMARY_METRIC:
         options["--metrics"] = metric
     words = [word for name, value in options.items() if value is not None for word in (name, value)]
-    return shell_line(["equipoise", SEARCH, "--good", good, *words, "--", *command])
+    return ("equipoise", SEARCH, "--good", good, *words, "--", *command)
+
+
+def bisect_line(good: str, bad: str | None, command: Sequence[str], **options: Any) -> str | None:
+    """Return `bisect_words` as a line for a shell."""
+    words = bisect_words(good, bad, command, **options)
+    return None if words is None else shell_line_with_placeholders(words)

@@ -44,15 +44,8 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
     """Folder below ``repository`` in which builds and trials run; empty for the root."""
     tool: str | None = None
     """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
-    again: str = ""
-    """The shell line that runs it again."""
     benchmarks: tuple[CommitBenchmark, ...] = ()
     """Benchmarks, if there are several."""
-
-    @property
-    def command_line(self) -> str:
-        """The shell line that runs it again."""
-        return self.again
 
     @property
     def indispensable(self) -> tuple[int, ...]:

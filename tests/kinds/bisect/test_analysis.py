@@ -48,7 +48,7 @@ def searched(blocks: int | None = None, **terms: object) -> Plan:
         stopping=Stopping(blocks=blocks, budget_s=1e9, min_seconds=0.0),
     )
     good, bad = Revision("v1.0", commits[0].hash), Revision("HEAD", commits[-1].hash)
-    bisected = BisectPlan(good=good, bad=bad, commits=commits, build="make", again="again")
+    bisected = BisectPlan(good=good, bad=bad, commits=commits, build="make")
     bisected = replace(bisected, **terms)
     return replace(plan, study=STUDY, terms=bisected)
 

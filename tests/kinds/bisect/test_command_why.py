@@ -170,7 +170,7 @@ def test_an_interrupted_why_goes_on_when_the_search_is_resumed(
     document = json.loads(answer.out)
     culprit = made.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
     assert document["bisect"]["explained"]["commit"] == culprit
-    assert document["bisect"]["again"].endswith("--why --no-test -- ./bench")
+    assert "--why --no-test" in document["run"]["command_line"]
     # Nothing is left to do then: not even the repository is needed.
     made.path.rename(made.path.with_name("away"))
     made.path.mkdir()

@@ -231,8 +231,8 @@ def test_values_of_variables_are_hidden_in_the_campaigns_of_all_hosts() -> None:
     )
     record = fleet_record(plan=replace(plan_of(), conditions=conditions))
     assert isinstance(record.plan.terms, FleetPlan)
-    again = replace(record.plan.terms, again="equipoise compare 'TOKEN=s3cret-value-9 a' b")
-    record = replace(record, plan=replace(record.plan, terms=again))
+    words = ("equipoise", "compare", "TOKEN=s3cret-value-9 a", "b")
+    record = replace(record, plan=replace(record.plan, command_line=words))
     (hidden,) = without_hidden_values([record])
     assert len(hidden.members) == 3
     assert "s3cret-value-9" not in repr(hidden)

@@ -129,7 +129,6 @@ def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
         ),
         build=terms.build,
         summary="",
-        again=terms.again,
         branches=tuple(
             replace(one, summary=branch_sentence(one, more_is_better=of.more_is_better))
             for one in branches

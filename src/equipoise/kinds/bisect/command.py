@@ -17,12 +17,12 @@ from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
+from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.completing import complete_revisions
 from equipoise.cli.conducting import analyse, explain_gap, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.results import read_result
 from equipoise.cli.revisions import CommitsOptions
-from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.bisect.judge import BisectionJudge, read_searches
 from equipoise.kinds.bisect.plan import BisectRequest, bisect_plan, needed_of
@@ -32,7 +32,7 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import LAYOUT
 from equipoise.model.record import DIFF, INTERRUPTED, Observation, RunRecord
-from equipoise.revisions.benchmarks import Benchmark, words_naming
+from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
     revision_named,
@@ -65,7 +65,7 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
     layouts: int | None
 
 
-@click.command("bisect", epilog=f"Example: {EXAMPLE}")
+@click.command("bisect", cls=CommandRecorder, epilog=f"Example: {EXAMPLE}")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--good",
@@ -116,6 +116,7 @@ def command(asked: BisectOptions) -> int:
             builds.make_needed(request.needed)
             spread = _layout_spread(ledger, request.repository)
             plan, warnings = bisect_plan(request, builds, scratch, spread)
+            plan = replace(plan, command_line=_typed(request, plan.seed))
             if asked.bad is None:
                 left = warnings_of_working_tree(request.repository, "no commit", "the program")
                 warnings = (*warnings, *left)
@@ -254,15 +255,15 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
 
 def _request(asked: BisectOptions) -> BisectRequest:
     common = asked.request("bisection", EXAMPLE)
-    repository, limits = common.repository, common.limits
+    repository = common.repository
     good = revision_named(repository, asked.good, "--good")
     bad = revisions.revision_of(repository, asked.bad, "--bad")
     if asked.layouts is None:
         _check_that_no_layout_is_named(common.benchmarks)
     between = commits_between(repository, good, bad)
     merged = merged_commits(repository, between)
-    request = BisectRequest(
-        **asdict(replace(common, limits=replace(limits, seed=limits.drawn_seed()))),
+    return BisectRequest(
+        **asdict(common),
         good=good,
         bad=bad,
         commits=between,
@@ -273,7 +274,14 @@ def _request(asked: BisectOptions) -> BisectRequest:
         likely=asked.likely,
         prior=weights_by_path(repository, between, asked.likely) if asked.likely else (),
     )
-    return replace(request, command_line=shell_line(_command_line(request)))
+
+
+def _typed(request: BisectRequest, seed: int) -> tuple[str, ...]:
+    """Return the words that run the bisection again, with the commits that its ends name."""
+    bad = request.bad
+    return typed_command(
+        good=request.good.commit, bad=None if bad.uncommitted else bad.commit, seed=seed
+    )
 
 
 def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
@@ -298,18 +306,3 @@ def _check_that_no_layout_is_named(benchmarks: Sequence[Benchmark]) -> None:
             f"{LAYOUT} in the command is the number of a layout, and there are none",
             hint="add --layouts 12; --build has to link as many",
         )
-
-
-def _command_line(request: BisectRequest) -> Iterator[str]:
-    """Yield the words of the command line that runs the bisection again."""
-    yield from ("equipoise", "bisect", "--good", request.good.commit)
-    if not request.bad.uncommitted:
-        yield from ("--bad", request.bad.commit)
-    yield from request.options()
-    for path in request.likely:
-        yield from ("--likely", path)
-    if request.layouts is not None:
-        yield from ("--layouts", str(request.layouts))
-    if request.why is not None:
-        yield from ("--why",) if request.why == "test" else ("--why", "--no-test")
-    yield from words_naming(request.benchmarks)

@@ -192,8 +192,6 @@ class BisectResult(SearchedLine, frozen=True, kw_only=True):
     """Blocks that the search would probably still take; null if it ended or cannot be foreseen."""
     build: str | None
     """Line for a shell that built each commit."""
-    again: str
-    """The shell line that runs it again in the repository, coin and revisions included."""
     explained: ExplainedCulprit | None = None
     """The culprit that was explained last; null if none was."""
     branches: tuple[BisectBranch, ...] = ()
@@ -229,11 +227,6 @@ class BisectDocument(ResultDocument, frozen=True, kw_only=True, tag="bisect"):
     def searches(self) -> tuple[BisectResult, ...]:
         """Bisections of all benchmarks; empty before the first block."""
         return self.bisects or (() if self.bisect is None else (self.bisect,))
-
-    @property
-    def command_line(self) -> str | None:
-        """The line for a shell that runs the bisection again."""
-        return next((one.again for one in self.searches), None)
 
     @property
     def own_metric(self) -> str | None:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.cli import options
+from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.completing import complete_runs
 from equipoise.cli.conducting import measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
@@ -172,7 +174,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
         return pictures
 
 
-@click.command("why", epilog="Example: equipoise why last")
+@click.command("why", cls=CommandRecorder, epilog="Example: equipoise why last")
 @click.argument("run", shell_complete=complete_runs)
 @click.option("--baseline", metavar="NAME", help="The baseline of the comparison to explain.")
 @click.option("--candidate", metavar="NAME", help="The candidate of the comparison to explain.")
@@ -204,6 +206,11 @@ def command(request: WhyRequest) -> int:
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
     tests = request.experiment(record.plan)
+    baseline, candidate = record.plan.names_of(gap.contrast)
+    words = typed_command(
+        run=record.id, again=True, seed=tests.seed, baseline=baseline, candidate=candidate
+    )
+    tests = replace(tests, command_line=words)
     check_names(OpenGap(record, gap.contrast), tests, host_site())
     if gap.is_called:
         record = _observed(record, gap, evidence, output)

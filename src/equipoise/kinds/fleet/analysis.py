@@ -24,7 +24,7 @@ from equipoise.analysis.comparisons import (
     pairings_of,
 )
 from equipoise.analysis.kind import AnalysisKind
-from equipoise.analysis.redaction import HiddenValues, without_hidden_variables
+from equipoise.analysis.redaction import without_hidden_variables
 from equipoise.analysis.result import increasing_metrics, run_info, trial_rows
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import verdict_sentence
@@ -86,10 +86,6 @@ class FleetAnalysis(AnalysisKind):
             more_is_better=increasing_metrics(itertools.chain.from_iterable(trials)),
             fleet=fleet_result(record, members),
         )
-
-    def terms_hidden(self, terms: FleetPlan, hidden: HiddenValues) -> FleetPlan:
-        """Return the terms without hidden values in the line that was typed."""
-        return replace(terms, again=hidden.in_text(terms.again))
 
     def document_hidden(self, document: FleetDocument) -> FleetDocument:
         """Return a document without the hidden variables of its hosts."""
@@ -182,7 +178,6 @@ def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
         hosts=tuple(one.host for one in members),
         metric=record.plan.judgement.primary_metric,
         summary=f"{whose}: {counted(blocks, 'block')}.",
-        again=fleet.again,
     )
 
 

@@ -219,8 +219,6 @@ class FleetResult(Struct, frozen=True):
     """Asked hosts, in the order of the plan."""
     metric: str
     summary: str
-    again: str
-    """The shell line that runs it again."""
 
 
 class FleetComparison(Comparison, frozen=True, kw_only=True):
@@ -268,11 +266,6 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
     )
     comparisons: tuple[FleetComparison, ...]
     fleet: FleetResult
-
-    @property
-    def command_line(self) -> str | None:
-        """The line for a shell that runs it again."""
-        return self.fleet.again or None
 
     @property
     def own_metric(self) -> str:

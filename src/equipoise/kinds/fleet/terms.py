@@ -33,8 +33,6 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     """Weight of each in the mean over them; they add up to 1."""
     cluster: str
     """The cluster, as the user typed it."""
-    again: str = ""
-    """The shell line that runs it again."""
     shipped: tuple[File, ...] = ()
     """Programs and inputs that some hosts got by content."""
     shipped_to: tuple[int, ...] = ()
@@ -53,11 +51,6 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     def member_hosts(self) -> tuple[HostReference, ...]:
         """The asked hosts."""
         return self.hosts
-
-    @property
-    def command_line(self) -> str | None:
-        """The line for a shell that runs it again."""
-        return self.again or None
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
+from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.completing import complete_revisions
 from equipoise.cli.conducting import analyse, exit_status, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
@@ -21,7 +22,6 @@ from equipoise.cli.results import CampaignResult, write_files
 from equipoise.cli.revisions import SuiteOptions, revision_of, suite_options
 from equipoise.cli.streams import say
 from equipoise.cli.writing import write_file
-from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.kinds.gate.plan import GateRequest, check_out_and_build, gate_plan
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
@@ -31,7 +31,6 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED
 from equipoise.model.record import CampaignWarning
 from equipoise.report.renderers.markdown import to_markdown
-from equipoise.revisions.benchmarks import words_naming
 from equipoise.revisions.build_cache import BuildCache, open_cache
 from equipoise.revisions.checkout import (
     fork_point,
@@ -61,7 +60,11 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     output: OutputOptions
 
 
-@click.command("gate", epilog="Example: equipoise gate --baseline main --build make -- ./bench")
+@click.command(
+    "gate",
+    cls=CommandRecorder,
+    epilog="Example: equipoise gate --baseline main --build make -- ./bench",
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--baseline",
@@ -123,6 +126,7 @@ def command(asked: GateOptions) -> int:
     ):
         pair = check_out_and_build(request, scratch, builds, say=on_step)
         plan, warnings = gate_plan(request, pair, scratch)
+        plan = replace(plan, command_line=_typed(request, plan.seed))
         warnings = (*_warnings(request, of_working_tree=asked.candidate is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
@@ -189,7 +193,7 @@ def _summarise(document: GateDocument, markdown: Path | None, output: OutputOpti
 
 
 def _request(repository: Repository, asked: GateOptions) -> GateRequest:
-    tool, limits = asked.program.tool, asked.limits
+    tool = asked.program.tool
     own = "" if tool is None else f"--kind {tool.name} "
     example = f"equipoise gate --baseline main {own}--build make -- ./bench"
     suite = asked.program.read("a gate", example)
@@ -197,7 +201,7 @@ def _request(repository: Repository, asked: GateOptions) -> GateRequest:
     candidate = revision_of(repository, asked.candidate, "--candidate")
     if asked.merge_base:
         baseline = fork_point(repository, baseline, candidate)
-    request = GateRequest(
+    return GateRequest(
         repository=repository,
         baseline=baseline,
         candidate=candidate,
@@ -205,22 +209,20 @@ def _request(repository: Repository, asked: GateOptions) -> GateRequest:
         build=suite.build,
         tool=tool,
         metrics=None if asked.metrics is None else metric_names(asked.metrics),
-        limits=replace(limits, seed=limits.drawn_seed()),
+        limits=asked.limits,
         fail_undecided=asked.fail_undecided,
     )
-    return replace(request, command_line=shell_line(_command_line(request)))
 
 
-def _command_line(request: GateRequest) -> Iterator[str]:
-    """Yield the words of the command line that runs the gate again."""
-    yield from ("equipoise", "gate", "--baseline", request.baseline.commit)
-    if not request.candidate.uncommitted:
-        yield from ("--candidate", request.candidate.commit)
-    yield from replace(request, limits=replace(request.limits, seed=None)).options()
-    if request.fail_undecided:
-        yield "--fail-undecided"
-    yield from ("--seed", str(request.limits.seed))
-    yield from words_naming(request.benchmarks)
+def _typed(request: GateRequest, seed: int) -> tuple[str, ...]:
+    """Return the words that run the gate again, with the commits that its revisions name."""
+    candidate = request.candidate
+    return typed_command(
+        baseline=request.baseline.commit,
+        candidate=None if candidate.uncommitted else candidate.commit,
+        merge_base=None,
+        seed=seed,
+    )
 
 
 def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[CampaignWarning]:

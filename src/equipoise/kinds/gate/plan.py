@@ -24,7 +24,7 @@ from equipoise.revisions.plan import (
     conditions_of_gate,
     metrics_of,
 )
-from equipoise.revisions.search_line import bisect_line
+from equipoise.revisions.search_line import bisect_words
 
 
 class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
@@ -107,7 +107,6 @@ def gate_plan(
             request.candidate,
             metrics,
             request.fail_undecided,
-            request.command_line,
             dict(bisect_lines(request, benchmarks, metrics)),
         ),
     )
@@ -116,14 +115,14 @@ def gate_plan(
 
 def bisect_lines(
     request: GateRequest, benchmarks: Sequence[Benchmark], metrics: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the name of each benchmark, and the line that finds what made it slower.
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the name of each benchmark, and the words of the line that finds what made it slower.
 
     A bisection searches by one metric of commands, and by the times that a tool reports.
     """
     good, candidate = request.baseline.commit, request.candidate
     line = partial(
-        bisect_line, good, None if candidate.uncommitted else candidate.commit, build=request.build
+        bisect_words, good, None if candidate.uncommitted else candidate.commit, build=request.build
     )
     tool = request.tool
     if tool is None and len(metrics) == 1:

@@ -67,8 +67,6 @@ class GateResult(Struct, frozen=True):
     passed: bool
     rows: tuple[GateRow, ...]
     summary: str
-    again: str
-    """The shell line that runs it again in the repository, coin and revisions included."""
     bisect: dict[str, str] = field(default_factory=dict)
     """Shell line that finds the commit that made a benchmark slower, for each that is slower; one
     line for all where one bisection can search them together."""
@@ -81,8 +79,3 @@ class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):
 
     gate: GateResult | None
     """Null where no block ended."""
-
-    @property
-    def command_line(self) -> str | None:
-        """The line for a shell that runs the gate again."""
-        return None if self.gate is None else self.gate.again

@@ -33,15 +33,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     metrics: tuple[str, ...]
     fails_undecided: bool = False
     """Whether what is not known passes or fails."""
-    again: str = ""
-    """The shell line that runs it again."""
-    bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that finds the commit that made a benchmark slower, by the benchmark's name."""
-
-    @property
-    def command_line(self) -> str | None:
-        """The line for a shell that runs it again."""
-        return self.again
+    bisect: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words of the line that finds the commit that made a benchmark slower, by its name."""
 
     def check_resumable(self, run: str) -> None:
         """Refuse to continue: the trees of the revisions are gone."""

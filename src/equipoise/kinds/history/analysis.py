@@ -7,7 +7,6 @@ confirms it side by side.
 from __future__ import annotations
 
 import itertools
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -102,7 +101,6 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
         blocks_to_go=state.blocks_to_go,
         build=terms.build,
         summary="",
-        again=terms.again,
     )
     return replace(result, summary=history_sentence(result, more_is_better=more_is_better))
 
@@ -175,7 +173,7 @@ def _campaign_with(
 
 def _line_that_confirms(record: RunRecord, after: str, until: str) -> str | None:
     terms = history_of(record.plan)
-    words = shlex.split(terms.again)
+    words = record.plan.command_line
     metric = record.plan.judgement.primary_metric
     return bisect_line(
         after,

@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 from equipoise.campaign import conduct
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
-from equipoise.cli.command_line import Remembering, typed_arguments
+from equipoise.cli.command_line import CommandRecorder, command_line, typed_arguments, typed_command
 from equipoise.cli.completing import complete_revisions
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
@@ -23,7 +23,7 @@ from equipoise.cli.results import CampaignResult
 from equipoise.cli.revisions import CommitsOptions
 from equipoise.cli.streams import say
 from equipoise.cli.writing import write_output
-from equipoise.design.command_line import shell_line
+from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import HOST_VARIABLE, host_name
 from equipoise.interop.reading import read_within_bounds
@@ -42,7 +42,6 @@ from equipoise.model.series import SeriesResult
 from equipoise.report.document import Paragraph
 from equipoise.report.json_document import encode
 from equipoise.report.renderers.terminal import print_parts
-from equipoise.revisions.benchmarks import words_naming
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import revision_named
 from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds
@@ -90,7 +89,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
         return replace(self, imported=imported, program=replace(self.program, words=()))
 
 
-@click.command("history", cls=Remembering, epilog=f"Example: {EXAMPLE}")
+@click.command("history", cls=CommandRecorder, epilog=f"Example: {EXAMPLE}")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--from",
@@ -161,6 +160,7 @@ def command(asked: HistoryOptions) -> int:
             asked.imported,
             asked.form,
             min_effect=asked.limits.judgement().min_effect,
+            again=command_line(imported=asked.imported, words=asked.program.words or None),
             command=asked.program.words,
             build=asked.program.build,
         )
@@ -248,7 +248,8 @@ def resume_history(
         if latest != record.id:
             raise UnusableInput(
                 f"campaign {record.id} of the history is followed by {latest}, which rests on it",
-                hint=f"go on with that one: equipoise resume {latest}, or add one: {terms.again}",
+                hint=f"go on with that one: equipoise resume {latest}, or add one: "
+                f"{command_of_plan(record.plan)}",
             )
         series = series_of(record)
         if not read_history(series).next_block((), 0.0):
@@ -300,7 +301,7 @@ def _of_each_benchmark(
         limits = replace(limits, budget=(limits.budget or BUDGET_S) / count)
     for benchmark in request.benchmarks:
         one = replace(request, benchmarks=(benchmark,), limits=limits)
-        yield replace(one, command_line=shell_line(_command_line(one, asked)))
+        yield replace(one, command_line=_typed(one, asked, is_only=count == 1))
 
 
 def _baseline(
@@ -348,23 +349,21 @@ def _selected(
     return every_nth(between, every or 1)
 
 
-def _command_line(request: HistoryRequest, asked: HistoryOptions) -> Iterator[str]:
-    """Yield the words of the command line that adds what is new."""
-    yield from ("equipoise", "history", "--from", request.baseline.commit)
-    if request.latest.asked != "HEAD":
-        yield from ("--to", request.latest.asked)
-    if asked.every is not None:
-        yield from ("--every", str(asked.every))
-    if asked.tags:
-        yield "--tags"
-    if asked.since is not None:
-        yield from ("--since", asked.since)
-    if request.only_new:
-        yield "--new"
+def _typed(request: HistoryRequest, asked: HistoryOptions, *, is_only: bool) -> tuple[str, ...]:
+    """Return the words of the line that adds what is new to the history of a benchmark."""
+    (benchmark,) = request.benchmarks
+    settled: dict[str, object] = {"words": asked.program.words or None}
+    if not is_only:
+        settled = {
+            "words": benchmark.command,
+            "benches": None,
+            "suite": None,
+            "build": request.build,
+            "budget": request.limits.budget,
+        }
     if request.host != os.uname().nodename:
-        yield from ("--host", request.host)
-    yield from request.options()
-    yield from words_naming(request.benchmarks)
+        settled["host"] = request.host
+    return typed_command(first=request.baseline.commit, imported=None, form=None, **settled)
 
 
 def read_imported(
@@ -372,6 +371,7 @@ def read_imported(
     form: str | None,
     *,
     min_effect: float,
+    again: str,
     command: Sequence[str] = (),
     build: str | None = None,
 ) -> SeriesResult:
@@ -387,6 +387,8 @@ def read_imported(
         Name of the format; the content of each file tells if ``None``.
     min_effect
         Percent by which two levels differ at least, for a suspicion.
+    again
+        Line that reads them again.
     command, build
         Command and build line of the lines that confirm; empty: a placeholder.
     """
@@ -395,17 +397,7 @@ def read_imported(
     names = [name for file in files for name in _named(file)]
     sources = [read_within_bounds(name, Path(name)) for name in names]
     series = read_series(sources, form, SERIES_FORMATS)
-    again = ["equipoise", "history", "--import", *files]
-    if form is not None:
-        again += ["--format", form]
-    again += ["--min-effect", f"{min_effect:.12g}"]
-    if build is not None:
-        again += ["--build", build]
-    if command:
-        again += ["--", *command]
-    return series_result(
-        series, min_effect=min_effect, again=shell_line(again), command=command, build=build
-    )
+    return series_result(series, min_effect=min_effect, again=again, command=command, build=build)
 
 
 def show_imported(result: SeriesResult, output: OutputOptions) -> int:

@@ -33,6 +33,8 @@ class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
     only_new: bool = False
     host: str
     """Name of the host: campaigns of one host are one history."""
+    command_line: tuple[str, ...] = ()
+    """Words that add what is new."""
 
     @property
     def needed(self) -> tuple[NeededCommit, ...]:
@@ -74,7 +76,7 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
         era=_era(request, builds),
         only_new=request.only_new,
     )
-    return replace(plan, terms=terms), warnings
+    return replace(plan, terms=terms, command_line=request.command_line), warnings
 
 
 def following(plan: Plan, earlier: Sequence[str]) -> Plan:

@@ -178,8 +178,6 @@ class HistoryResult(Struct, frozen=True):
     build: str | None
     """Line for a shell that built each commit."""
     summary: str
-    again: str
-    """The shell line that adds what is new, to run in the repository."""
     series: tuple[ImportedSeries, ...] = ()
     """Series of other tools, shown beside: no claim of ours rests on them."""
 
@@ -203,11 +201,6 @@ class HistoryDocument(ResultDocument, frozen=True, kw_only=True, tag="history"):
         {"control": "condition", "history": "series"}
     )
     history: HistoryResult
-
-    @property
-    def command_line(self) -> str:
-        """The line for a shell that adds what is new."""
-        return self.history.again
 
     @property
     def own_metric(self) -> str:

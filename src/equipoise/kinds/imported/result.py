@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from equipoise.design.command_line import after_options, shell_line
 from equipoise.kinds.imported.terms import ImportSource
 from equipoise.model.result import ResultDocument, SampleComparison
 
@@ -43,12 +42,6 @@ class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"
     def samples_summary(self) -> str:
         """Sentence on what its comparisons are worth."""
         return self.imported.summary
-
-    @property
-    def command_line(self) -> str:
-        """The line for a shell that imports the files again."""
-        files = self.imported.source.files
-        return shell_line(["equipoise", "import", *after_options(files)])
 
     @property
     def own_metric(self) -> str:

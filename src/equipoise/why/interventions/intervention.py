@@ -64,8 +64,6 @@ class Intervention(Struct, frozen=True):
     advice: str | None = None
     """Line with which a user keeps the change, ``{command}`` for the command; ``None`` if nobody
     should."""
-    asked_by: tuple[str, str] | None = None
-    """Option that asked for it and the option's value; ``None`` if a cause did."""
     changes: Changes = "what the cause names"
     """What an observed run, or the campaign's trials, must show as changed. If it is as before,
     the intervention has not reached the cause, and refutes nothing."""
