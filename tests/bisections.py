@@ -11,7 +11,8 @@ from equipoise.kinds.bisect.analysis import (
     branch_sentence,
     culprit_sentence,
 )
-from equipoise.kinds.bisect.result import (
+from equipoise.kinds.bisect.terms import (
+    STUDY,
     BisectBlock,
     BisectBranch,
     BisectCommit,
@@ -21,7 +22,6 @@ from equipoise.kinds.bisect.result import (
     BisectVerdict,
     Culprit,
 )
-from equipoise.kinds.bisect.terms import STUDY
 from equipoise.model.revisions import Revision
 from tests.documents import comparison_of, document_as, document_of
 

@@ -7,7 +7,8 @@ import hashlib
 from msgspec.structs import replace
 
 from equipoise.kinds.history.analysis import change_sentence, history_sentence
-from equipoise.kinds.history.result import (
+from equipoise.kinds.history.terms import (
+    STUDY,
     HistoryCampaign,
     HistoryChange,
     HistoryDocument,
@@ -17,7 +18,6 @@ from equipoise.kinds.history.result import (
     HistoryRevision,
     PairStatus,
 )
-from equipoise.kinds.history.terms import STUDY
 from equipoise.model.revisions import Revision
 from equipoise.model.series import ImportedSeries, SeriesPoint, Suspicion
 from tests.documents import document_as, document_of

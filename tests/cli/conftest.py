@@ -23,7 +23,7 @@ from equipoise.cli import compare
 from equipoise.cli.command_line import typed_command
 from equipoise.cli.compare import CompareRequest
 from equipoise.cli.main import run
-from equipoise.cli.options.requests import read_request
+from equipoise.cli.options.declaring import read_request
 from equipoise.model.plan import Plan
 from tests.repositories import MadeRepository
 from tests.schema import valid_result

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import os
-from equipoise.cli.options.requests import read_request
+from equipoise.cli.options.declaring import read_request
 from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.plan import Plan

@@ -18,7 +18,7 @@ import pytest
 
 from equipoise import api
 from equipoise.cli import export, report, show
-from equipoise.cli.observed_log import read_log
+from equipoise.cli.observe import read_log
 from equipoise.cli.results import recorded_name, reported_records
 from equipoise.design.command_line import command_of_plan
 from equipoise.kinds.gate.terms import GatePlan

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.values import is_of_primitives
-from equipoise.kinds.imported.result import ImportedDocument, ImportedResult
-from equipoise.kinds.imported.terms import ImportSource
+from equipoise.kinds.imported.terms import ImportedDocument, ImportedResult, ImportSource
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.units import metric_formatter

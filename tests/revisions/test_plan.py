@@ -10,7 +10,7 @@ import pytest
 from equipoise.design.command_line import shell_line_with_placeholders
 from equipoise.kinds.bisect.command import command
 from equipoise.kinds.gate.analysis import joined_bisect_lines
-from equipoise.kinds.gate.plan import GateRequest, Pair, bisect_lines
+from equipoise.kinds.gate.command import GateRequest, Pair, bisect_lines
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast
 from equipoise.model.revisions import Revision

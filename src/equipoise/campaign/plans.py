@@ -33,8 +33,7 @@ from equipoise.design.limits import (
     metric_names,
 )
 from equipoise.measure.environment import mapped_libraries
-from equipoise.measure.environment.host import Host
-from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
+from equipoise.measure.environment.system import Host, addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
 from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment

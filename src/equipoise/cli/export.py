@@ -12,7 +12,7 @@ import click
 from msgspec import Struct
 
 from equipoise.cli import options
-from equipoise.cli.completing import complete_runs
+from equipoise.cli.completion import complete_runs
 from equipoise.cli.options.outputs import check_folder
 from equipoise.cli.results import reported_records
 from equipoise.cli.writing import rendered, report_of, write_file

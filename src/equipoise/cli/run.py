@@ -13,7 +13,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import study_plan
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
-from equipoise.cli.completing import complete_studies
+from equipoise.cli.completion import complete_studies
 from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.streams import say

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cli import options
-from equipoise.cli.completing import complete_runs
+from equipoise.cli.completion import complete_runs
 from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import (
     CampaignResult,

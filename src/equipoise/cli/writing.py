@@ -120,7 +120,7 @@ def report_of(
 
 def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
     """Return the flame graph of the gap that the document explains; ``None`` without profiles."""
-    from equipoise.why.differences.pictures import can_be_drawn, draw
+    from equipoise.why.differences.stacks import can_be_drawn, draw
     from equipoise.why.explanation import evidence_of_gap
     from equipoise.why.gap import choose_gap
 

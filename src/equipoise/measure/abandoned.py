@@ -22,7 +22,7 @@ from pathlib import Path
 
 from equipoise.files.reading import OPEN_FOLDER, becomes_readable, opened
 from equipoise.measure.environment.cgroups import own_folder
-from equipoise.measure.environment.host import Host, Unknown
+from equipoise.measure.environment.system import Host, Unknown
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 
 BUILD_VARIABLE = "EQUIPOISE_BUILD"

@@ -1,4 +1,4 @@
-"""Revisions as conditions: what is run in each."""
+"""Revisions as conditions: what is run in each; and the line that searches commits."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
+from equipoise.design.command_line import shell_line_with_placeholders
 from equipoise.design.commands import find_program
 from equipoise.design.limits import CampaignLimits
 from equipoise.measure.installation import native_programs
@@ -18,6 +20,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import UnusableInput
+from equipoise.model.kinds import place_of
 from equipoise.model.plan import (
     LAYOUT,
     PRIMARY_METRIC,
@@ -296,3 +299,38 @@ def _program_in(side: CheckedOut, name: str) -> str:
             "the command",
         )
     return path
+
+
+SEARCH = "bisect"
+"""Kind of campaign, and command, that finds the commit that made a difference."""
+
+
+def bisect_words(
+    good: str,
+    bad: str | None,
+    command: Sequence[str],
+    *,
+    build: str | None = None,
+    kind: str | None = None,
+    metric: str = PRIMARY_METRIC,
+) -> tuple[str, ...] | None:
+    """Return the words of the line that finds which commit between two made a difference.
+
+    ``None`` where no search of commits is installed.
+
+    ``bad`` is by default the working tree; ``kind`` is the tool that reads the results of
+    benchmarks, of which ``metric`` is one then.
+    """
+    if place_of(SEARCH) is None:
+        return None
+    options = {"--bad": bad, "--build": build, "--kind": kind}
+    if metric != PRIMARY_METRIC:
+        options["--metrics"] = metric
+    words = [word for name, value in options.items() if value is not None for word in (name, value)]
+    return ("equipoise", SEARCH, "--good", good, *words, "--", *command)
+
+
+def bisect_line(good: str, bad: str | None, command: Sequence[str], **options: Any) -> str | None:
+    """Return `bisect_words` as a line for a shell."""
+    words = bisect_words(good, bad, command, **options)
+    return None if words is None else shell_line_with_placeholders(words)

@@ -15,8 +15,14 @@ from equipoise.campaign.conduct import start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import draw_layouts
 from equipoise.kinds.bisect.judge import BisectionJudge
-from equipoise.kinds.bisect.result import BisectDocument, BisectResult
-from equipoise.kinds.bisect.terms import STUDY, BisectPlan, LayoutSpread, bisection_of
+from equipoise.kinds.bisect.terms import (
+    STUDY,
+    BisectDocument,
+    BisectPlan,
+    BisectResult,
+    LayoutSpread,
+    bisection_of,
+)
 from equipoise.model.kinds import ORDINARY
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
-from equipoise.kinds.fleet.result import FleetComparison, FleetDocument
-from equipoise.kinds.fleet.terms import FleetPlan
+from equipoise.kinds.fleet.terms import FleetComparison, FleetDocument, FleetPlan
 from equipoise.model.plan import Condition, Judgement, Plan
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import decode, encode

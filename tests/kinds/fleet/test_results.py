@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise import api
-from equipoise.kinds.fleet.result import FleetDocument
+from equipoise.kinds.fleet.terms import FleetDocument
 from tests.cli.conftest import Equipoise
 from tests.fleets import ScriptedHost, fleet_record, record_fleet
 from tests.schema import valid_result

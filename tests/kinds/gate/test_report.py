@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.kinds.gate.command import MARK
 from equipoise.kinds.gate.report import gate_document
-from equipoise.kinds.gate.result import GateDocument, GateOutcome, GateResult, GateRow
+from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import Revision
 from equipoise.report.builders.result import CampaignReport

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
 from equipoise.kinds.history.judge import HistoryJudge
-from equipoise.kinds.history.result import HistoryDocument, HistoryResult
-from equipoise.kinds.history.terms import HistoryPlan
+from equipoise.kinds.history.terms import HistoryDocument, HistoryPlan, HistoryResult
 from equipoise.model.plan import Stopping
 from equipoise.model.record import Phase, RunRecord
 from equipoise.model.result import ResultDocument

@@ -16,21 +16,22 @@ from equipoise.analysis.kind import KindResult
 from equipoise.analysis.wording import change_clause, signed_change
 from equipoise.campaign.blocks import cost_in, resolution_of, seconds_of_segments
 from equipoise.kinds.bisect.judge import BenchmarkSearch, read_searches
-from equipoise.kinds.bisect.result import (
+from equipoise.kinds.bisect.search import LineState
+from equipoise.kinds.bisect.stretch import NamedStep, SegmentState, UnconfirmedStep
+from equipoise.kinds.bisect.terms import (
     BisectBlock,
     BisectBranch,
     BisectCommit,
     BisectGap,
+    BisectPlan,
     BisectResult,
     BisectVerdict,
     Culprit,
     GapStatus,
     UnconfirmedCommit,
     UnconfirmedReason,
+    bisection_of,
 )
-from equipoise.kinds.bisect.search import LineState
-from equipoise.kinds.bisect.stretch import NamedStep, SegmentState, UnconfirmedStep
-from equipoise.kinds.bisect.terms import BisectPlan, bisection_of
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted, joined, names_of

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
-from equipoise.kinds.bisect.result import (
+from equipoise.kinds.bisect.terms import (
     BisectCommit,
     BisectDocument,
     BisectGap,

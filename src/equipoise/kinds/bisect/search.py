@@ -28,7 +28,6 @@ from equipoise.kinds.bisect.layout import (
     difference_of,
     persistent_steps,
 )
-from equipoise.kinds.bisect.result import UnconfirmedReason
 from equipoise.kinds.bisect.stretch import (
     NamedStep,
     OwnPairs,
@@ -37,6 +36,7 @@ from equipoise.kinds.bisect.stretch import (
     UnconfirmedStep,
     level_of_rank,
 )
+from equipoise.kinds.bisect.terms import UnconfirmedReason
 from equipoise.model.errors import UnusableInput
 from equipoise.revisions.commits import MergedBranch
 from equipoise.shared.spelling import option

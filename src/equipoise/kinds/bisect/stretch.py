@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise._native import EQUIVALENCE_BLOCKS, BisectionSearch
-from equipoise.kinds.bisect.result import UnconfirmedReason
+from equipoise.kinds.bisect.terms import UnconfirmedReason
 from equipoise.model.quantities import Interval
 from equipoise.stats.commit_pairs import CHEAP_BUILD, NARROW, Pair
 from equipoise.stats.resolution import PastValues, Resolution

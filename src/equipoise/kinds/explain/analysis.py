@@ -1,4 +1,4 @@
-"""The terms of a test of causes without the values of environment variables."""
+"""A recorded test of causes: the causes as it showed them, without hidden values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from msgspec.structs import replace
 from equipoise.analysis.assignments import Replace, with_values_replaced
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import HiddenValues, with_texts_replaced
-from equipoise.kinds.explain.terms import ExperimentPlan
+from equipoise.kinds.explain.outcome import tested_causes
+from equipoise.kinds.explain.terms import ExperimentPlan, ExplainDocument
+from equipoise.model.record import RunRecord
+from equipoise.model.why import Explanation
+from equipoise.report.kind import ReportKind
+from equipoise.why.kind import WhyKind
 
 
 class ExplainAnalysis(AnalysisKind):
@@ -26,3 +31,21 @@ class ExplainAnalysis(AnalysisKind):
     def terms_hidden(self, terms: ExperimentPlan, hidden: HiddenValues) -> Any:
         """Return the terms without hidden values in any text."""
         return with_texts_replaced(terms, hidden)
+
+
+class ExplainWhy(WhyKind):
+    """How a test of causes is explained: it has tested them."""
+
+    tests_causes = True
+
+    def causes(self, record: RunRecord) -> tuple[Explanation, ...]:
+        """Return the causes with what each intervention closed of the gap."""
+        return tested_causes(record)
+
+
+class ExplainReport(ReportKind):
+    """How the document of a test of causes is shown: as a comparison, with its causes."""
+
+    def question(self, document: ExplainDocument) -> str | None:
+        """Return what the campaign asks, unless it is held against another result."""
+        return "Why do they differ?" if document.against is None else None

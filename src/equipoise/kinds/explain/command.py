@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
-from equipoise.cli.completing import complete_runs
+from equipoise.cli.completion import complete_runs
 from equipoise.cli.conducting import measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.results import (
@@ -42,7 +42,7 @@ from equipoise.model.result import ResultDocument
 from equipoise.report.document import Paragraph, Part
 from equipoise.studies.data_sets import require_data
 from equipoise.why.campaigns import latest_experiment
-from equipoise.why.differences.pictures import Picture, draw
+from equipoise.why.differences.stacks import Picture, draw
 from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest, missing_runs
 from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
 from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes

@@ -1,4 +1,4 @@
-"""The terms of a campaign that tests the causes of a gap by interventions."""
+"""The terms of a campaign that tests the causes of a gap by interventions, and its document."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from equipoise.model.kinds import TAG, Terms
 from equipoise.model.plan import Plan
+from equipoise.model.result import ResultDocument
 from equipoise.model.why import ExpectedChange, Explanation
 
 STUDY = "why"
@@ -86,3 +87,7 @@ def experiment_of(plan: Plan) -> ExperimentPlan:
     """Return the terms of a campaign that tests causes."""
     assert isinstance(plan.terms, ExperimentPlan), "the plan tests causes"
     return plan.terms
+
+
+class ExplainDocument(ResultDocument, frozen=True, kw_only=True, tag="explain"):
+    """The result document of a test of causes: its causes are in ``why``, as everywhere."""

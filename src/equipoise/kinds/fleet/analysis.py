@@ -31,19 +31,20 @@ from equipoise.analysis.wording import verdict_sentence
 from equipoise.campaign.blocks import complete_blocks, known_values
 from equipoise.design.command_line import shell_line
 from equipoise.kinds.fleet.answers import describe_answers
-from equipoise.kinds.fleet.result import (
+from equipoise.kinds.fleet.statistics import End, answers_of_fleet
+from equipoise.kinds.fleet.statistics import FleetHost as HostCampaign
+from equipoise.kinds.fleet.terms import (
     HOST_FACTS,
     FleetComparison,
     FleetDocument,
     FleetHost,
+    FleetPlan,
     FleetResult,
     HostCondition,
     HostEffect,
     HostState,
+    names_apart,
 )
-from equipoise.kinds.fleet.statistics import End, answers_of_fleet
-from equipoise.kinds.fleet.statistics import FleetHost as HostCampaign
-from equipoise.kinds.fleet.terms import FleetPlan, names_apart
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted, excludes_one, names_of

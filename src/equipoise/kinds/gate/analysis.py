@@ -17,8 +17,7 @@ from equipoise.analysis.kind import AnalysisKind, KindResult
 from equipoise.analysis.redaction import HiddenValues
 from equipoise.campaign.blocks import block_seconds
 from equipoise.design.command_line import shell_line, shell_line_with_placeholders
-from equipoise.kinds.gate.result import GateOutcome, GateResult, GateRow, GateShortage
-from equipoise.kinds.gate.terms import GatePlan
+from equipoise.kinds.gate.terms import GateOutcome, GatePlan, GateResult, GateRow, GateShortage
 from equipoise.kinds.gate.verdict import GateDecision, forecast_gate, judge_gate
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from equipoise.kinds.gate.result import GateDocument, GateOutcome, GateResult, GateRow
+from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.report.document import (
     ALIKE_SHOWN,

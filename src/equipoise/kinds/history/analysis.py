@@ -19,16 +19,17 @@ from equipoise.analysis.reference import environment_differences
 from equipoise.analysis.wording import change_clause
 from equipoise.campaign.blocks import complete_blocks, resolution_of, seconds_of_segments
 from equipoise.kinds.history.judge import read_history, series_of
-from equipoise.kinds.history.result import (
+from equipoise.kinds.history.statistics import Change, HistoryState, RevisionPoint
+from equipoise.kinds.history.terms import (
     HistoryCampaign,
     HistoryChange,
     HistoryEra,
+    HistoryPlan,
     HistoryResult,
     HistoryRevision,
     RevisionStatus,
+    history_of,
 )
-from equipoise.kinds.history.statistics import Change, HistoryState, RevisionPoint
-from equipoise.kinds.history.terms import HistoryPlan, history_of
 from equipoise.model.metrics import is_time
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import (
@@ -45,8 +46,8 @@ from equipoise.model.revisions import BENCHMARK_SUFFIX, Commit, short_name
 from equipoise.model.series import ImportedSeries, SeriesResult, Suspicion, shown_commit
 from equipoise.revisions.commits import commit_phrase
 from equipoise.revisions.judging import withdrawals_of
+from equipoise.revisions.plan import bisect_line
 from equipoise.revisions.redaction import CommitsAnalysis
-from equipoise.revisions.search_line import bisect_line
 from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
 
 _MOST_DIFFERENCES = 6

@@ -1,4 +1,4 @@
-"""``equipoise history``: revisions side by side, and what changed."""
+"""``equipoise history``: revisions side by side, and what changed; the plan of a campaign of it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ import click
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign import conduct
+from equipoise.campaign.plans import PlanAndWarnings
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
 from equipoise.cli.command_line import CommandRecorder, command_line, typed_arguments, typed_command
-from equipoise.cli.completing import complete_revisions
+from equipoise.cli.completion import complete_revisions
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.results import CampaignResult
 from equipoise.cli.revisions import CommitsOptions
 from equipoise.cli.streams import say
 from equipoise.cli.writing import write_output
+from equipoise.design.coin import seed_of_campaign
 from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import HOST_VARIABLE, host_name
@@ -30,21 +32,28 @@ from equipoise.interop.reading import read_within_bounds
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.interop.series.reading import read_series
 from equipoise.kinds.history.judge import HistoryJudge, check_judgement, read_history, series_of
-from equipoise.kinds.history.plan import HistoryRequest, following, history_plan, needed_of
-from equipoise.kinds.history.result import HistoryDocument
-from equipoise.kinds.history.terms import STUDY, HistoryPlan, history_of
+from equipoise.kinds.history.terms import STUDY, HistoryDocument, HistoryPlan, history_of
 from equipoise.ledger import Ledger, open_for_reading
+from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EXIT_DONE, UnusableInput
+from equipoise.model.plan import Judgement, Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import Commit, Revision
 from equipoise.model.series import SeriesResult
 from equipoise.report.document import Paragraph
 from equipoise.report.json_document import encode
 from equipoise.report.renderers.terminal import print_parts
-from equipoise.revisions.build_cache import open_cache
+from equipoise.revisions.build_cache import digest, digest_of_toolchain, open_cache
 from equipoise.revisions.checkout import revision_named
-from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds
+from equipoise.revisions.commit_plans import (
+    BUDGET_S,
+    CommitBuilds,
+    CommitsRequest,
+    NeededCommit,
+    plan_of_commits,
+)
 from equipoise.revisions.commits import (
     MEASURED,
     commits_between,
@@ -55,6 +64,112 @@ from equipoise.revisions.commits import (
 )
 from equipoise.revisions.git import Repository
 from equipoise.revisions.judging import CommitsSegment
+from equipoise.shared.spelling import option
+
+_FORM = 1
+
+
+class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
+    """The commits whose history the user wants, and how they are measured."""
+
+    baseline: Revision
+    latest: Revision
+    selected: tuple[int, ...]
+    """Places of the commits that the curve shows."""
+    only_new: bool = False
+    host: str
+    """Name of the host: campaigns of one host are one history."""
+    command_line: tuple[str, ...] = ()
+    """Words that add what is new."""
+
+    @property
+    def needed(self) -> tuple[NeededCommit, ...]:
+        """The baseline."""
+        return (baseline_of(self.baseline),)
+
+
+def baseline_of(revision: Revision) -> NeededCommit:
+    """Return what a history needs."""
+    return NeededCommit(0, "baseline", revision, "--from")
+
+
+def needed_of(terms: HistoryPlan) -> tuple[NeededCommit, ...]:
+    """Return what a recorded history needs."""
+    return (baseline_of(terms.baseline),)
+
+
+def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -> PlanAndWarnings:
+    """Return the plan of the first campaign of a history whose baseline is built, and warnings.
+
+    Raise `UnusableInput` if the program does not exist in the baseline, or several benchmarks are
+    meant. Raise `ConditionFailed` if the benchmarks of the tool failed when they were run to see
+    what they report.
+    """
+    plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
+    if shared.benchmarks:
+        names = ", ".join(one.name for one in shared.benchmarks[:20])
+        raise UnusableInput(
+            f"a history is of one benchmark, and these are {len(shared.benchmarks)}: {names}",
+            hint=f"run one for each: with {option('kind')}, {option('metrics')} names it; else "
+            "its command behind --",
+        )
+    terms = HistoryPlan(
+        **asdict(shared),
+        baseline=request.baseline,
+        latest=request.latest,
+        selected=request.selected,
+        series=_series(request, plan.judgement),
+        era=_era(request, builds),
+        only_new=request.only_new,
+    )
+    return replace(plan, terms=terms, command_line=request.command_line), warnings
+
+
+def following(plan: Plan, earlier: Sequence[str]) -> Plan:
+    """Return the plan of a campaign that follows others of its series."""
+    return replace(
+        plan,
+        seed=seed_of_campaign(plan.seed, len(earlier)),
+        terms=replace(history_of(plan), earlier=tuple(earlier)),
+    )
+
+
+def _series(request: HistoryRequest, judgement: Judgement) -> str:
+    """Return the digest of what makes campaigns one history.
+
+    The baseline's name stands for the repository: clones of it may lie anywhere.
+    """
+    return digest(
+        [
+            _FORM,
+            request.host,
+            request.baseline.commit,
+            request.repository.inside,
+            _command(request),
+            # A tool that runs each benchmark in a process of its own calls all their metrics alike.
+            request.metrics if request.tool is not None and request.tool.listing else None,
+            request.build,
+            None if request.tool is None else request.tool.name,
+            judgement.primary_metric,
+            judgement.min_effect,
+            judgement.alpha,
+        ]
+    )
+
+
+def _era(request: HistoryRequest, builds: CommitBuilds) -> str:
+    """Return the digest of what has to be the same for numbers to be comparable."""
+    # The command may be a program of the toolchain, such as an interpreter.
+    line = " ".join([request.build or "", *_command(request)])
+    tools = digest_of_toolchain(line, own_environment(), request.repository)
+    recipe = builds.recipe
+    return digest([_FORM, tools, recipe.environment, recipe.submodules, snapshot().get("kernel")])
+
+
+def _command(request: HistoryRequest) -> tuple[str, ...]:
+    (command,) = request.benchmarks
+    return command.command
+
 
 EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import extent, metric_name
-from equipoise.kinds.history.result import (
+from equipoise.kinds.history.terms import (
     HistoryCampaign,
     HistoryChange,
     HistoryDocument,

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from equipoise.kinds.history.course import BASELINE, Course, Link, LinkStatus
-from equipoise.kinds.history.result import HistoryPair, PairStatus
+from equipoise.kinds.history.terms import HistoryPair, PairStatus
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
 from equipoise.shared.spelling import option

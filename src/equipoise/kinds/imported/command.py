@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
-from equipoise.cli.completing import complete_files
+from equipoise.cli.completion import complete_files
 from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import read_result, show
 from equipoise.interop.formats import FORMATS

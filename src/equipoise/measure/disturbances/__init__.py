@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from equipoise.measure.disturbances import contention, settings
 from equipoise.measure.disturbances.host_state import HostState, watch
-from equipoise.measure.environment.host import Host, Unknown
+from equipoise.measure.environment.system import Host, Unknown
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
 
 __all__ = ["CHECKS", "HostState", "examine", "observe_host"]

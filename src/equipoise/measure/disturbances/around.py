@@ -20,7 +20,7 @@ from equipoise.measure.disturbances.host_state import (
     Moment,
     read_moment,
 )
-from equipoise.measure.environment.host import Host, Unknown
+from equipoise.measure.environment.system import Host, Unknown
 from equipoise.model.host import Disturbance
 from equipoise.model.record import CampaignWarning
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from equipoise.measure.disturbances.host_state import HostState, steal_since_boot
 from equipoise.measure.environment import cgroups
 from equipoise.measure.environment.hardware import CPUS, meminfo, online, threads_share_cores
-from equipoise.measure.environment.host import Host, Unknown, readable
+from equipoise.measure.environment.system import Host, Unknown, readable
 from equipoise.model.host import Disturbance
 
 NAMED_SHARE = 0.05

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from equipoise.design.libraries import tunables_of, tunables_text
 from equipoise.design.site import Site
-from equipoise.measure.environment.host import Host
+from equipoise.measure.environment.system import Host
 from equipoise.measure.installation import REINSTALL
 from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Output
 from equipoise.model.why import ExpectedChange, Explanation
