@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from equipoise.cluster.places import FOLDER, Places, inside, local_plan, portable
+from equipoise.cluster.files import FOLDER, Places, inside, local_plan, portable
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Hooks, Measure, Plan
 from tests.plans import plan_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.cluster.transport import DaskTransport, NoAnswer, Unreachable
+from equipoise.cluster.roster import DaskTransport, NoAnswer, Unreachable
 
 ADDRESS = "tcp://127.0.0.1:1"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.files import reading
-from equipoise.files.reading import read_whole
+from equipoise.files import writing
+from equipoise.files.writing import read_whole
 from equipoise.model.errors import UnusableInput
 
 HINT = "name a file"
@@ -44,7 +44,7 @@ def test_a_pipe_without_a_name_is_read_as_the_shell_hands_it_over() -> None:
 def test_a_fifo_to_which_nobody_writes_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "WRITER_PATIENCE_S", 0.05)
+    monkeypatch.setattr(writing, "WRITER_PATIENCE_S", 0.05)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     with pytest.raises(UnusableInput, match="a FIFO to which nobody has written"):

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.fitted_carry_over import FittedDifference, fit_differences
+from equipoise.stats.carry_over import FittedDifference, fit_differences
 
 BLOCKS = 40
 SIMULATIONS = 300

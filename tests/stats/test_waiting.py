@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
-from equipoise.stats.waiting import is_mostly_waiting
+from equipoise.stats.shift import is_mostly_waiting
 
 CAMPAIGNS, BLOCKS = 2000, 40
 

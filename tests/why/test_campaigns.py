@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.model.plan import Contrast, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.why.campaigns import latest_experiment, result_of
+from equipoise.why.explanation import latest_experiment, result_of
 from equipoise.why.gap import explains_gap
 from tests.kinds.explain.simulated import NOISES, Truth, campaign, plan_and_seconds
 from tests.schema import validated

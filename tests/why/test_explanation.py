@@ -16,10 +16,9 @@ from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Measure, Plan
 from equipoise.model.record import Accounting, Draw, Observation, RunRecord, Trial
 from equipoise.report.json_document import encode
-from equipoise.why.campaigns import result_of
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import BY_DEFAULT
-from equipoise.why.explanation import latest_evidence, with_causes
+from equipoise.why.explanation import latest_evidence, result_of, with_causes
 from equipoise.why.gap import choose_gap, largest_gap, nothing_to_explain
 from tests.plans import plan_of
 from tests.schema import validated

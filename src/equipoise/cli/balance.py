@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from equipoise.cli import matching, options
+from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, command_line
+from equipoise.cli.match import table_document, write
 from equipoise.cli.options import tables
 from equipoise.cli.options.tables import TableRequest
 
@@ -67,6 +68,6 @@ def command(request: BalanceRequest) -> int:
     chosen = {name: getattr(request, name) for name in ("metric", "propensity", "unmatched")}
     question = question_of(table, pairing, chosen)
     report = balance_document(balance, result, question, command_line())
-    document = {"schema": "equipoise.balance/1", **matching.table_document(table, result, balance)}
-    matching.write(request, output, report, balance.love_plot, document, balance)
+    document = {"schema": "equipoise.balance/1", **table_document(table, result, balance)}
+    write(request, output, report, balance.love_plot, document, balance)
     return 0

@@ -1,4 +1,7 @@
-"""``equipoise completion``: the completion script of a shell, and what a shell completes."""
+"""``equipoise completion``: the completion script of a shell, and what a shell completes.
+
+A shell asks while the user types: whatever cannot be read is completed by nothing, without a word.
+"""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def command(request: ObserveRequest) -> int:
     (exit status 2), and says which rows would be needed.
     """
     from equipoise.cli.work_bars import work_in_sentences
-    from equipoise.report.builders.observation import observation_document
+    from equipoise.report.builders.matching import observation_document
     from equipoise.report.json_document import encode
 
     output = request.output.checked(source=Path(request.file))

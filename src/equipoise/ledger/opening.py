@@ -1,4 +1,8 @@
-"""How a ledger is opened, for reading or for writing, and who could have written its file."""
+"""How a ledger is opened, for reading or for writing, and who could have written its file.
+
+`resume` runs the commands that a ledger holds. As with git's "dubious ownership", a file is refused
+that another user owns or could replace.
+"""
 
 from __future__ import annotations
 

@@ -9,5 +9,4 @@ plan         revisions as conditions, and the line that searches commits between
 terms        the terms of campaigns whose conditions are commits
 commit_plans commits as conditions: their builds, and the plan of a campaign over them
 judging      campaigns over commits: builds before a block, commits left out, and their judge
-redaction    their terms without hidden values
 """

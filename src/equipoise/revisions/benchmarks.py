@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from equipoise.design.commands import split_command
-from equipoise.files.reading import read_whole
+from equipoise.files.writing import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import option
 

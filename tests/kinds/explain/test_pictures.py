@@ -19,8 +19,7 @@ from equipoise.kinds.explain.command import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.pictures import PIXELS_PER_POINT
-from equipoise.why.campaigns import result_of
-from equipoise.why.explanation import latest_evidence
+from equipoise.why.explanation import latest_evidence, result_of
 from tests.cli.conftest import Equipoise
 from tests.why.test_explanation import profiles, record_of
 

@@ -1,4 +1,8 @@
-"""How an option is declared, and how the options of a command become one typed request."""
+"""How an option is declared, and how the options of a command become one typed request.
+
+A request is a struct with a field for each option, or for each group of options, which is a struct
+itself. What a field is called is what click calls the option.
+"""
 
 from __future__ import annotations
 

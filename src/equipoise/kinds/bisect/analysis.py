@@ -38,8 +38,7 @@ from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.revisions import BENCHMARK_SUFFIX, Commit, short_name
 from equipoise.revisions.commits import commit_phrase, shortened
-from equipoise.revisions.judging import withdrawals_of
-from equipoise.revisions.redaction import CommitsAnalysis
+from equipoise.revisions.judging import CommitsAnalysis, withdrawals_of
 from equipoise.revisions.terms import benchmarks_of
 from equipoise.shared.spelling import option
 from equipoise.stats.verdict import e_value_of

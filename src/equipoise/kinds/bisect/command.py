@@ -283,7 +283,7 @@ def _explain(
     output: OutputOptions,
 ) -> None:
     """Explain the largest culprit as its bisection asks; go on with what was interrupted."""
-    from equipoise.why.campaigns import latest_experiment
+    from equipoise.why.explanation import latest_experiment
     from equipoise.why.gap import largest_gap
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
@@ -299,8 +299,8 @@ def _explain(
 
 def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
     """Return whether an ended search has no culprit, or one with all that was asked about it."""
-    from equipoise.why.campaigns import latest_experiment
     from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
+    from equipoise.why.explanation import latest_experiment
     from equipoise.why.gap import largest_gap
 
     terms, gap = bisection_of(record.plan), largest_gap(record)

@@ -39,8 +39,8 @@ from equipoise.kinds.bisect.stretch import (
 from equipoise.kinds.bisect.terms import UnconfirmedReason
 from equipoise.model.errors import UnusableInput
 from equipoise.revisions.commits import MergedBranch
+from equipoise.revisions.terms import Pair
 from equipoise.shared.spelling import option
-from equipoise.stats.commit_pairs import Pair
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
 from equipoise.stats.verdict import ComparisonVerdict, check_alpha, margin_of

@@ -41,11 +41,10 @@ from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Paragraph, Part
 from equipoise.studies.data_sets import require_data
-from equipoise.why.campaigns import latest_experiment
 from equipoise.why.differences.stacks import Picture, draw
 from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest, missing_runs
 from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
-from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
+from equipoise.why.explanation import GapEvidence, evidence_of_gap, latest_experiment, with_causes
 from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
 from equipoise.why.interventions.catalogue import user_command, user_variable
 

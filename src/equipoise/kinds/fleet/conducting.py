@@ -29,10 +29,9 @@ from equipoise.cluster.coordinator import (
     HostLine,
 )
 from equipoise.cluster.equality import HostComparison, files_of, prepared_hosts
+from equipoise.cluster.files import portable
 from equipoise.cluster.messages import Build, Introduction, Order, other_version
-from equipoise.cluster.places import portable
-from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import Transport, Unreachable
+from equipoise.cluster.roster import Roster, Transport, Unreachable
 from equipoise.design.coin import LARGEST_SEED
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.fleet.terms import FleetPlan, names_apart

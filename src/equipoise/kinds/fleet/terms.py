@@ -3,6 +3,10 @@
 Each host has a campaign and a coin of its own. The coordinator's run holds these terms and no
 trial. The run of each host says whose part it is (`equipoise.model.plan.Membership`); it is an
 ordinary campaign in the host's own ledger, and a copy of it comes to the coordinator's.
+
+Each answer of the document stands with the question that it answers, in plain words, because the
+questions are different ones: a mean near 1 does not say that no host differs. Ratios are of a cost,
+candidate over baseline.
 """
 
 from __future__ import annotations

@@ -45,9 +45,8 @@ from equipoise.model.record import RunRecord
 from equipoise.model.revisions import BENCHMARK_SUFFIX, Commit, short_name
 from equipoise.model.series import ImportedSeries, SeriesResult, Suspicion, shown_commit
 from equipoise.revisions.commits import commit_phrase
-from equipoise.revisions.judging import withdrawals_of
+from equipoise.revisions.judging import CommitsAnalysis, withdrawals_of
 from equipoise.revisions.plan import bisect_line
-from equipoise.revisions.redaction import CommitsAnalysis
 from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
 
 _MOST_DIFFERENCES = 6

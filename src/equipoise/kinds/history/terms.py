@@ -1,4 +1,9 @@
-"""The commits of one campaign of a history, and their curve in a result document."""
+"""The commits of one campaign of a history, and their curve in a result document.
+
+A history is a curve over the commits, and the changes that are certain. It is a series of
+campaigns: the result of each counts the blocks of all campaigns of its series until then. A series
+of another tool has a value for each commit, not measured side by side, and suspicions.
+"""
 
 from __future__ import annotations
 

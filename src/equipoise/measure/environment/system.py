@@ -2,6 +2,9 @@
 
 Of the variables in ``WITHHELD`` only the names are recorded: they matter, but may hold folders,
 tokens or hosts.
+
+`Host` reads /proc and /sys, or folders that a test made in their place. A fact that cannot be read
+is `Unknown` with its reason, never a zero (rule 7).
 """
 
 from __future__ import annotations
