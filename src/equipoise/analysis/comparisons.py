@@ -28,8 +28,8 @@ from equipoise.model.result import Adjustment, CarryOver, Comparison, SlowRuns, 
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
 from equipoise.stats.constancy import one_ratio_describes
+from equipoise.stats.describe import ratio_of_means
 from equipoise.stats.layouts import judge_across_layouts
-from equipoise.stats.means import ratio_of_means
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks, probability_slower
 from equipoise.stats.shift import answers, is_mostly_waiting, minimum_misleads

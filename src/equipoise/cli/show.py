@@ -89,8 +89,8 @@ def _show_two(run: str, other: str, output: OutputOptions) -> None:
 
 
 def _show_pooled(run: str, output: OutputOptions) -> None:
-    from equipoise.analysis.pooling import pooled_campaigns
-    from equipoise.report.builders.pooled import pooled_document
+    from equipoise.analysis.reference import pooled_campaigns
+    from equipoise.report.builders.reference import pooled_document
     from equipoise.report.json_document import encode
 
     if output.exported_files():

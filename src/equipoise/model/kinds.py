@@ -165,7 +165,7 @@ class Kind(Struct, frozen=True):
     document: str
     """Its `equipoise.model.result.ResultDocument`."""
     campaign: str | None = None
-    """Its `equipoise.campaign.kind.CampaignKind`: how it is judged, and goes on."""
+    """Its `equipoise.campaign.interim.CampaignKind`: how it is judged, and goes on."""
     analysis: str | None = None
     """Its `equipoise.analysis.kind.AnalysisKind`: what its result has beyond comparisons."""
     report: str | None = None

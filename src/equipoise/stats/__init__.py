@@ -13,7 +13,7 @@ Verdicts, in reading order:
 
 Description of a campaign:
 
-- ``describe``: one condition's costs; ``means``: the ratio of means.
+- ``describe``: one condition's costs; the ratio of means.
 - ``shift``: the ratio quantile by quantile, and whether the minimum misleads; whether most
   of a difference in time is waiting for a processor.
 - ``modes``: several distinct times of one program, and one peak as the rival.

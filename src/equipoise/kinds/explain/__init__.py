@@ -10,7 +10,6 @@ reach       whether an intervention changes what the evidence of its cause names
 judge       what the campaign tries next, and when it stops
 outcome     what each intervention closed of the gap, and the sentence that says so
 analysis    the causes as the campaign showed them, hidden values, and the question
-explaining  observing a gap and testing its causes, on the command line
 command     ``equipoise why``
 """
 
@@ -26,7 +25,7 @@ KIND = Kind(
     analysis="equipoise.kinds.explain.analysis:ExplainAnalysis",
     report="equipoise.kinds.explain.analysis:ExplainReport",
     why="equipoise.kinds.explain.analysis:ExplainWhy",
-    explain_gap="equipoise.kinds.explain.explaining:explain_largest_gap",
+    explain_gap="equipoise.kinds.explain.command:explain_largest_gap",
     commands={
         "why": Command(
             "equipoise.kinds.explain.command",

@@ -12,8 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise._native import BettingSequence
-from equipoise.campaign.interim import Interim, InterimAnalysis
-from equipoise.campaign.kind import CampaignKind
+from equipoise.campaign.interim import CampaignKind, Interim, InterimAnalysis
 from equipoise.kinds.gate.terms import GateOutcome, GatePlan
 from equipoise.model.plan import Plan, Stopping
 from equipoise.stats.sequence import PairedBlocks
