@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.campaign import conduct
-from equipoise.campaign.plans import compare_plan, study_plan
+from equipoise.campaign.plans import FunctionsRequest, compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.command_line import typed_words
@@ -23,6 +23,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import default_ledger
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
+from equipoise.model.kinds import provided
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
@@ -70,6 +71,8 @@ class Limits(TypedDict, total=False):
 
 
 OnOrOff = Literal["on", "off"]
+_OF_FUNCTIONS = ("that compare Python functions", "compare programs: eq.compare('a', 'b')")
+"""The campaigns that an installation without them lacks, and the hint."""
 
 
 class Result(Struct, frozen=True):
@@ -243,9 +246,6 @@ def compare(
     """
     asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
     if setup is not None or any(map(callable, commands)):
-        from equipoise.kinds.functions.conducting import FunctionsRequest, compare_functions
-
-        request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
         others: dict[str, object] = {
             "environments": environments,
             "washout": washout,
@@ -256,6 +256,8 @@ def compare(
             "layouts": layouts,
             "aslr": aslr,
         }
+        request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
+        compare_functions = provided("compare_callables", *_OF_FUNCTIONS)
         record = compare_functions(commands, setup, request, others)
         return _result_of(record, show_env=show_env)
     options = CompareOptions(
@@ -396,10 +398,8 @@ def compare_code(
     The other parameters are those of `compare`.
     """
     asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
-    from equipoise.kinds.functions.conducting import FunctionsRequest, compare_pieces
-
     request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
-    record = compare_pieces(codes, setup, globals or {}, request)
+    record = provided("compare_code", *_OF_FUNCTIONS)(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
 
 

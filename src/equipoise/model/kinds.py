@@ -183,6 +183,10 @@ class Kind(Struct, frozen=True):
     """Function that explains the largest gap of a campaign: ``(record, ledger, output)`` in."""
     on_hosts: str | None = None
     """Function that measures an ordinary plan on every host of a cluster."""
+    compare_callables: str | None = None
+    """Function that compares Python functions: their record out."""
+    compare_code: str | None = None
+    """Function that compares pieces of Python code: their record out."""
     commands: Mapping[str, Command] = field(default_factory=dict)
 
     def part(self, name: str, usual: type[Part]) -> Part:
@@ -229,6 +233,18 @@ def kind_named(name: str) -> Kind:
 def every_kind() -> tuple[Kind, ...]:
     """Return all kinds, the ordinary one first."""
     return tuple(map(kind_named, (ORDINARY, *REGISTER, *of_other_packages())))
+
+
+def provided(part: str, campaigns: str, hint: str) -> Any:
+    """Return the function that a kind has for the campaigns of all kinds.
+
+    Raise `UnusableInput` if no installed kind has it; ``campaigns`` says which those would be.
+    """
+    places = (getattr(kind, part) for kind in every_kind())
+    place = next((place for place in places if place is not None), None)
+    if place is None:
+        raise UnusableInput(f"this installation has no campaigns {campaigns}", hint=hint)
+    return load(place)
 
 
 def kind_of(part: object) -> Kind:

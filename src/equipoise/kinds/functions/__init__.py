@@ -20,4 +20,6 @@ KIND = Kind(
     terms="equipoise.kinds.functions.terms:FunctionsPlan",
     document="equipoise.kinds.functions.result:FunctionsDocument",
     analysis="equipoise.kinds.functions.result:FunctionsAnalysis",
+    compare_callables="equipoise.kinds.functions.conducting:compare_functions",
+    compare_code="equipoise.kinds.functions.conducting:compare_pieces",
 )

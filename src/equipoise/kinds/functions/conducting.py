@@ -29,9 +29,9 @@ from typing import Any
 from msgspec import Struct
 
 from equipoise.campaign import conduct
-from equipoise.campaign.plans import ranking_warnings
+from equipoise.campaign.plans import FunctionsRequest, ranking_warnings
 from equipoise.campaign.progress import ProgressListener
-from equipoise.design.limits import ONE_COMMAND, CampaignLimits
+from equipoise.design.limits import ONE_COMMAND
 from equipoise.files.state import default_ledger
 from equipoise.kinds.functions.functions import Side, code_sides, function_sides
 from equipoise.kinds.functions.processes import MOST_PREPARED, prepared_processes
@@ -53,19 +53,6 @@ _USUAL = {
     "patient": False,
 }
 """Limits that `equipoise.compare` has where none is given."""
-
-
-class FunctionsRequest(Struct, frozen=True):
-    """A comparison of functions that the user asks for, beside the functions themselves."""
-
-    limits: CampaignLimits
-    names: Sequence[str] = ()
-    """Names that the user chose for the functions."""
-    ranking: bool | None = None
-    ledger: Path | str | None = None
-    """Ledger that keeps the campaign; by default the usual one."""
-    allow_concurrent: bool = False
-    progress: ProgressListener | None = None
 
 
 def compare_functions(
