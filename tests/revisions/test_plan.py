@@ -15,6 +15,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast
 from equipoise.model.revisions import Revision
 from equipoise.revisions.benchmarks import READER, TOOLS, Benchmark
+from equipoise.revisions.commit_plans import chosen_benchmarks
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import CheckedOut, conditions_of_gate
 
@@ -162,3 +163,28 @@ def test_a_program_of_the_users_own_tree_is_refused(sides: Pair, tmp_path: Path)
     for path in (tmp_path / "own" / "bench", tmp_path / "link" / "bench"):
         with pytest.raises(UnusableInput, match="is a program of your own working tree"):
             conditions_of_gate([Benchmark("b", (str(path),))], sides, None)
+
+
+NAMES = ("Sum<int, 4>", "Sum<int>", "Same", "int")
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [
+        (None, NAMES),
+        ("Same", ("Same",)),
+        ("Same,Sum<int>", ("Same", "Sum<int>")),
+        ("Sum<int, 4>,Same", ("Sum<int, 4>", "Same")),
+        ("Sum<int,4>", ("Sum<int, 4>",)),
+        ("Same,Same", ("Same",)),
+    ],
+)
+def test_names_may_have_commas(text: str | None, chosen: tuple[str, ...]) -> None:
+    assert chosen_benchmarks(TOOLS["google-benchmark"], text, NAMES) == chosen
+
+
+@pytest.mark.parametrize("text", ["Nothing", "Same,Nothing", "Sum<int", "", "Same,"])
+def test_what_is_no_name_is_refused_with_the_names(text: str) -> None:
+    with pytest.raises(UnusableInput, match="has no benchmark") as refused:
+        chosen_benchmarks(TOOLS["google-benchmark"], text, NAMES)
+    assert "it has Sum<int, 4>, Sum<int>" in refused.value.what

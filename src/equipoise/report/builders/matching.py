@@ -67,11 +67,6 @@ def table_of(table: TextTable) -> Table:
     return Table(tuple(columns), table.rows, title=table.title, notes=table.notes)
 
 
-def method_parts(report: Report, command: str) -> Iterator[Part]:
-    """Build how the answer was computed, and the command that computes it again."""
-    return computation_parts(report.method, command)
-
-
 MOST_FIGURES = 3
 """Number of covariates with figures of their own: those least alike in distribution."""
 _COMPARABLE = "comparable units"
