@@ -17,7 +17,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import FunctionsRequest, compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
-from equipoise.design.command_line import typed_words
+from equipoise.design.command_line import command_as_typed
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import default_ledger
@@ -279,7 +279,7 @@ def compare(
         limits=numbers,
     )
     plan, warnings = compare_plan(options)
-    plan = replace(plan, command_line=_words_of_comparison(options, plan.seed))
+    plan = replace(plan, command_line=_comparison_as_typed(options, plan.seed))
     with _measuring(ledger, allow_concurrent=allow_concurrent) as store:
         run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
         record = store.read_run(run_id)
@@ -342,7 +342,7 @@ def run(
             "command": command,
             **_common_options(layouts, aslr, asks_ranking, numbers, plan.seed),
         }
-        plan = replace(plan, command_line=typed_words("run", (str(study),), words))
+        plan = replace(plan, command_line=command_as_typed("run", (str(study),), words))
         warnings = (*prepared.warnings, *more)
         with prepared.errors_at_settings(plan):
             run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
@@ -413,7 +413,7 @@ def _ranking_of(ranking: bool | OnOrOff | None) -> bool | None:
     return words[ranking]
 
 
-def _words_of_comparison(options: CompareOptions, seed: int) -> tuple[str, ...]:
+def _comparison_as_typed(options: CompareOptions, seed: int) -> tuple[str, ...]:
     """Return the words of the command line that compares the same commands."""
     commands = [one if isinstance(one, str) else shlex.join(one) for one in options.commands]
     metrics = tuple(options.metrics)
@@ -427,7 +427,7 @@ def _words_of_comparison(options: CompareOptions, seed: int) -> tuple[str, ...]:
         "adjust": options.adjust,
         **_common_options(options.layouts, options.aslr, options.ranking, options.limits, seed),
     }
-    return typed_words("compare", commands, words)
+    return command_as_typed("compare", commands, words)
 
 
 def _common_options(

@@ -69,7 +69,7 @@ def typed_command(**settled: object) -> tuple[str, ...]:
             arguments += map(str, value if parameter.nargs == -1 else (value,))
             is_command = parameter.type is click.UNPROCESSED
         else:
-            options += _option_words(parameter, value)
+            options += _typed_option(parameter, value)
     command = ("equipoise", str(context.command.name))
     if is_command and arguments:
         return (*command, *options, "--", *arguments)
@@ -78,7 +78,7 @@ def typed_command(**settled: object) -> tuple[str, ...]:
     return (*command, *arguments, *options)
 
 
-def _option_words(option: click.Parameter, value: Any) -> list[str]:
+def _typed_option(option: click.Parameter, value: Any) -> list[str]:
     """Return the words that give an option its value, or its values."""
     name = max(option.opts, key=len)
     if isinstance(option, click.Option) and option.is_flag:

@@ -305,7 +305,7 @@ SEARCH = "bisect"
 """Kind of campaign, and command, that finds the commit that made a difference."""
 
 
-def bisect_words(
+def bisect_command(
     good: str,
     bad: str | None,
     command: Sequence[str],
@@ -331,6 +331,6 @@ def bisect_words(
 
 
 def bisect_line(good: str, bad: str | None, command: Sequence[str], **options: Any) -> str | None:
-    """Return `bisect_words` as a line for a shell."""
-    words = bisect_words(good, bad, command, **options)
+    """Return `bisect_command` as a line for a shell."""
+    words = bisect_command(good, bad, command, **options)
     return None if words is None else shell_line_with_placeholders(words)

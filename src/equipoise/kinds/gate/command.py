@@ -51,7 +51,7 @@ from equipoise.revisions.plan import (
     CheckedOut,
     RevisionsRequest,
     benchmarks_in_all,
-    bisect_words,
+    bisect_command,
     conditions_of_gate,
     metrics_of,
 )
@@ -152,7 +152,10 @@ def bisect_lines(
     """
     good, candidate = request.baseline.commit, request.candidate
     line = partial(
-        bisect_words, good, None if candidate.uncommitted else candidate.commit, build=request.build
+        bisect_command,
+        good,
+        None if candidate.uncommitted else candidate.commit,
+        build=request.build,
     )
     tool = request.tool
     if tool is None and len(metrics) == 1:
