@@ -16,7 +16,7 @@ from benchmarks.cluster.faults import Injected
 from benchmarks.cluster.fleet import Fleet
 from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import read_result
-from equipoise.kinds.fleet.result import FleetDocument
+from equipoise.kinds.fleet.terms import FleetDocument
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.report.json_document import encode
 

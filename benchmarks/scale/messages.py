@@ -189,7 +189,7 @@ async def _through_dask(questions: int) -> tuple[float, float]:
     import distributed
     from distributed.comm.tcp import TCP
 
-    from equipoise.cluster.transport import DaskTransport
+    from equipoise.cluster.roster import DaskTransport
 
     sent = 0
     write: Callable[..., Any] = TCP.write

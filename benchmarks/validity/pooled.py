@@ -21,7 +21,7 @@ from benchmarks.validity.campaign import (
 from benchmarks.validity.pieces import source
 from benchmarks.validity.scenarios import NOT_CONSTANT, white
 from benchmarks.validity.shares import Share
-from equipoise.analysis.pooling import effect_of
+from equipoise.analysis.reference import effect_of
 from equipoise.model.quantities import Interval
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.two_samples import common_ratio, pool

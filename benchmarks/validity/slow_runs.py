@@ -25,7 +25,7 @@ from equipoise._native import EQUIVALENCE_LEVELS
 from equipoise.analysis.wording import slow_runs_sentence
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import SlowRuns
-from equipoise.stats.means import ln_ratio_of_means
+from equipoise.stats.describe import ln_ratio_of_means
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import (
     BLOCKS_TO_SHOW,

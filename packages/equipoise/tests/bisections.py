@@ -11,7 +11,8 @@ from equipoise.kinds.bisect.analysis import (
     branch_sentence,
     culprit_sentence,
 )
-from equipoise.kinds.bisect.result import (
+from equipoise.kinds.bisect.terms import (
+    STUDY,
     BisectBlock,
     BisectBranch,
     BisectCommit,
@@ -21,7 +22,6 @@ from equipoise.kinds.bisect.result import (
     BisectVerdict,
     Culprit,
 )
-from equipoise.kinds.bisect.terms import STUDY
 from equipoise.model.revisions import Revision
 from packages.equipoise.tests.documents import comparison_of, document_as, document_of
 
@@ -103,7 +103,6 @@ def bisect_result(text: str = "", verdict: BisectVerdict = "culprit") -> BisectR
         blocks_to_go=None,
         build="make",
         summary="",
-        again="equipoise bisect --good v1.0 --bad HEAD --build make -- ./bench",
     )
     return replace(result, summary=bisect_sentence(result))
 
@@ -137,6 +136,9 @@ def merge_result(verdict: BisectVerdict = "culprit") -> BisectResult:
     return replace(result, summary=bisect_sentence(result))
 
 
+COMMAND = f"equipoise bisect --good {'a' * 40} --bad {'b' * 40} --build make -- ./bench"
+
+
 def bisect_document(text: str = "", result: BisectResult | None = None) -> BisectDocument:
     """A campaign with the result of a search."""
     good, bad = f"good{text}", f"bad{text}"
@@ -144,7 +146,7 @@ def bisect_document(text: str = "", result: BisectResult | None = None) -> Bisec
     return document_as(
         BisectDocument,
         document,
-        run=replace(document.run, study=STUDY, blocks=len(PAIRS)),
+        run=replace(document.run, study=STUDY, blocks=len(PAIRS), command_line=COMMAND),
         comparisons=(comparison_of(good, bad, 1.032, 3),),
         bisect=bisect_result(text) if result is None else result,
     )

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from msgspec.structs import asdict, replace
 
+from equipoise.design.command_line import shell_line
 from equipoise.model.plan import Layout
 from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning
@@ -95,6 +96,7 @@ def document_of(
             seed=seed,
             blocks=blocks,
             stopped_because="verdict",
+            command_line=shell_line(["equipoise", "compare", "--seed", str(seed), *names]),
         ),
         environment={
             "equipoise": "0.1.0",

@@ -23,7 +23,7 @@ from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from packages.equipoise.tests.plans import plan_of, trial_of
 
 STARTED = 1_772_359_200.0
-COMMAND = "equipoise compare --cluster tcp://10.0.0.1:8786 a b"
+COMMAND = ("equipoise", "compare", "--cluster", "tcp://10.0.0.1:8786", "a", "b")
 
 
 class ScriptedHost(Struct, frozen=True):
@@ -75,7 +75,6 @@ def fleet_record(
         hosts=references,
         weights=tuple(1.0 / len(hosts) for _ in hosts),
         cluster="tcp://10.0.0.1:8786",
-        again=COMMAND,
     )
     identity = identity_of("fleet")
     members = tuple(
@@ -100,7 +99,7 @@ def fleet_record(
     ended = STARTED + 120.0
     return RunRecord(
         id="20260301-100000-f1ee",
-        plan=replace(plan, terms=fleet),
+        plan=replace(plan, terms=fleet, command_line=COMMAND),
         started_at=STARTED,
         segments=(Segment(STARTED, {"equipoise": "0.2.0"}, ended, "every host ended"),),
         draws=(),

@@ -7,7 +7,8 @@ import hashlib
 from msgspec.structs import replace
 
 from equipoise.kinds.history.analysis import change_sentence, history_sentence
-from equipoise.kinds.history.result import (
+from equipoise.kinds.history.terms import (
+    STUDY,
     HistoryCampaign,
     HistoryChange,
     HistoryDocument,
@@ -17,7 +18,6 @@ from equipoise.kinds.history.result import (
     HistoryRevision,
     PairStatus,
 )
-from equipoise.kinds.history.terms import STUDY
 from equipoise.model.revisions import Revision
 from equipoise.model.series import ImportedSeries, SeriesPoint, Suspicion
 from packages.equipoise.tests.documents import document_as, document_of
@@ -210,9 +210,11 @@ def history_result(text: str = "") -> HistoryResult:
         blocks_to_go=40,
         build="make",
         summary="",
-        again="equipoise history --from v1.0 --build make -- ./bench",
     )
     return replace(result, summary=history_sentence(result))
+
+
+COMMAND = "equipoise history --from v1.0 --build make -- ./bench"
 
 
 def history_document(text: str = "", result: HistoryResult | None = None) -> HistoryDocument:
@@ -221,7 +223,7 @@ def history_document(text: str = "", result: HistoryResult | None = None) -> His
     return document_as(
         HistoryDocument,
         document,
-        run=replace(document.run, study=STUDY, blocks=120),
+        run=replace(document.run, study=STUDY, blocks=120, command_line=COMMAND),
         comparisons=(),
         history=history_result(text) if result is None else result,
     )

@@ -70,9 +70,7 @@ def plan_of_one_command(count: int, *names: str) -> Plan:
 def _terms(count: int, benchmarks: tuple[CommitBenchmark, ...]) -> BisectPlan:
     commits = commits_made(count)
     good, bad = (Revision(name, commits[at].hash) for name, at in (("old", 0), ("new", -1)))
-    return BisectPlan(
-        good=good, bad=bad, commits=commits, build="make", again="again", benchmarks=benchmarks
-    )
+    return BisectPlan(good=good, bad=bad, commits=commits, build="make", benchmarks=benchmarks)
 
 
 def stage_of(

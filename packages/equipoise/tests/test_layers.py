@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "why",
             "studies",
         }
-        | {"report", "kinds"}
+        | {"report"}
     ),
     "magics": frozenset({"model", "api"}),
     FACE: frozenset({"model", "api", "matching", "magics"}),
@@ -75,8 +75,7 @@ MAY_IMPORT["__main__"] = frozenset({"cli"})
 
 LAZILY: dict[str, frozenset[str]] = {
     FACE: frozenset({"api", "matching", "magics"}),
-    # A comparison of Python functions is a kind; it is loaded for them alone.
-    "api": frozenset({"report", "kinds"}),
+    "api": frozenset({"report"}),
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""
 

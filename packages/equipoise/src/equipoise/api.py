@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,18 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from equipoise.analysis.reported import reported_records
 from equipoise.campaign import conduct
-from equipoise.campaign.plans import compare_plan, study_plan
+from equipoise.campaign.plans import FunctionsRequest, compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
+from equipoise.design.command_line import command_as_typed
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import default_ledger
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
+from equipoise.model.kinds import provided
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
@@ -30,7 +33,7 @@ from equipoise.shared.keywords import takes
 from equipoise.shared.pictures import MimeBundle, require_figures
 from equipoise.studies.catalogue import with_findings
 from equipoise.studies.preparation import StudyOptions, prepare_study
-from equipoise.why.campaigns import result_of, with_experiment
+from equipoise.why.explanation import result_of, with_experiment
 
 if TYPE_CHECKING:
     import altair
@@ -68,6 +71,8 @@ class Limits(TypedDict, total=False):
 
 
 OnOrOff = Literal["on", "off"]
+_OF_FUNCTIONS = ("that compare Python functions", "compare programs: eq.compare('a', 'b')")
+"""The campaigns that an installation without them lacks, and the hint."""
 
 
 class Result(Struct, frozen=True):
@@ -241,9 +246,6 @@ def compare(
     """
     asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
     if setup is not None or any(map(callable, commands)):
-        from equipoise.kinds.functions.conducting import FunctionsRequest, compare_functions
-
-        request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
         others: dict[str, object] = {
             "environments": environments,
             "washout": washout,
@@ -254,6 +256,8 @@ def compare(
             "layouts": layouts,
             "aslr": aslr,
         }
+        request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
+        compare_functions = provided("compare_callables", *_OF_FUNCTIONS)
         record = compare_functions(commands, setup, request, others)
         return _result_of(record, show_env=show_env)
     options = CompareOptions(
@@ -275,6 +279,7 @@ def compare(
         limits=numbers,
     )
     plan, warnings = compare_plan(options)
+    plan = replace(plan, command_line=_comparison_as_typed(options, plan.seed))
     with _measuring(ledger, allow_concurrent=allow_concurrent) as store:
         run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
         record = store.read_run(run_id)
@@ -331,6 +336,13 @@ def run(
         plan, more = study_plan(
             prepared.study, prepared.grid(builds), numbers, ranking=asks_ranking
         )
+        words = {
+            "quick": quick,
+            "factor": chosen,
+            "command": command,
+            **_common_options(layouts, aslr, asks_ranking, numbers, plan.seed),
+        }
+        plan = replace(plan, command_line=command_as_typed("run", (str(study),), words))
         warnings = (*prepared.warnings, *more)
         with prepared.errors_at_settings(plan):
             run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
@@ -386,10 +398,8 @@ def compare_code(
     The other parameters are those of `compare`.
     """
     asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
-    from equipoise.kinds.functions.conducting import FunctionsRequest, compare_pieces
-
     request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
-    record = compare_pieces(codes, setup, globals or {}, request)
+    record = provided("compare_code", *_OF_FUNCTIONS)(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
 
 
@@ -401,6 +411,35 @@ def _ranking_of(ranking: bool | OnOrOff | None) -> bool | None:
             f"there is no ranking {ranking!r}", hint="give True or 'on', or False or 'off'"
         )
     return words[ranking]
+
+
+def _comparison_as_typed(options: CompareOptions, seed: int) -> tuple[str, ...]:
+    """Return the words of the command line that compares the same commands."""
+    commands = [one if isinstance(one, str) else shlex.join(one) for one in options.commands]
+    metrics = tuple(options.metrics)
+    words = {
+        "command-name": options.names,
+        "env": options.environments,
+        "metrics": None if metrics == (PRIMARY_METRIC,) else ",".join(metrics),
+        "ignore-failure": options.ignore_failure,
+        "washout": options.washout,
+        "control": options.control,
+        "adjust": options.adjust,
+        **_common_options(options.layouts, options.aslr, options.ranking, options.limits, seed),
+    }
+    return command_as_typed("compare", commands, words)
+
+
+def _common_options(
+    layouts: int | None,
+    aslr: Addresses | None,
+    ranking: bool | None,
+    limits: CampaignLimits,
+    seed: int,
+) -> dict[str, object]:
+    """Return the options that a comparison and a study share, by their names."""
+    asked = None if ranking is None else "on" if ranking else "off"
+    return {"layouts": layouts, "aslr": aslr, "ranking": asked, **asdict(limits), "seed": seed}
 
 
 def _checked_commands(

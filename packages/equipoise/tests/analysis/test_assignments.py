@@ -9,9 +9,10 @@ import pytest
 
 from equipoise.analysis.assignments import (
     command_with_values_replaced,
-    typed_line_with_values_replaced,
+    typed_words_with_values_replaced,
     with_values_replaced,
 )
+from equipoise.design.command_line import shell_line_with_placeholders
 
 CANARY = "s3cr3t-canary"
 
@@ -118,7 +119,8 @@ def test_a_command_without_a_shell_keeps_all_but_the_values(command: str, shown:
 def test_the_line_of_a_gate_names_the_variables_of_its_build_and_its_commands(
     line: str, shown: str
 ) -> None:
-    assert typed_line_with_values_replaced(line, dollar) == shown
+    words = typed_words_with_values_replaced(shlex.split(line), dollar)
+    assert shell_line_with_placeholders(words) == shown
 
 
 @pytest.mark.parametrize("sign", ["$(", "`", "${", '"$(', "x=("])

@@ -7,7 +7,7 @@ import math
 import msgspec.structs
 import numpy as np
 
-from equipoise.analysis.pooling import pooled_campaigns
+from equipoise.analysis.reference import pooled_campaigns
 from equipoise.model.host import HostReference
 from equipoise.model.plan import Stopping
 from equipoise.model.record import RunRecord

@@ -18,13 +18,11 @@ from equipoise.analysis.result import analyse_campaign
 from equipoise.design.command_line import command_of_plan
 from equipoise.kinds.bisect.terms import BisectPlan
 from equipoise.kinds.explain.terms import ExperimentPlan, PlannedIntervention, experiment_of
-from equipoise.kinds.gate.terms import GatePlan
-from equipoise.kinds.history.terms import HistoryPlan
 from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import Draw, RecordedWarning, RunRecord, Segment, Trial
 from equipoise.model.revisions import Revision
 from equipoise.model.why import ExpectedChange, Explanation
-from equipoise.revisions.terms import CommitsPlan, commits_of
+from equipoise.revisions.terms import commits_of
 from equipoise.why.gap import explains_gap
 from packages.equipoise.tests.plans import plan_of, trial_of
 from packages.equipoise.tests.schema import validated
@@ -167,65 +165,37 @@ def test_the_words_of_a_command_line_are_shown_without_hidden_values() -> None:
     )
 
 
-def test_a_gate_is_run_again_with_the_variables_of_its_build() -> None:
-    again = f"equipoise gate --build 'TOKEN={CANARY} make' -- ./bench"
-    revision = Revision("main", "1" * 40)
-    gated = GatePlan(revision, revision, ("wall_s",), again=again)
-    assigned = shown(record_of(terms=gated)).plan.terms
-    assert isinstance(assigned, GatePlan)
-    assert assigned.again == "equipoise gate --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
+@pytest.mark.parametrize("command", ["gate", "bisect", "history"])
+def test_revisions_are_measured_again_with_the_variables_of_their_build(command: str) -> None:
+    words = ("equipoise", command, "--build", f"TOKEN={CANARY} make", "--", "./bench")
+    plan = shown(record_of(command_line=words)).plan
+    line = f"equipoise {command} --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
+    assert command_of_plan(plan) == line
 
 
-@pytest.mark.parametrize("command", ["bisect", "history"])
-def test_commits_are_measured_again_with_the_variables_of_their_build(command: str) -> None:
+def test_the_terms_of_commits_have_no_values_of_their_build() -> None:
     revision, build = Revision("main", "1" * 40), f"TOKEN={CANARY} make"
-    again = f"equipoise {command} --build '{build}' -- ./bench"
-    bisected = BisectPlan(good=revision, bad=revision, commits=(), build=build, again=again)
-    history = HistoryPlan(
-        commits=(),
-        baseline=revision,
-        latest=revision,
-        selected=(),
-        series="",
-        era="",
-        build=build,
-        again=again,
-    )
-    terms: CommitsPlan = bisected if command == "bisect" else history
-    assigned = commits_of(shown(record_of(terms=terms)).plan)
-    assert assigned.build == 'TOKEN="$TOKEN" make'
-    assert assigned.again == f"equipoise {command} --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
+    terms = BisectPlan(good=revision, bad=revision, commits=(), build=build)
+    assert commits_of(shown(record_of(terms=terms)).plan).build == 'TOKEN="$TOKEN" make'
 
 
-def attempts_of(*asked_by: tuple[str, str], advice: str = "") -> ExperimentPlan:
-    return ExperimentPlan(
-        "20260301-101500-ab12",
-        (),
-        tuple(
-            PlannedIntervention(
-                one[1][:4], one[1][:4], (), 0, 1, 0, 1, 1.0, advice=advice, asked_by=one
-            )
-            for one in asked_by
-        ),
-    )
+def attempts_of(*names: str, advice: str = "") -> ExperimentPlan:
+    attempts = (PlannedIntervention(one, one, (), 0, 1, 0, 1, 1.0, advice=advice) for one in names)
+    return ExperimentPlan("20260301-101500-ab12", (), tuple(attempts))
 
 
 def test_an_intervention_of_the_user_s_own_names_its_variable() -> None:
-    explains = attempts_of(
-        ("--try", f"mine:TOKEN={CANARY}"),
-        ("--try-command", f"near=env TOKEN={CANARY} numactl -l"),
-        advice=f"TOKEN={CANARY} {{command}}",
+    words = ("--try", f"mine:TOKEN={CANARY}", "--try-command", f"near=env TOKEN={CANARY} numactl")
+    explains = attempts_of("mine", "near", advice=f"TOKEN={CANARY} {{command}}")
+    plan = shown(record_of(terms=explains, command_line=("equipoise", "why", *words))).plan
+    assert [one.advice for one in experiment_of(plan).attempts] == ['TOKEN="$TOKEN" {command}'] * 2
+    assert plan.command_line[2:] == (
+        *("--try", "mine:TOKEN=$TOKEN", "--try-command", "near=env 'TOKEN=$TOKEN' numactl"),
     )
-    assigned = experiment_of(shown(record_of(terms=explains)).plan)
-    assert [one.advice for one in assigned.attempts] == ['TOKEN="$TOKEN" {command}'] * 2
-    assert [one.asked_by for one in assigned.attempts] == [
-        ("--try", "mine:TOKEN=$TOKEN"),
-        ("--try-command", "near=env 'TOKEN=$TOKEN' numactl -l"),
-    ]
 
 
 def test_what_an_intervention_left_as_it_was_names_no_hidden_value() -> None:
-    explains = attempts_of(("--only", "output_to_file"))
+    explains = attempts_of("output_to_file")
     missed = ExpectedChange(0, unchanged=f"/{CANARY} was written to as often as before: 9 times")
     (attempt,) = explains.attempts
     explains = replace(explains, attempts=(replace(attempt, expected=(missed,)),))
@@ -239,7 +209,7 @@ def test_the_evidence_of_a_planned_cause_names_no_hidden_value() -> None:
         "many_small_writes", "system_call", {"file": f"/{CANARY}"}, "open", 0.5, (None, None),
         f"/{CANARY} is written to in small pieces",
     )  # fmt: skip
-    explains = replace(attempts_of(("--only", "output_to_file")), causes=(cause,))
+    explains = replace(attempts_of("output_to_file"), causes=(cause,))
     hiding = Condition("a", ("/bin/a",), environment={"TOKEN": CANARY})
     plan = shown(record_of(hiding, replace(hiding, name="b"), terms=explains)).plan
     assert experiment_of(plan).causes[0].evidence == {"file": "/$TOKEN"}

@@ -15,8 +15,7 @@ from equipoise.analysis.reference import (
     environment_differences,
 )
 from equipoise.analysis.result import analyse_campaign
-from equipoise.kinds.imported.result import ImportedDocument, ImportedResult
-from equipoise.kinds.imported.terms import ImportSource
+from equipoise.kinds.imported.terms import ImportedDocument, ImportedResult, ImportSource
 from equipoise.model.errors import UnusableInput
 from equipoise.model.reference import ReferenceComparison, ReferenceRow
 from equipoise.model.result import ResultDocument

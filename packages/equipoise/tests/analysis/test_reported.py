@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from equipoise.analysis.reported import reported_document, reported_records
 from equipoise.analysis.result import analyse_campaign
 from equipoise.design.command_line import command_of_plan
-from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.kinds.gate.terms import GatePlan
-from equipoise.kinds.history.result import HistoryChange
+from equipoise.kinds.history.terms import HistoryChange
 from equipoise.model.plan import Condition, Contrast
 from equipoise.model.record import FAILED, Draw, RecordedWarning, RunRecord, Segment
 from equipoise.model.revisions import Commit, NamedCommit, Revision, ShortTexts
@@ -87,8 +86,6 @@ def test_the_line_that_runs_it_again_has_the_whole_names() -> None:
     typed = ("equipoise", "compare", "-n", LONG, "a", "b")
     shown = reported(record_of(LONG, "b", command_line=typed))
     assert LONG in str(command_of_plan(shown.plan))
-    terms = FleetPlan((), (), "local:2", again=f"equipoise compare '{LONG}' b")
-    assert reported(record_of(LONG, "b", terms=terms)).plan.terms == terms
 
 
 def test_a_hidden_value_at_the_cut_is_hidden() -> None:
@@ -121,7 +118,7 @@ def test_a_long_benchmark_has_one_name_in_the_levels_the_contrasts_and_the_terms
             Contrast(place, place + 1, "revision", {"benchmark": levels[place]["benchmark"]})
             for place in (0, 2)
         ),
-        terms=GatePlan(Revision("x", ""), Revision("y", ""), ("wall_s",), bisect={second: "line"}),
+        terms=GatePlan(Revision("x", ""), Revision("y", ""), ("wall_s",), bisect={second: ("line",)}),
     )
     shown = reported(replace(record, plan=plan)).plan
     benchmarks = [condition.levels["benchmark"] for condition in shown.conditions]
@@ -129,7 +126,7 @@ def test_a_long_benchmark_has_one_name_in_the_levels_the_contrasts_and_the_terms
     assert max(map(len, benchmarks)) <= MAX_NAME_LETTERS
     assert [one.stratum["benchmark"] for one in shown.contrasts] == [benchmarks[0], benchmarks[2]]
     assert isinstance(shown.terms, GatePlan)
-    assert shown.terms.bisect == {benchmarks[2]: "line"}
+    assert shown.terms.bisect == {benchmarks[2]: ("line",)}
 
 
 def test_the_hosts_of_a_fleet_call_a_condition_as_the_fleet_does() -> None:

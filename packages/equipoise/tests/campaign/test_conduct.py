@@ -13,7 +13,7 @@ import pytest
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.conduct import Interrupted, resume, start
-from equipoise.campaign.kind import judge_for
+from equipoise.campaign.interim import judge_for
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import Runner
 from equipoise.design.limits import CampaignLimits

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import compare
+from equipoise.cli.command_line import typed_command
 from equipoise.cli.compare import CompareRequest
 from equipoise.cli.main import run
-from equipoise.cli.options.requests import read_request
+from equipoise.cli.options.declaring import read_request
 from equipoise.model.plan import Plan
 from packages.equipoise.tests.repositories import MadeRepository
 from packages.equipoise.tests.schema import valid_result
@@ -58,7 +60,11 @@ def compared(equipoise: Equipoise, *arguments: str) -> Any:
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    return compare_plan(compare_request(*line).normalized().comparison)[0]
+    context = compare.command.make_context("compare", list(line))
+    request = read_request(CompareRequest, context.params)
+    plan, _ = compare_plan(request.normalized().comparison)
+    with context:
+        return replace(plan, command_line=typed_command(seed=plan.seed))
 
 
 def compare_request(*line: str) -> CompareRequest:

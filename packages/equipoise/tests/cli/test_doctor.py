@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from equipoise.cli.doctor import command
+from equipoise.cli.doctor import command, examination_document, extent_parts
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
-from equipoise.report.builders.host import examination_document, extent_parts
 from equipoise.report.renderers.terminal import print_document, print_parts
 
 PROGRAM = (sys.executable, "-c", "from equipoise.cli.doctor import command; command()")

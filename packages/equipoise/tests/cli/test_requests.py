@@ -14,7 +14,7 @@ from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
 from equipoise.cli.main import command_names, place_of
-from equipoise.cli.options.requests import read_request, request_of
+from equipoise.cli.options.declaring import read_request, request_of
 
 WITHOUT_A_REQUEST = {"completion", "layouts"}
 """Commands whose function has a parameter for each of its few options."""
@@ -93,4 +93,4 @@ def test_options_are_taken_apart_in_one_place() -> None:
         for file in folder.rglob("*.py")
         if re.search(r"\*\*(options|arguments): (Any|object)", file.read_text())
     }
-    assert taking == {"requests.py"}
+    assert taking == {"declaring.py"}

@@ -9,7 +9,9 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from packages.equipoise.tests.cli.conftest import ENTRY
+from equipoise.cli.writing import folder_name
+from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise
+from packages.equipoise.tests.payloads import LONG, PAYLOADS
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -81,3 +83,34 @@ def test_a_study_says_how_long_it_takes_and_shows_where_each_comparison_stands(
 
 def without_escapes(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
+
+
+COMMANDS = ("true", "sleep 0.01", "sleep 0.02")
+LIMITS = ("--blocks", "8", "--allow-concurrent")
+
+
+def test_a_ranking_is_told_unless_it_is_off(equipoise: Equipoise) -> None:
+    on = equipoise("compare", *COMMANDS, *LIMITS, "--ranking", "on")
+    assert on.status == 0
+    assert "the fastest" in on.out
+    off = equipoise("compare", *COMMANDS, *LIMITS, "--ranking", "off")
+    assert off.status == 0
+    assert "the fastest" not in off.out
+
+
+def test_a_ranking_over_layouts_is_refused_with_a_hint(equipoise: Equipoise) -> None:
+    refused = equipoise("compare", *COMMANDS, "--layouts", "2", "--ranking", "on")
+    assert refused.status == 2
+    assert "with --layouts it cannot be asked which of 3 conditions is the fastest" in refused.err
+    assert "hint: --ranking off" in refused.err
+
+
+@pytest.mark.parametrize("run_id", [*PAYLOADS, LONG], ids=lambda name: name[:20])
+def test_the_id_of_a_document_never_leads_out_of_the_folder(run_id: str, tmp_path: Path) -> None:
+    folder = tmp_path / folder_name(1, run_id)
+    folder.mkdir()
+    assert folder.resolve().parent == tmp_path.resolve()
+
+
+def test_an_id_of_ours_is_kept() -> None:
+    assert folder_name(2, "20261121-223452-cbe6") == "2-20261121-223452-cbe6"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.files import reading, writing
+from equipoise.files import writing
 from packages.equipoise.tests.cli.conftest import ENTRY, Equipoise
 
 
@@ -69,7 +69,7 @@ def test_output_that_finds_no_room_in_the_temporary_folder_says_so(tmp_path: Pat
 def test_a_fifo_that_nobody_writes_to_is_named(
     equipoise: Equipoise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(reading, "WRITER_PATIENCE_S", 0.05)
+    monkeypatch.setattr(writing, "WRITER_PATIENCE_S", 0.05)
     os.mkfifo(tmp_path / "fifo.json")
     answer = equipoise(*words)
     assert (answer.status, answer.out) == (2, "")

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from equipoise.campaign.plans import compare_plan
 from equipoise.cluster import tasks
+from equipoise.cluster.files import portable
 from equipoise.cluster.folders import CampaignFolder
 from equipoise.cluster.messages import (
     Follow,
@@ -24,7 +25,6 @@ from equipoise.cluster.messages import (
     from_bytes,
     to_bytes,
 )
-from equipoise.cluster.places import portable
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.plan import Membership, Plan

@@ -17,6 +17,7 @@ from unittest import mock
 import pytest
 
 from equipoise.cluster.coordinator import FleetListener, FleetProgress
+from equipoise.cluster.files import Places, local_plan
 from equipoise.cluster.messages import (
     Follow,
     Followed,
@@ -29,8 +30,7 @@ from equipoise.cluster.messages import (
     from_bytes,
     to_bytes,
 )
-from equipoise.cluster.places import Places, local_plan
-from equipoise.cluster.transport import NoAnswer, Unreachable
+from equipoise.cluster.roster import NoAnswer, Unreachable
 from equipoise.design.coin import draw_block
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.fleet.conducting import FleetOptions, resume, start

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from equipoise.campaign.plans import compare_plan
 from equipoise.cluster.equality import compare_hosts, files_of, shipment_of
-from equipoise.cluster.files import digest_of, digest_of_file
+from equipoise.cluster.files import digest_of, digest_of_file, portable_builds
 from equipoise.cluster.messages import File, Introduction, Inventory
-from equipoise.cluster.places import portable_builds
 from equipoise.design.commands import CompareOptions
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference

@@ -24,6 +24,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.cluster import folders, laboratory, tasks
+from equipoise.cluster.files import portable_builds
 from equipoise.cluster.folders import CampaignFolder, Progress
 from equipoise.cluster.messages import (
     Build,
@@ -34,7 +35,6 @@ from equipoise.cluster.messages import (
     from_bytes,
     to_bytes,
 )
-from equipoise.cluster.places import portable_builds
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import private_folder
 from equipoise.ledger import open_for_reading, open_for_writing

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.figures.gallery import gallery
 from equipoise.figures.ratios import CONTROL, MOST_ROWS, other_ratios, ratios
-from equipoise.kinds.imported.result import ImportedDocument, ImportedResult
-from equipoise.kinds.imported.terms import ImportSource
+from equipoise.kinds.imported.terms import ImportedDocument, ImportedResult, ImportSource
 from equipoise.model.result import ControlResult, ResultDocument, SampleComparison
 from packages.equipoise.tests.documents import comparison_of, document_as, document_of
 from packages.equipoise.tests.figures.charts import notes, tables

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.ledger import Ledger, open_for_reading, open_for_writing, ownership
-from equipoise.ledger.ownership import TRUSTED_OWNERS
+from equipoise.ledger import Ledger, open_for_reading, open_for_writing, opening
+from equipoise.ledger.opening import TRUSTED_OWNERS
 from equipoise.model.errors import UnusableInput
 
 STRANGER = 65_534
@@ -70,7 +70,7 @@ def test_a_sticky_folder_may_be_open_to_everybody(ledger: Path) -> None:
 def test_a_group_may_write_if_nobody_else_is_in_it(
     ledger: Path, monkeypatch: pytest.MonkeyPatch, members: set[int], trusted: bool
 ) -> None:
-    monkeypatch.setattr(ownership, "_members", lambda group: {os.geteuid(), *members})
+    monkeypatch.setattr(opening, "_members", lambda group: {os.geteuid(), *members})
     ledger.parent.chmod(0o770)
     if trusted:
         open_for_reading(ledger).close()

@@ -8,8 +8,9 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from equipoise.ledger import FIRST_SEGMENT, Ledger, open_for_reading, open_for_writing
+from equipoise.ledger.file import LedgerFile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Output, Plan, Stopping
 from equipoise.model.quantities import MAX_MEASURED
@@ -372,3 +374,24 @@ def test_what_is_read_is_frozen_like_what_was_recorded(
     assert trial == make_trial()
     with pytest.raises(AttributeError):
         trial.block = 2  # type: ignore[misc]
+
+
+class Interrupted(sqlite3.Connection):
+    """A connection on which Ctrl-C comes as a transaction begins."""
+
+    def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
+        cursor = super().execute(statement, *parameters)
+        if statement.startswith("BEGIN"):
+            raise KeyboardInterrupt
+        return cursor
+
+
+@pytest.mark.parametrize("transaction", ["writing", "reading"])
+def test_ctrl_c_as_a_transaction_begins_leaves_none_open(transaction: str, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with closing(sqlite3.connect(path, isolation_level=None, factory=Interrupted)) as connection:
+        connection.execute("CREATE TABLE run (number INTEGER)")
+        ledger = LedgerFile(connection, path)
+        with pytest.raises(KeyboardInterrupt), getattr(ledger, transaction)():
+            raise AssertionError("the transaction has begun")
+        assert not connection.in_transaction

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from equipoise.measure.launcher import Launcher, Report, Request
-from equipoise.measure.servers import Servers, place, servers
-from equipoise.measure.servers.place import LOOPBACK
+from equipoise.measure.servers import Servers, servers
+from equipoise.measure.servers.processes import LOOPBACK, accepts, free_port
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Server
@@ -206,7 +206,7 @@ def test_a_port_that_somebody_takes_at_the_last_moment_is_given_up_for_another(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server((LOOPBACK, 0)) as taken:
-        ports = [taken.getsockname()[1], place.free_port()]
+        ports = [taken.getsockname()[1], free_port()]
         monkeypatch.setattr("equipoise.measure.servers.servers.free_port", lambda: ports.pop(0))
         assert stage.run(python(FETCH), Server(HTTP)).trial.failure is None
     assert ports == []
@@ -216,7 +216,7 @@ def test_a_server_is_asked_only_when_its_process_exists(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     absent: list[tuple[int, ...]] = [(), ()]
-    processes, accepts = servers.Life.processes, place.accepts
+    processes = servers.Life.processes
 
     def found(one: servers.Life) -> tuple[int, ...]:
         return absent.pop() if absent else processes(one)

@@ -43,10 +43,9 @@ def print_result(
     terminal.print_document(campaign_document(report), color=color, form=form)
 
 
-def to_markdown(document: ResultDocument, command: str | None = None) -> str:
+def to_markdown(document: ResultDocument) -> str:
     """Return a result in Markdown."""
-    report = CampaignReport(document, command=command)
-    return breakable(markdown.to_markdown(campaign_document(report)))
+    return breakable(markdown.to_markdown(campaign_document(CampaignReport(document))))
 
 
 def to_latex(document: ResultDocument) -> str:

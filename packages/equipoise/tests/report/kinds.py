@@ -12,9 +12,8 @@ from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.analysis.shape import SCOPE_OF_TYPICAL
 from equipoise.analysis.wording import typical_sentence
-from equipoise.kinds.gate.result import GateDocument, GateResult, GateRow
-from equipoise.kinds.imported.result import ImportedDocument, ImportedResult
-from equipoise.kinds.imported.terms import ImportSource
+from equipoise.kinds.gate.terms import GateDocument, GateResult, GateRow
+from equipoise.kinds.imported.terms import ImportedDocument, ImportedResult, ImportSource
 from equipoise.model.record import RunRecord
 from equipoise.model.result import (
     Comparison,
@@ -318,7 +317,6 @@ def gated(text: str = "") -> CampaignReport:
         False,
         (row,),
         f"b is slower{text}.",
-        "equipoise gate",
     )
     return reported(document_as(GateDocument, document_of(f"a{text}", f"b{text}"), gate=gate))
 

@@ -14,13 +14,13 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.reported import reported_document
+from equipoise.cli.doctor import examination_document, extent_parts
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
 from equipoise.model.host import Disturbance, Examination
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.host import examination_document, extent_parts
-from equipoise.report.builders.observation import observation_document
+from equipoise.report.builders.matching import observation_document
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.document import Command
 from equipoise.report.renderers import html, terminal

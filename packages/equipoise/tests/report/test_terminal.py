@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import ControlResult, Drift, ResultDocument
 from equipoise.report.builders.runs import runs_table
-from equipoise.report.renderers.terminal import print_parts
+from equipoise.report.renderers.terminal import BARS, print_parts, text_histogram
 from packages.equipoise.tests.documents import (
     by_level_of,
     comparison_of,
@@ -186,3 +187,21 @@ def test_a_brief_screen_has_four_lines_after_the_table_and_says_how_to_see_the_r
     verbose = screen(capsys, document)
     for expected in ("e-value", "scope:", "seed", major.summary, minor.summary):
         assert expected in verbose
+
+
+def test_the_fullest_bin_is_the_tallest() -> None:
+    drawn = text_histogram([1.0] * 10 + [2.0], 0.0, 4.0, width=4)
+    assert drawn == f" {BARS[-1]}{BARS[1]} "
+
+
+def test_a_rare_value_is_still_seen() -> None:
+    drawn = text_histogram([0.0] * 100_000 + [1.0], 0.0, 1.0, width=5)
+    assert drawn[-1] == BARS[1]
+
+
+def test_equal_values_stand_in_the_middle() -> None:
+    assert text_histogram([3.0, 3.0], 3.0, 3.0, width=3) == f" {BARS[-1]} "
+
+
+def test_trials_that_timed_out_are_not_drawn() -> None:
+    assert text_histogram([math.inf], 0.0, 1.0, width=3) == "   "

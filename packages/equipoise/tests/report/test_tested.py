@@ -118,7 +118,7 @@ def test_what_is_known_well_and_neither_confirmed_nor_refuted_leaves_the_gap_ope
 
 def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
     hostile = msgspec.structs.replace(CLOSED, summary=HOSTILE, advice=HOSTILE)
-    made = page([CampaignReport(changed(hostile, UNKNOWN), {}, None)])
+    made = page([CampaignReport(changed(hostile, UNKNOWN))])
     assert "97 % [94, 99]" in made
     assert "not tried: libjemalloc2 is not installed" in made
     assert HOSTILE not in made

@@ -101,7 +101,7 @@ def test_a_remedy_that_no_test_has_confirmed_says_so() -> None:
 
 def test_the_page_begins_with_the_remedy() -> None:
     document = with_remedy("open")
-    text = page([CampaignReport(document, sequences_of_document(document), None)])
+    text = page([CampaignReport(document, sequences_of_document(document))])
     assert text.index("What to do: Keep large blocks") < text.index("Where the extra 500 ms")
 
 
@@ -145,7 +145,7 @@ def test_it_fits_the_terminal(width: int) -> None:
 
 def test_the_page_has_it_as_text() -> None:
     document = explained(HOSTILE)
-    text = page([CampaignReport(document, sequences_of_document(document), None)])
+    text = page([CampaignReport(document, sequences_of_document(document))])
     assert "98 % of the extra time is system time" in text
     assert "returned to the kernel at every free" in text
     assert HOSTILE not in text

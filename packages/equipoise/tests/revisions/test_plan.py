@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.design.command_line import shell_line_with_placeholders
 from equipoise.kinds.bisect.command import command
 from equipoise.kinds.gate.analysis import joined_bisect_lines
-from equipoise.kinds.gate.plan import GateRequest, Pair, bisect_lines
+from equipoise.kinds.gate.command import GateRequest, Pair, bisect_lines
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast
 from equipoise.model.revisions import Revision
 from equipoise.revisions.benchmarks import READER, TOOLS, Benchmark
+from equipoise.revisions.commit_plans import chosen_benchmarks
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import CheckedOut, conditions_of_gate
 
@@ -56,8 +58,10 @@ def test_each_of_several_benchmarks_is_compared_with_itself(sides: Pair, tmp_pat
     assert conditions[2].command == conditions[3].command == ("/bin/true",)
 
 
-def lines_of(*metrics: str, tool: str | None = None, uncommitted: bool = False) -> dict[str, str]:
-    """The lines of a gate of two benchmarks, which a tool reports of one command."""
+def lines_of(
+    *metrics: str, tool: str | None = None, uncommitted: bool = False
+) -> dict[str, tuple[str, ...]]:
+    """The words of the lines of a gate of two benchmarks, which a tool reports of one command."""
     commands = (Benchmark("parse", ("./bench", "a b")), Benchmark("render", ("./bench", "render")))
     request = GateRequest(
         repository=Repository(Path("/repository"), ""),
@@ -73,7 +77,7 @@ def lines_of(*metrics: str, tool: str | None = None, uncommitted: bool = False) 
 def test_each_benchmark_of_a_gate_has_a_line_that_bisect_takes() -> None:
     lines = lines_of("cpu_s")
     assert [*lines] == ["parse", "render"]
-    words = shlex.split(lines["parse"])
+    words = list(lines["parse"])
     assert words[:2] == ["equipoise", "bisect"]
     options = command.make_context("bisect", words[2:]).params
     assert (options["good"], options["bad"]) == ("1" * 40, "2" * 40)
@@ -87,7 +91,7 @@ def test_each_benchmark_of_a_gate_has_a_line_that_bisect_takes() -> None:
 def test_a_benchmark_that_a_tool_reports_is_a_metric_of_the_bisection() -> None:
     lines = lines_of("parse time_s", "render time_s", tool="cargo")
     assert [*lines] == ["parse", "render"]
-    options = command.make_context("bisect", shlex.split(lines["render"])[2:]).params
+    options = command.make_context("bisect", list(lines["render"][2:])).params
     assert (options["kind"], options["metrics"]) == ("cargo", "render")
 
 
@@ -99,7 +103,7 @@ def test_a_gate_that_no_bisection_can_follow_has_no_line() -> None:
 
 def test_a_benchmark_that_a_program_lists_is_named_with_the_program() -> None:
     line = lines_of("time_s", tool="google-benchmark")["render"]
-    options = command.make_context("bisect", shlex.split(line)[2:]).params
+    options = command.make_context("bisect", list(line[2:])).params
     assert (options["kind"], options["metrics"]) == ("google-benchmark", "render")
     assert options["words"] == ("./bench", "a b")
 
@@ -117,11 +121,11 @@ def test_slower_benchmarks_are_bisected_by_one_line() -> None:
 
 def test_lines_that_differ_in_more_stay_apart() -> None:
     lines = lines_of("wall_s")
-    other = {**lines, "third": lines["parse"].replace("make all", "make")}
-    assert joined_bisect_lines(other) == other
-    hidden = {name: line.replace("all", "$TARGET") for name, line in lines.items()}
-    assert joined_bisect_lines(hidden) == hidden
-    assert joined_bisect_lines({"parse": lines["parse"]}) == {"parse": lines["parse"]}
+    third = tuple(word.replace("make all", "make") for word in lines["parse"])
+    hidden = {name: (*line, "A=$A") for name, line in lines.items()}
+    for apart in ({**lines, "third": third}, hidden, {"parse": lines["parse"]}):
+        joined = joined_bisect_lines(apart)
+        assert joined == {name: shell_line_with_placeholders(one) for name, one in apart.items()}
 
 
 def test_what_reads_a_tool_is_the_same_for_both(sides: Pair, tmp_path: Path) -> None:
@@ -159,3 +163,28 @@ def test_a_program_of_the_users_own_tree_is_refused(sides: Pair, tmp_path: Path)
     for path in (tmp_path / "own" / "bench", tmp_path / "link" / "bench"):
         with pytest.raises(UnusableInput, match="is a program of your own working tree"):
             conditions_of_gate([Benchmark("b", (str(path),))], sides, None)
+
+
+NAMES = ("Sum<int, 4>", "Sum<int>", "Same", "int")
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [
+        (None, NAMES),
+        ("Same", ("Same",)),
+        ("Same,Sum<int>", ("Same", "Sum<int>")),
+        ("Sum<int, 4>,Same", ("Sum<int, 4>", "Same")),
+        ("Sum<int,4>", ("Sum<int, 4>",)),
+        ("Same,Same", ("Same",)),
+    ],
+)
+def test_names_may_have_commas(text: str | None, chosen: tuple[str, ...]) -> None:
+    assert chosen_benchmarks(TOOLS["google-benchmark"], text, NAMES) == chosen
+
+
+@pytest.mark.parametrize("text", ["Nothing", "Same,Nothing", "Sum<int", "", "Same,"])
+def test_what_is_no_name_is_refused_with_the_names(text: str) -> None:
+    with pytest.raises(UnusableInput, match="has no benchmark") as refused:
+        chosen_benchmarks(TOOLS["google-benchmark"], text, NAMES)
+    assert "it has Sum<int, 4>, Sum<int>" in refused.value.what

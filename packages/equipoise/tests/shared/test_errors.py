@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+import pytest
+
 from equipoise.shared.errors import LONGEST_TEXT, UnusableInput
+from equipoise.shared.extras import install_line
 
 
 def test_an_overlong_text_keeps_its_place_and_its_reason() -> None:
@@ -18,3 +24,21 @@ def test_a_text_of_ordinary_length_stays_as_it_is() -> None:
     error = UnusableInput("w" * LONGEST_TEXT, hint="m" * LONGEST_TEXT)
     assert error.what == "w" * LONGEST_TEXT
     assert error.hint == "m" * LONGEST_TEXT
+
+
+@pytest.mark.parametrize(
+    ("receipt", "line"),
+    [
+        (None, "pip install 'equipoise[report]'"),
+        ("pipx_metadata.json", "pipx runpip equipoise install 'equipoise[report]'"),
+        ("uv-receipt.toml", "uv pip install --python '/a tool/python' 'equipoise[report]'"),
+    ],
+)
+def test_the_line_is_that_of_the_tool_that_installed_equipoise(
+    receipt: str | None, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if receipt is not None:
+        (tmp_path / receipt).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", "/a tool/python")
+    assert install_line("equipoise[report]") == line

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.stats.companions import Covariate, companions, strongest_association
+from equipoise.stats.companions import (
+    Covariate,
+    companions,
+    strongest_association,
+)
 from packages.equipoise.tests.stats.planted import FloatArray, autoregressive
 from packages.equipoise.tests.stats.simulated import at_least, at_most
 
@@ -126,3 +130,6 @@ def test_the_coin_for_the_addresses_of_a_layout_is_named_where_the_mode_follows_
     addresses = Covariate("random_addresses", coins, named=True, drawn=True, units=12)
     (one,) = companions(coins.astype(np.int64), [addresses])
     assert (one.covariate, one.value) == ("random_addresses", 1.0)
+
+
+CAMPAIGNS = 1000

@@ -13,11 +13,12 @@ from equipoise.model.result import Drift, Mode
 from equipoise.stats.describe import (
     describe,
     drift,
+    ln_ratio_of_means,
     median_at_any_stop,
     median_interval,
     quantile_interval,
+    ratio_of_means,
 )
-from equipoise.stats.means import ln_ratio_of_means, ratio_of_means
 from equipoise.stats.modes import half_sample_mode
 from packages.equipoise.tests.stats.simulated import at_least, costs_and_orders, white
 

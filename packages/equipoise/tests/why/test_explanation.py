@@ -6,6 +6,8 @@ import json
 import sys
 
 import msgspec
+import msgspec.structs
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -13,14 +15,19 @@ from equipoise.kinds.explain.plan import OpenGap
 from equipoise.kinds.imported.terms import ImportSource
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.plan import Measure, Plan
+from equipoise.model.plan import Contrast, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, Observation, RunRecord, Trial
 from equipoise.report.json_document import encode
-from equipoise.why.campaigns import result_of
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import BY_DEFAULT
-from equipoise.why.explanation import latest_evidence, with_causes
-from equipoise.why.gap import choose_gap, largest_gap, nothing_to_explain
+from equipoise.why.explanation import latest_evidence, latest_experiment, result_of, with_causes
+from equipoise.why.gap import choose_gap, explains_gap, largest_gap, nothing_to_explain
+from packages.equipoise.tests.kinds.explain.simulated import (
+    NOISES,
+    Truth,
+    campaign,
+    plan_and_seconds,
+)
 from packages.equipoise.tests.plans import plan_of
 from packages.equipoise.tests.schema import validated
 from packages.equipoise.tests.scripted import ScriptedStarter
@@ -288,3 +295,54 @@ def test_an_observation_is_decoded_as_it_was_encoded() -> None:
     assert evidence is not None
     (first, *_) = evidence.evidence.profile.baseline
     assert json.loads(msgspec.json.encode(first)) == json.loads(profile(1.0))
+
+
+def experiment(name: str, *, blocks: int = 30) -> RunRecord:
+    """A campaign that confirms its only cause."""
+    plan, seconds = plan_and_seconds(2.4, [Truth(1.0)], stopping=Stopping(blocks=blocks), seed=2)
+    made = campaign(plan, seconds, NOISES["normal"], np.random.default_rng(3))
+    return msgspec.structs.replace(made, id=name)
+
+
+def explained() -> RunRecord:
+    """The same two conditions, compared before."""
+    made = experiment("explained")
+    plan = msgspec.structs.replace(made.plan, terms=None, study="compare")
+    return msgspec.structs.replace(made, plan=plan)
+
+
+class Shelf:
+    """Campaigns that explain any other, the newest first."""
+
+    def __init__(self, *records: RunRecord) -> None:
+        self._records = {one.id: one for one in records}
+
+    def explaining(self, run_id: str) -> tuple[str, ...]:
+        return tuple(self._records)
+
+    def read_run(self, reference: str) -> RunRecord:
+        return self._records[reference]
+
+
+def test_the_latest_with_a_complete_block_counts() -> None:
+    begun = msgspec.structs.replace(experiment("begun"), trials=())
+    newer, older = experiment("newer"), experiment("older")
+    latest = latest_experiment(explained(), Shelf(begun, newer, older))
+    assert latest is newer
+    assert latest_experiment(explained(), Shelf()) is None
+
+
+def test_a_campaign_of_another_pair_does_not_count_for_this_one() -> None:
+    made = explained()
+    assert explains_gap(experiment("x"), made, Contrast(0, 1))
+    assert not explains_gap(experiment("x"), made, Contrast(0, 2))
+    assert latest_experiment(made, Shelf(experiment("x")), Contrast(0, 2)) is None
+
+
+def test_the_explained_run_shows_what_was_tested_and_so_does_the_test_itself() -> None:
+    made, test = explained(), experiment("test")
+    shown = validated(result_of(made, test)).why
+    assert [(one.cause, one.status) for one in shown] == [("cause 0", "confirmed")]
+    assert shown[0].share_of_gap == pytest.approx(1.0, abs=0.1)
+    assert validated(result_of(test)).why == shown
+    assert validated(result_of(made)).why == ()

@@ -55,7 +55,10 @@ def study_document(
             trials.append(_row(block, position, names[place], metrics, iterations))
     return ResultDocument(
         schema=SCHEMA,
-        run=RunInfo("20260301-101500-ab12", study, "2026-03-01T10:15:00Z", None, 1, blocks, None),
+        run=RunInfo(
+            *("20260301-101500-ab12", study, "2026-03-01T10:15:00Z", None, 1, blocks, None),
+            command_line=f"equipoise run {study} --seed 1",
+        ),
         environment={},
         conditions=tuple(
             ConditionResult(

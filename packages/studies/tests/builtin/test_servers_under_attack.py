@@ -24,7 +24,7 @@ from equipoise.design.grid import grid_of
 from equipoise.measure.installation import host_site, native_programs
 from equipoise.measure.launcher import Launcher, Request
 from equipoise.measure.servers import Servers
-from equipoise.measure.servers.place import LOOPBACK, Place
+from equipoise.measure.servers.processes import LOOPBACK, Place
 from equipoise.measure.trials import own_environment
 from equipoise.model.plan import Condition, Server
 from equipoise.model.study import Study

@@ -11,8 +11,8 @@ levels.py       the variance by level: iterations, trials, layouts, boots, hosts
 shape.py        the distribution of one metric, and why it spreads or is unknown; the typical value
                 of a condition that stands alone
 iterations.py   warm-up and steady state of what a trial repeats
-pooling.py      several campaigns of the same commands
-reference.py    a result beside a reference result, and how their environments differ
+reference.py    a result beside a reference result, how environments differ; pooled
+                campaigns
 sequences.py    the interval of each candidate after every block
 certificate.py  how often this host gives false alarms, and what it can see
 warnings.py     the warnings that the numbers of a campaign give

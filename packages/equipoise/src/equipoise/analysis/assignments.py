@@ -10,8 +10,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.model.redaction import quoted_but_for_placeholders
-
 DEEPEST = 32
 """Substitutions within substitutions that are read; no line that somebody writes has more."""
 _SEPARATORS = ";&|()\n#"
@@ -263,26 +261,45 @@ def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, i
             covered = end
 
 
-def typed_line_with_values_replaced(line: str, replace: Replace) -> str:
-    """Replace the values that ``--build``, ``--bench`` and the command behind ``--`` set."""
-    words = next(simple_commands(line), ())
-    changed = _changed_arguments(tuple(word.text for word in words), replace)
-    for word, text in reversed(tuple(zip(words, changed, strict=True))):
-        if text != word.text:
-            quoted = quoted_but_for_placeholders(text, shlex.quote)
-            line = line[: word.start] + quoted + line[word.end :]
-    return line
+_LINES = frozenset(("--build", "--setup", "--prepare", "--conclude", "--cleanup"))
+"""Options of Equipoise that take a line for a shell."""
+_NAMED_COMMANDS = frozenset(("--bench", "--try-command"))
+_SHELLS = frozenset(("--shell", "--default-shell", "-S"))
+"""Options that let a shell run the commands."""
 
 
-def _changed_arguments(words: tuple[str, ...], replace: Replace) -> Iterator[str]:
-    command = words.index("--") + 1 if "--" in words else len(words)
-    by_option = {
-        "--build": with_values_replaced,
-        "--bench": named_command_with_values_replaced,
-    }
-    for option, word in zip(("", *words), words[:command], strict=False):
-        yield by_option[option](word, replace) if option in by_option else word
-    yield from command_with_values_replaced(words[command:], replace)
+def typed_words_with_values_replaced(words: Sequence[str], replace: Replace) -> tuple[str, ...]:
+    """Replace the values that the words of a command line of Equipoise set.
+
+    Its commands are words of their own, or stand behind ``--``.
+    """
+    first = words.index("--") + 1 if "--" in words else len(words)
+    has_shell = not _SHELLS.isdisjoint(words[:first])
+    typed = (*words[:first], *command_with_values_replaced(words[first:], replace))
+    shown: list[str] = []
+    for option, word in zip(("", *words), typed, strict=False):
+        if option in _NAMED_COMMANDS:
+            shown.append(named_command_with_values_replaced(word, replace))
+        elif has_shell or option in _LINES:
+            shown.append(with_values_replaced(word, replace))
+        else:
+            shown.append(_text_with_values_replaced(word, replace))
+    return tuple(shown)
+
+
+def _text_with_values_replaced(text: str, replace: Replace) -> str:
+    """Replace the values that a command sets, if a text is one."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError:
+        return text
+    shown = command_with_values_replaced(words, replace)
+    if shown == words:
+        return text
+    return " ".join(
+        new if new != old and " " not in new else shlex.quote(new)
+        for old, new in zip(words, shown, strict=True)
+    )
 
 
 def named_command_with_values_replaced(text: str, replace: Replace) -> str:

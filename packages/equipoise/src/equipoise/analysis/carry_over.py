@@ -20,7 +20,7 @@ from equipoise.campaign.washouts import (
 from equipoise.model.metrics import is_time
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.result import CarryOverCheck, Comparison, Verdict
-from equipoise.stats.fitted_carry_over import FittedDifference
+from equipoise.stats.carry_over import FittedDifference
 from equipoise.stats.verdict import judge
 
 

@@ -28,11 +28,11 @@ from equipoise.model.result import Adjustment, CarryOver, Comparison, SlowRuns, 
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
 from equipoise.stats.constancy import one_ratio_describes
+from equipoise.stats.describe import ratio_of_means
 from equipoise.stats.layouts import judge_across_layouts
-from equipoise.stats.means import ratio_of_means
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks, probability_slower
-from equipoise.stats.shift import answers, minimum_misleads
+from equipoise.stats.shift import answers, is_mostly_waiting, minimum_misleads
 from equipoise.stats.slow_runs import slow_run_counts, slow_run_test, unseen_share
 from equipoise.stats.verdict import (
     ComparisonVerdict,
@@ -42,7 +42,6 @@ from equipoise.stats.verdict import (
     margin_of,
     running_interval,
 )
-from equipoise.stats.waiting import is_mostly_waiting
 
 ESTIMAND = "typical ratio: e to the robust centre of the log ratios within blocks"
 SCOPE = "across processes, in this campaign on this host"

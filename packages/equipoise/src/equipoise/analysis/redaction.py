@@ -21,6 +21,7 @@ from msgspec.structs import asdict, replace
 from equipoise.analysis.assignments import (
     Replace,
     command_with_values_replaced,
+    typed_words_with_values_replaced,
     with_values_replaced,
 )
 from equipoise.analysis.kind import analysis_of
@@ -117,6 +118,7 @@ def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
             )
             for condition in plan.conditions
         ),
+        command_line=typed_words_with_values_replaced(plan.command_line, replacement),
         terms=plan.terms and analysis_of(plan.terms).terms_replaced(plan.terms, replacement),
     )
 
@@ -221,7 +223,7 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
     return replace(
         plan,
         conditions=_with_names_of_their_own(conditions),
-        command_line=tuple(_typed_without(word, hidden) for word in plan.command_line),
+        command_line=tuple(map(hidden.in_text, plan.command_line)),
         terms=plan.terms and analysis_of(plan.terms).terms_hidden(plan.terms, hidden),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
@@ -229,21 +231,6 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
             for contrast in plan.chosen_contrasts
         ),
     )
-
-
-def _typed_without(word: str, hidden: HiddenValues) -> str:
-    """Return a word that was typed without the hidden values that a command in it sets."""
-    try:
-        words = tuple(shlex.split(word))
-    except ValueError:
-        return hidden.in_text(word)
-    shown = command_with_values_replaced(words, hidden.replacement)
-    if shown != words:
-        word = " ".join(
-            new if new != old and " " not in new else shlex.quote(new)
-            for old, new in zip(words, shown, strict=True)
-        )
-    return hidden.in_text(word)
 
 
 def _with_names_of_their_own(conditions: Sequence[Condition]) -> tuple[Condition, ...]:

@@ -50,6 +50,7 @@ from equipoise.campaign.blocks import (
 )
 from equipoise.campaign.interim import DESCRIBED
 from equipoise.campaign.washouts import decisive_blocks
+from equipoise.design.command_line import command_of_plan
 from equipoise.model.kinds import load
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.quantities import excludes_one, iso_time
@@ -78,7 +79,7 @@ ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "majo
 def analyse_campaign(record: RunRecord) -> ResultDocument:
     """Compute the result document of one campaign, without the causes of its gap.
 
-    `equipoise.why.campaigns.result_of` adds the causes.
+    `equipoise.why.explanation.result_of` adds the causes.
     """
     # A file may hold numbers whose squares are beyond every number: what comes of them is null.
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
@@ -165,6 +166,7 @@ def run_info(record: RunRecord, blocks: int) -> RunInfo:
         blocks=blocks,
         stopped_because=record.stopped_because,
         layouts=record.plan.layouts,
+        command_line=command_of_plan(record.plan),
     )
 
 

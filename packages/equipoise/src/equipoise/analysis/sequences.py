@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from equipoise.campaign.kind import interim_for
+from equipoise.campaign.interim import interim_for
 from equipoise.campaign.washouts import analysed_blocks
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, Trial

@@ -6,7 +6,6 @@ verification   whether each condition is what its name says, before anything is 
 segment        an uninterrupted stretch of a campaign: blocks until there is a reason to stop
 interim        the analysis after each block, which says what runs next and when to stop
 washouts       the blocks that decide once carry-over could make a difference
-kind           how a campaign of each kind is judged while it runs
 blocks         from recorded trials to the arrays that statistics take
 progress       what a listener hears of a campaign, and the forecast of a block's time
 """

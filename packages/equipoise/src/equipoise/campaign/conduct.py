@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
-from equipoise.campaign.interim import latest_analysed
-from equipoise.campaign.kind import judge_for
+from equipoise.campaign.interim import judge_for, latest_analysed
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import (
     Judge,
@@ -23,7 +22,7 @@ from equipoise.campaign.segment import (
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger
-from equipoise.measure.disturbances.around import begin_watch, busy_host
+from equipoise.measure.disturbances.contention import begin_watch, busy_host
 from equipoise.measure.environment import CovariateReader, Host, snapshot
 from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher

@@ -1,4 +1,7 @@
-"""Interim analysis: after every block of a campaign, at no cost to the error rate."""
+"""Interim analysis: after every block of a campaign, at no cost to the error rate.
+
+A kind of campaign may be judged otherwise while it runs: `CampaignKind`.
+"""
 
 from __future__ import annotations
 
@@ -409,3 +412,27 @@ class DescribingAnalysis(Judge):
     def earliest_block(self) -> int:
         """Return the number of the first block after which the campaign may stop."""
         return least_blocks(self.plan, self._stopping)
+
+
+class CampaignKind:
+    """How an ordinary comparison is conducted; a kind overrides what it does instead."""
+
+    def judge(self, plan: Plan, stopping: Stopping) -> Judge:
+        """Return the judge of a plan under its own or later limits."""
+        if plan.describes_one:
+            return DescribingAnalysis(plan, stopping)
+        return self.interim(plan, stopping)
+
+    def interim(self, plan: Plan, stopping: Stopping) -> InterimAnalysis:
+        """Return the analysis of the comparisons of a plan, after as many blocks as are added."""
+        return InterimAnalysis(plan, stopping)
+
+
+def interim_for(plan: Plan, stopping: Stopping) -> InterimAnalysis:
+    """Return the analysis of the comparisons of a plan of any kind."""
+    return plan.kind.part("campaign", CampaignKind).interim(plan, stopping)
+
+
+def judge_for(plan: Plan, stopping: Stopping) -> Judge:
+    """Return the judge of a plan of any kind under its own or later limits."""
+    return plan.kind.part("campaign", CampaignKind).judge(plan, stopping)

@@ -7,12 +7,15 @@ same error in both.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import (
     CompareOptions,
@@ -33,8 +36,7 @@ from equipoise.design.limits import (
     metric_names,
 )
 from equipoise.measure.environment import mapped_libraries
-from equipoise.measure.environment.host import Host
-from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
+from equipoise.measure.environment.system import Host, addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
 from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment
@@ -60,6 +62,19 @@ if TYPE_CHECKING:
 
 PlanAndWarnings = tuple[Plan, tuple[CampaignWarning, ...]]
 """A plan, and what this host cannot do of it."""
+
+
+class FunctionsRequest(Struct, frozen=True):
+    """A comparison of functions that the user asks for, beside the functions themselves."""
+
+    limits: CampaignLimits
+    names: Sequence[str] = ()
+    """Names that the user chose for the functions."""
+    ranking: bool | None = None
+    ledger: Path | str | None = None
+    """Ledger that keeps the campaign; by default the usual one."""
+    allow_concurrent: bool = False
+    progress: ProgressListener | None = None
 
 
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:

@@ -18,7 +18,7 @@ import numpy as np
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord, Trial
-from equipoise.stats.fitted_carry_over import FittedDifference, fit_differences
+from equipoise.stats.carry_over import FittedDifference, fit_differences
 
 Blocks = Mapping[int, tuple[Trial, ...]]
 MAX_CONDITIONS = 40

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from equipoise.cli import matching, options
-from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli import options
+from equipoise.cli.command_line import CommandRecorder, command_line
+from equipoise.cli.match import table_document, write
 from equipoise.cli.options import tables
 from equipoise.cli.options.tables import TableRequest
 
@@ -22,7 +23,7 @@ class BalanceRequest(TableRequest, frozen=True, kw_only=True):
 
 @click.command(
     "balance",
-    cls=Remembering,
+    cls=CommandRecorder,
     epilog="Example: equipoise balance people.csv --treatment treat --covariates age,educ",
 )
 @tables.table_options
@@ -66,7 +67,7 @@ def command(request: BalanceRequest) -> int:
         )
     chosen = {name: getattr(request, name) for name in ("metric", "propensity", "unmatched")}
     question = question_of(table, pairing, chosen)
-    report = balance_document(balance, result, question, command_line(None))
-    document = {"schema": "equipoise.balance/1", **matching.table_document(table, result, balance)}
-    matching.write(request, output, report, balance.love_plot, document, balance)
+    report = balance_document(balance, result, question, command_line())
+    document = {"schema": "equipoise.balance/1", **table_document(table, result, balance)}
+    write(request, output, report, balance.love_plot, document, balance)
     return 0

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cli import options
+from equipoise.cli.command_line import typed_command
 from equipoise.cli.hyperfine import HyperfineCommand, HyperfineOptions, hyperfine_options
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.streams import say
@@ -148,6 +149,7 @@ def command(request: CompareRequest) -> int:
         for note in request.hyperfine.notes(request.comparison):
             say(note)
     plan, warnings = compare_plan(ours.comparison)
+    plan = replace(plan, command_line=typed_command(seed=plan.seed))
     access = ours.hosts.access()
     if access is not None:
         return measure_on_hosts(plan, access, ours.hosts, output, warnings=warnings)

@@ -17,7 +17,7 @@ from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.leftovers import Clearance, clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner
 from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE, UnusableInput
-from equipoise.model.kinds import every_kind, load
+from equipoise.model.kinds import provided
 from equipoise.model.plan import COMPARE_STUDY, Plan
 from equipoise.model.record import RunRecord
 
@@ -76,13 +76,8 @@ def measure_on_hosts(
 
     Raise `UnusableInput` if no such kind is installed.
     """
-    place = next((kind.on_hosts for kind in every_kind() if kind.on_hosts is not None), None)
-    if place is None:
-        raise UnusableInput(
-            "this installation has no campaigns on the hosts of a cluster",
-            hint="leave --cluster out",
-        )
-    status = load(place)(plan, access, hosts, output, **more)
+    measure = provided("on_hosts", "on the hosts of a cluster", "leave --cluster out")
+    status = measure(plan, access, hosts, output, **more)
     assert isinstance(status, int)
     return status
 
@@ -117,12 +112,7 @@ def explain_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> Non
 
     Raise `UnusableInput` if no such kind is installed.
     """
-    place = next((one.explain_gap for one in every_kind() if one.explain_gap is not None), None)
-    if place is None:
-        raise UnusableInput(
-            "this installation has no campaigns that test causes", hint="leave --why out"
-        )
-    load(place)(record, ledger, output)
+    provided("explain_gap", "that test causes", "leave --why out")(record, ledger, output)
 
 
 def show_result(result: CampaignResult, output: OutputOptions) -> int:

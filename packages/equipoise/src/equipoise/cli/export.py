@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from equipoise.analysis.reported import reported_records
 from equipoise.cli import options
-from equipoise.cli.completing import complete_runs
+from equipoise.cli.completion import complete_runs
 from equipoise.cli.options.outputs import check_folder
 from equipoise.cli.writing import rendered, report_of, write_file
 from equipoise.interop import trials
@@ -24,7 +24,7 @@ from equipoise.ledger.merging import merge, needed_by
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.why.campaigns import result_of, with_experiment
+from equipoise.why.explanation import result_of, with_experiment
 
 
 def _to_hyperfine(document: ResultDocument) -> bytes:

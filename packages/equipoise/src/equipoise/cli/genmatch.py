@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import matching, options
-from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli import options
+from equipoise.cli.command_line import CommandRecorder, command_line
+from equipoise.cli.match import pairs_document, write, write_rows
 from equipoise.cli.options import ClusterOptions, tables
 from equipoise.cli.options.tables import TableRequest
 
@@ -65,7 +66,7 @@ class GenMatchRequest(TableRequest, frozen=True, kw_only=True):
 
 @click.command(
     "genmatch",
-    cls=Remembering,
+    cls=CommandRecorder,
     epilog="Example: equipoise genmatch people.csv --treatment treat --outcome re78 "
     "--covariates age,educ,re74 --balance 'age + educ + re74 + age:educ'",
 )
@@ -132,12 +133,12 @@ def command(request: GenMatchRequest) -> int:
             executor=executor,
             progress=progress,
         )
-    matching.write_rows(result, request.matched)
+    write_rows(result, request.matched)
     search = result.search
     assert search is not None
-    report = table_document(result, command_line(search.seed))
+    report = table_document(result, command_line(seed=search.seed))
     document = _document(result, search)
-    matching.write(request, output, report, search.plot, document, result.balance)
+    write(request, output, report, search.plot, document, result.balance)
     return 0
 
 
@@ -171,5 +172,5 @@ def _document(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
             for generation in search.history
         ],
         "effect": effect,
-        **matching.pairs_document(result),
+        **pairs_document(result),
     }

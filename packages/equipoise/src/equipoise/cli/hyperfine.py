@@ -16,6 +16,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.cli.command_line import CommandRecorder
 from equipoise.cli.options.declaring import (
     Option,
     flag,
@@ -62,7 +63,7 @@ _INTERPRETER = re.compile(r"(python|pypy)[\d.]*|(ba|da|k|z|fi|c|tc)?sh")
 _IGNORED_EXITS = "--ignored-exits"
 
 
-class HyperfineCommand(click.Command):
+class HyperfineCommand(CommandRecorder):
     """A command that takes ``--ignore-failure`` with and without a value, as hyperfine does."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

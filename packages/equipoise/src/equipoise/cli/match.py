@@ -1,19 +1,117 @@
-"""``equipoise match``: the effect of a treatment by matching, from a table."""
+"""``equipoise match``: the effect of a treatment by matching, from a table.
+
+`genmatch` and `balance` write matched rows, a chart and the document in the same way.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from operator import methodcaller
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
+from msgspec.structs import asdict
 
-from equipoise.cli import matching, options
-from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli import options
+from equipoise.cli.command_line import CommandRecorder, command_line
 from equipoise.cli.options import tables
+from equipoise.cli.options.outputs import OutputOptions
 from equipoise.cli.options.tables import TableRequest
+from equipoise.cli.writing import write_output
 
 if TYPE_CHECKING:
+    from altair import LayerChart
+
+    from equipoise.report.document import Document
+    from equipoise_matching.matching.balance import Balance, SmallestP
     from equipoise_matching.matching.match import MatchResult
+    from equipoise_matching.tables.matching import TableMatch
+    from equipoise_matching.tables.problem import MatchTable
+
+
+def write_rows(result: TableMatch, file: Path | None) -> None:
+    """Write the matched data set, if a file for it is named."""
+    if file is not None:
+        from equipoise.files.writing import write_or_refuse
+        from equipoise_matching.tables.reading import file_content
+
+        write_or_refuse(file, file_content(file, result.matched_columns()), "name another file")
+
+
+def write(
+    request: TableRequest,
+    output: OutputOptions,
+    report: Document,
+    plot: Callable[[], LayerChart],
+    document: Mapping[str, Any],
+    balance: Balance,
+) -> None:
+    """Write the requested files; print the report unless stdout is the document's.
+
+    Parameters
+    ----------
+    report
+        Document for the terminal, ``--report`` and ``--figures``.
+    plot
+        Function that draws the chart of ``--plot``.
+    document
+        The JSON document without its balance.
+    """
+    if request.plot_file is not None:
+        from equipoise.figures.save import save
+
+        save(plot(), request.plot_file)
+
+    def smallest(smallest: SmallestP) -> dict[str, Any]:
+        where = [{"variable": name, "test": test} for name, test in smallest.where]
+        return {"value": smallest.value, "where": where}
+
+    def to_json() -> bytes:
+        after = balance.smallest_after
+        whole = {
+            **document,
+            "balance": balance.rows(),
+            "smallest_p_before": smallest(balance.smallest_before),
+            "smallest_p_after": None if after is None else smallest(after),
+        }
+        # With null for what is unknown or infinite.
+        plain = msgspec.json.decode(msgspec.json.encode(whole, enc_hook=methodcaller("tolist")))
+        return f"{json.dumps(plain, indent=2, ensure_ascii=False)}\n".encode()
+
+    write_output(report, to_json, output)
+
+
+def pairs_document(result: TableMatch) -> dict[str, Any]:
+    """Return the rows of a match as JSON has them: pairs, dropped rows, what was missing."""
+    pairs = result.pairs
+    treated, controls = pairs.effective_sizes
+    columns = (pairs.treated_index, pairs.control_index, pairs.weights)
+    return {
+        "effective_sample_size": {"treated": treated, "control": controls},
+        **table_document(result.table, result.among, result.balance),
+        "pairs": [
+            {"treated": treated, "control": control, "weight": weight}
+            for treated, control, weight in zip(*(each.tolist() for each in columns), strict=True)
+        ],
+        "dropped": pairs.dropped_index,
+    }
+
+
+def table_document(
+    table: MatchTable, among: MatchResult | None, balance: Balance
+) -> dict[str, Any]:
+    """Return what was missing, and what speaks against the answer, as JSON has them."""
+    from equipoise_matching.matching.wording import match_warnings
+
+    return {
+        "missing": asdict(table.missing),
+        "warnings": [asdict(warning) for warning in match_warnings(among, balance)],
+    }
+
 
 _NUMBERS = (
     "estimate",
@@ -45,7 +143,7 @@ class MatchRequest(TableRequest, frozen=True, kw_only=True):
 
 @click.command(
     "match",
-    cls=Remembering,
+    cls=CommandRecorder,
     epilog="Example: equipoise match people.csv --treatment treat --outcome re78 "
     "--covariates age,educ",
 )
@@ -87,16 +185,16 @@ def command(request: MatchRequest) -> int:
             variance=request.variance,
             progress=progress,
         )
-    matching.write_rows(result, request.matched)
+    write_rows(result, request.matched)
     document = {
         "schema": "equipoise.match/1",
         "estimand": request.pairing.estimand,
         **{name: getattr(result.among, name) for name in _NUMBERS},
-        **matching.pairs_document(result),
+        **pairs_document(result),
         **_strata_document(result.among),
     }
-    report, balance = table_document(result, command_line(None)), result.balance
-    matching.write(request, output, report, balance.love_plot, document, balance)
+    report, balance = table_document(result, command_line()), result.balance
+    write(request, output, report, balance.love_plot, document, balance)
     return 0
 
 
@@ -106,7 +204,7 @@ def _strata_document(result: MatchResult) -> dict[str, Any]:
 
     if not isinstance(result, MatchByResult):
         return {}
-    strata = [asdict(stratum) for stratum in result.strata]
+    strata = [dataclasses.asdict(stratum) for stratum in result.strata]
     for stratum in strata:
         stratum["values"] = [
             value if isinstance(value, str | int | float) else str(value)

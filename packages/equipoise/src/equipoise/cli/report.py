@@ -9,7 +9,7 @@ import click
 from msgspec import Struct
 
 from equipoise.cli import options
-from equipoise.cli.completing import complete_runs_and_files
+from equipoise.cli.completion import complete_runs_and_files
 from equipoise.cli.options.outputs import (
     REPORT_FORMS,
     OutputOptions,

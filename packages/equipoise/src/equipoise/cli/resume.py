@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
-from equipoise.cli.completing import complete_runs
+from equipoise.cli.completion import complete_runs
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.design.limits import CampaignLimits

@@ -31,7 +31,7 @@ from equipoise.revisions.checkout import (
     revision_named,
     revision_of_working_tree,
 )
-from equipoise.revisions.commit_builds import (
+from equipoise.revisions.commit_plans import (
     BUDGET_S,
     CommitBuilds,
     builds_of_plan,

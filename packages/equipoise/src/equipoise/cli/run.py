@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import study_plan
 from equipoise.cli import options
-from equipoise.cli.command_line import Remembering, typed_command
-from equipoise.cli.completing import complete_studies
+from equipoise.cli.command_line import CommandRecorder, typed_command
+from equipoise.cli.completion import complete_studies
 from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.streams import say
@@ -33,7 +33,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
 
 @click.command(
     "run",
-    cls=Remembering,
+    cls=CommandRecorder,
     epilog="Example: equipoise run allocators --quick --factor allocator=glibc,jemalloc",
 )
 @click.argument("study", metavar="STUDY.toml | NAME", shell_complete=complete_studies)
@@ -101,7 +101,7 @@ def command(request: RunRequest) -> int:
         folders = prepared.built(output.ledger) if planned is None else {}
         plan, more = planned or study_plan(study, prepared.grid(folders), limits, ranking=ranking)
         return measure_on_hosts(
-            replace(plan, command_line=typed_command(plan.seed)),
+            replace(plan, command_line=typed_command(seed=plan.seed)),
             access,
             request.hosts,
             output,
@@ -114,7 +114,7 @@ def command(request: RunRequest) -> int:
             grid = prepared.grid(prepared.built(output.ledger))
             planned = study_plan(study, grid, limits, ranking=ranking)
         plan, more = planned
-        plan = replace(plan, command_line=typed_command(plan.seed))
+        plan = replace(plan, command_line=typed_command(seed=plan.seed))
         with prepared.errors_at_settings(plan):
             run_id = conduct.start(plan, ledger, listener, warnings=(*prepared.warnings, *more))
         result = analyse(run_id, ledger, output)

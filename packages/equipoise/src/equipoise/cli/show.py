@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.reported import reported_records
 from equipoise.cli import options
-from equipoise.cli.completing import complete_runs
+from equipoise.cli.completion import complete_runs
 from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import (
     CampaignResult,
@@ -21,7 +21,7 @@ from equipoise.cli.writing import write_output
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import paused_garbage_collector
-from equipoise.why.campaigns import result_of, with_experiment
+from equipoise.why.explanation import result_of, with_experiment
 
 
 class ShowRequest(Struct, frozen=True, kw_only=True):
@@ -89,8 +89,8 @@ def _show_two(run: str, other: str, output: OutputOptions) -> None:
 
 
 def _show_pooled(run: str, output: OutputOptions) -> None:
-    from equipoise.analysis.pooling import pooled_campaigns
-    from equipoise.report.builders.pooled import pooled_document
+    from equipoise.analysis.reference import pooled_campaigns
+    from equipoise.report.builders.reference import pooled_document
     from equipoise.report.json_document import encode
 
     if output.exported_files():

@@ -101,12 +101,10 @@ def report_of(
     Raise `UnusableInput` if there are figures, and altair or vl-convert is not installed.
     """
     from equipoise.analysis.sequences import sequences_of, sequences_of_document
-    from equipoise.design.command_line import command_of_plan
     from equipoise.report.builders.result import CampaignReport
 
-    command = None if record is None else command_of_plan(record.plan)
     if not figures:
-        return CampaignReport(document, command=command)
+        return CampaignReport(document)
     from equipoise.shared.pictures import require_figures
     from equipoise.studies.catalogue import analysis_of
 
@@ -115,7 +113,6 @@ def report_of(
     return CampaignReport(
         document,
         sequences=sequences_of_document(document) if record is None else sequences_of(record),
-        command=command,
         study_figures=() if study is None else tuple(study.figures(document)),
         flame_graph=None if record is None else flame_graph_of(record, document),
     )
@@ -123,7 +120,7 @@ def report_of(
 
 def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
     """Return the flame graph of the gap that the document explains; ``None`` without profiles."""
-    from equipoise.why.differences.pictures import can_be_drawn, draw
+    from equipoise.why.differences.stacks import can_be_drawn, draw
     from equipoise.why.explanation import evidence_of_gap
     from equipoise.why.gap import choose_gap
 

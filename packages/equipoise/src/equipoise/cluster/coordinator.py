@@ -18,10 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster import tasks
+from equipoise.cluster.files import has_terms_of
 from equipoise.cluster.messages import Follow, Followed, Halt, Order, Status
-from equipoise.cluster.places import has_terms_of
-from equipoise.cluster.roster import NotConnected, Roster
-from equipoise.cluster.transport import NoAnswer
+from equipoise.cluster.roster import NoAnswer, NotConnected, Roster
 from equipoise.ledger import Ledger
 from equipoise.ledger.parts import Head
 from equipoise.model.errors import EquipoiseError, UnusableInput

@@ -20,17 +20,18 @@ from msgspec import Struct
 
 from equipoise.cluster import tasks
 from equipoise.cluster.files import (
+    FOLDER,
     MOST_KEPT_BYTES,
     MOST_SHIPPED_BYTES,
+    Places,
     digest_of,
     file_here,
+    inside,
     too_large,
 )
 from equipoise.cluster.messages import File, Introduction, Inventory, Received, Shipment
-from equipoise.cluster.places import FOLDER, Places, inside
-from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import NoAnswer
-from equipoise.files.reading import read_whole
+from equipoise.cluster.roster import NoAnswer, Roster
+from equipoise.files.writing import read_whole
 from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput

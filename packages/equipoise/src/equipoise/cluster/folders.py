@@ -30,9 +30,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.cluster.messages import Order, State, Status, from_bytes, other_version
-from equipoise.files.reading import opened
 from equipoise.files.state import is_identity, private_folder
-from equipoise.files.writing import write_whole
+from equipoise.files.writing import opened, write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import INTERRUPTED
 from equipoise.shared.safe_text import short_line

@@ -30,7 +30,7 @@ from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import StopReason
-from equipoise.cluster.files import fill_working_folder
+from equipoise.cluster.files import Places, fill_working_folder, local_plan
 from equipoise.cluster.folders import (
     CampaignFolder,
     Progress,
@@ -39,7 +39,6 @@ from equipoise.cluster.folders import (
     remove_old_campaigns,
 )
 from equipoise.cluster.messages import Order, Status, other_version
-from equipoise.cluster.places import Places, local_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.limits import environment_fault, limit_reached
 from equipoise.files.state import default_ledger

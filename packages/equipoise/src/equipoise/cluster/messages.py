@@ -30,7 +30,7 @@ class File(Struct, frozen=True):
 
     path: str
     """Relative to the working folder, absolute, or with a placeholder of
-    `equipoise.cluster.places`."""
+    `equipoise.cluster.files`."""
     digest: str | None
     """BLAKE2b of its bytes, 32 hexadecimal digits; ``None`` if the host has no such file."""
     mode: int = 0o644
@@ -42,7 +42,7 @@ class Build(Struct, frozen=True):
 
     level: str
     line: str
-    """Line for a shell, with placeholders of `equipoise.cluster.places`; ``{build}`` in it stands
+    """Line for a shell, with placeholders of `equipoise.cluster.files`; ``{build}`` in it stands
     for the folder of the level."""
 
 
@@ -95,7 +95,7 @@ class Order(Struct, frozen=True):
     """Segment of the coordinator's run, from 1: a later one has a campaign go on that was halted or
     has ended. Orders of an earlier one start nothing: a task may arrive late."""
     plan: str
-    """The host's plan, with its own seed and its membership, as `equipoise.cluster.places.portable`
+    """The host's plan, with its own seed and its membership, as `equipoise.cluster.files.portable`
     writes it: its paths are those of the host that reads it."""
     identity: str
     """Identity of the host's run."""

@@ -30,8 +30,8 @@ from typing import Any
 from msgspec import Struct
 
 from equipoise.cluster.worker import DASK_FOLDER, QUIET, THREADS
-from equipoise.files.reading import read_whole
 from equipoise.files.state import HOST_VARIABLE, private_folder
+from equipoise.files.writing import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.extras import require
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from equipoise.files.reading import OPEN_UNTRUSTED, opened
+from equipoise.files.writing import OPEN_UNTRUSTED, opened
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference
 from equipoise.shared.safe_text import MAX_NAME_LETTERS, as_unicode

@@ -1,10 +1,17 @@
-"""How a ledger is opened, for reading or for writing."""
+"""How a ledger is opened, for reading or for writing, and who could have written its file.
+
+`resume` runs the commands that a ledger holds. As with git's "dubious ownership", a file is refused
+that another user owns or could replace.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import grp
 import os
+import pwd
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +24,6 @@ from equipoise.ledger.file import (
     primary_code,
     sqlite_errors_explained,
 )
-from equipoise.ledger.ownership import refuse_dubious_ownership
 from equipoise.ledger.schema import APPLICATION_ID, latest_version, migrate, version_of
 from equipoise.ledger.store import Ledger
 from equipoise.ledger.untrusted import check_small_tables, confine, refuse_foreign_objects
@@ -245,3 +251,78 @@ def _make_private_file(file: Path) -> None:
     with contextlib.suppress(OSError):
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         os.close(os.open(file, flags, _READABLE_BY_ITS_OWNER))
+
+
+TRUSTED_OWNERS = "EQUIPOISE_TRUSTED_OWNERS"
+"""Variable with the numbers of further users whose ledgers are trusted, separated by commas."""
+_ROOT = 0
+
+
+def refuse_dubious_ownership(ledger: Path) -> None:
+    """Refuse a ledger that a user who is not trusted owns or could replace.
+
+    Trusted are this user, root, and the users that ``EQUIPOISE_TRUSTED_OWNERS`` numbers. The rule
+    holds for the file, the files of its log, its folder and every parent, along links too. A folder
+    that everybody may write is trusted if it is sticky, as ``/tmp`` is; a group of one is nobody
+    else.
+
+    Raise `UnusableInput`; the error names the file or the folder and its owner.
+    """
+    trusted = {_ROOT, os.geteuid(), *_further_owners()}
+    for path in dict.fromkeys(_places(ledger)):
+        try:
+            status = path.lstat()
+        except OSError:
+            # What is missing, or cannot be reached, is reported by whoever opens it.
+            continue
+        if status.st_uid not in trusted:
+            raise UnusableInput(
+                f"the ledger {ledger} is not trusted: {path} belongs to "
+                f"{_user_name(status.st_uid)}",
+                hint="copy the ledger to a folder of your own, or trust that user: "
+                f"{TRUSTED_OWNERS}={status.st_uid}",
+            )
+        if not stat.S_ISLNK(status.st_mode) and _others_may_write(status, trusted):
+            raise UnusableInput(
+                f"the ledger {ledger} is not trusted: other users may write to {path}",
+                hint=f"`chmod go-w {path}`, or move the ledger to a folder of your own",
+            )
+
+
+def _places(ledger: Path) -> Iterator[Path]:
+    """Yield the files of a ledger and the folders above, as named and as links lead to them."""
+    for file in (ledger.absolute(), ledger.resolve()):
+        yield file
+        yield from (file.with_name(f"{file.name}{suffix}") for suffix in ("-wal", "-shm"))
+        yield from file.parents
+
+
+def _others_may_write(status: os.stat_result, trusted: set[int]) -> bool:
+    mode = status.st_mode
+    if stat.S_ISDIR(mode) and mode & stat.S_ISVTX:
+        return False
+    if mode & stat.S_IWOTH:
+        return True
+    return bool(mode & stat.S_IWGRP) and not _members(status.st_gid) <= trusted
+
+
+def _members(group: int) -> set[int]:
+    """Return the users of a group, by their number."""
+    try:
+        names = grp.getgrgid(group).gr_mem
+    except KeyError:
+        names = []
+    every = pwd.getpwall()
+    return {one.pw_uid for one in every if one.pw_gid == group or one.pw_name in names}
+
+
+def _further_owners() -> set[int]:
+    words = os.environ.get(TRUSTED_OWNERS, "").split(",")
+    return {int(word) for word in words if word.strip().isdecimal()}
+
+
+def _user_name(user: int) -> str:
+    try:
+        return f"the user {pwd.getpwuid(user).pw_name}"
+    except KeyError:
+        return f"the user with the number {user}"

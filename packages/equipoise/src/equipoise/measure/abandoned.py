@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from equipoise.files.reading import OPEN_FOLDER, becomes_readable, opened
+from equipoise.files.writing import OPEN_FOLDER, becomes_readable, opened
 from equipoise.measure.environment.cgroups import own_folder
-from equipoise.measure.environment.host import Host, Unknown
+from equipoise.measure.environment.system import Host, Unknown
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 
 BUILD_VARIABLE = "EQUIPOISE_BUILD"

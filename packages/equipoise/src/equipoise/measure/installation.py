@@ -11,7 +11,7 @@ from pathlib import Path
 
 from equipoise.design.site import Site
 from equipoise.measure.environment.hardware import instructions
-from equipoise.measure.environment.host import Host
+from equipoise.measure.environment.system import Host
 from equipoise.model.errors import UnusableInput
 from equipoise.model.packages import NATIVE_FOLDER, own_file
 

@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.files.limits import limit_reached
-from equipoise.files.reading import becomes_readable
+from equipoise.files.writing import becomes_readable
 from equipoise.measure.abandoned import end_descendants
 from equipoise.measure.scratch import as_text, identity_of
 from equipoise.measure.untimed import describe_status

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from equipoise.files.reading import OPEN_FOLDER, OPEN_UNTRUSTED, opened
+from equipoise.files.writing import OPEN_FOLDER, OPEN_UNTRUSTED, opened
 from equipoise.measure.abandoned import end_leaf, end_processes_of, leaves_of, processes_working_in
 from equipoise.measure.scratch import (
     LOCK_SUFFIX,

@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from equipoise.files.reading import becomes_readable
+from equipoise.files.writing import becomes_readable
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.shared.spelling import option
 

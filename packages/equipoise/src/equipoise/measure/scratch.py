@@ -25,9 +25,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from equipoise.files.reading import OPEN_FOLDER
 from equipoise.files.state import WRITABLE_BY_OTHERS
-from equipoise.files.writing import remove_below
+from equipoise.files.writing import OPEN_FOLDER, remove_below
 from equipoise.measure.abandoned import leaves_of, own_cgroup
 from equipoise.model.errors import UnusableInput
 

@@ -21,8 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.files.reading import OPEN_FOLDER
-from equipoise.files.writing import remove_below
+from equipoise.files.writing import OPEN_FOLDER, remove_below
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Plan

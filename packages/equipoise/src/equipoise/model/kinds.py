@@ -93,7 +93,7 @@ class Terms:
 
     @property
     def command_line(self) -> str | None:
-        """The line for a shell that asks the same question again, as it was typed."""
+        """The line that asks the same question again, where no command was typed."""
         return None
 
     @property
@@ -115,14 +115,6 @@ class Terms:
     def mentioned(self) -> tuple[str, ...]:
         """Ids of further runs that it is about; a ledger may lack them."""
         return ()
-
-    def line_of(self, plan: Plan) -> str | None:
-        """Return the line for a shell that asks the same question again."""
-        return self.command_line
-
-    def line_with_seed(self, seed: int) -> str | None:
-        """Return the line for a shell that asks about as much, where only a document is known."""
-        return None
 
     def arranged(self, order: list[int]) -> list[int]:
         """Return the conditions of a block as they run, out of the order that the coin drew."""
@@ -179,7 +171,7 @@ class Kind(Struct, frozen=True):
     rules: str | None = None
     """`Terms` without fields: what holds for its plans, if they have no terms."""
     campaign: str | None = None
-    """Its `equipoise.campaign.kind.CampaignKind`: how it is judged, and goes on."""
+    """Its `equipoise.campaign.interim.CampaignKind`: how it is judged, and goes on."""
     analysis: str | None = None
     """Its `equipoise.analysis.kind.AnalysisKind`: what its result has beyond comparisons."""
     report: str | None = None
@@ -197,6 +189,10 @@ class Kind(Struct, frozen=True):
     """Function that explains the largest gap of a campaign: ``(record, ledger, output)`` in."""
     on_hosts: str | None = None
     """Function that measures an ordinary plan on every host of a cluster."""
+    compare_callables: str | None = None
+    """Function that compares Python functions: their record out."""
+    compare_code: str | None = None
+    """Function that compares pieces of Python code: their record out."""
     commands: Mapping[str, Command] = field(default_factory=dict)
     lists: Mapping[str, str] = field(default_factory=dict)
     """What `equipoise list` can list of it: by name, a function that returns the headings and the
@@ -251,6 +247,18 @@ def kind_of_study(study: str) -> Kind:
         if not kind.terms:
             return kind
     return kind_named(ORDINARY)
+
+
+def provided(part: str, campaigns: str, hint: str) -> Any:
+    """Return the function that a kind has for the campaigns of all kinds.
+
+    Raise `UnusableInput` if no installed kind has it; ``campaigns`` says which those would be.
+    """
+    places = (getattr(kind, part) for kind in every_kind())
+    place = next((place for place in places if place is not None), None)
+    if place is None:
+        raise UnusableInput(f"this installation has no campaigns {campaigns}", hint=hint)
+    return load(place)
 
 
 def kind_of(part: object) -> Kind:

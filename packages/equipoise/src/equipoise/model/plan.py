@@ -313,7 +313,7 @@ class Plan(Struct, frozen=True):
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
     command_line: tuple[str, ...] = ()
     """Words that its user typed, with its seed and without the options that change no number; empty
-    if its command line is put together from the plan."""
+    if no command was typed."""
     terms: Terms | None = None
     """Terms of its kind; ``None`` for an ordinary comparison."""
     membership: Membership | None = None

@@ -435,6 +435,8 @@ class RunInfo(Struct, frozen=True):
     stopped_because: str | None
     layouts: tuple[Layout, ...] = ()
     """Layouts, one for each block; none if layout is no factor."""
+    command_line: str | None = None
+    """The line that asks the same question again with the same coin; null if there is none."""
 
 
 Resolved = Annotated[float, Meta(gt=0.0, le=sys.float_info.max)]
@@ -637,11 +639,6 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     def samples_summary(self) -> str:
         """Sentence on what comparisons of samples are worth."""
         return ""
-
-    @property
-    def command_line(self) -> str | None:
-        """The line for a shell that asks the same question again, where the kind has one."""
-        return None
 
     @property
     def own_summary(self) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Union
 
 import msgspec
 
-from equipoise.files.reading import read_whole
+from equipoise.files.writing import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import ORDINARY, TAG, every_kind, kind_named, load, place_of
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns

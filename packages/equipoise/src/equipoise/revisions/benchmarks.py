@@ -8,17 +8,16 @@ What it reports of each benchmark is a metric of that trial, and its repetitions
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
 
 from equipoise.design.commands import split_command
-from equipoise.files.reading import read_whole
+from equipoise.files.writing import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.spelling import option
 
@@ -89,15 +88,6 @@ def benchmarks_named(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
             raise UnusableInput(f"two benchmarks are called {name!r}", hint="rename one of them")
         benchmarks[name] = Benchmark(name, _split_command(line, f"{option('bench', name)}"))
     return tuple(benchmarks.values())
-
-
-def words_naming(benchmarks: Sequence[Benchmark]) -> Iterator[str]:
-    """Yield the words that name benchmarks, at the end of a command line."""
-    if len(benchmarks) == 1:
-        yield from ("--", *benchmarks[0].command)
-        return
-    for benchmark in benchmarks:
-        yield from ("--bench", f"{benchmark.name}={shlex.join(benchmark.command)}")
 
 
 def _split_command(line: Any, where: str) -> tuple[str, ...]:

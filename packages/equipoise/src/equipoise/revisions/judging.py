@@ -7,6 +7,8 @@ command measures: its name, its reason and the number of the first block without
 ledger.
 
 All that a judge finds is a function of the recorded blocks and of these commits.
+
+The terms of such campaigns are reported without the values of environment variables.
 """
 
 from __future__ import annotations
@@ -14,11 +16,17 @@ from __future__ import annotations
 import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from equipoise.analysis.assignments import (
+    Replace,
+    with_values_replaced,
+)
+from equipoise.analysis.kind import AnalysisKind
+from equipoise.analysis.redaction import HiddenValues
 from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_in, read_block
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
 from equipoise.measure.untimed import stderr_suffix
@@ -310,3 +318,23 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self.store.record_notice(self.run_id, notice)
         for benchmark in benchmarks:
             self.judge.leave_out(commit, benchmark)
+
+
+class CommitsAnalysis(AnalysisKind):
+    """What the analyses of all campaigns over commits share."""
+
+    def terms_replaced(self, terms: Any, replacement: Replace) -> Any:
+        """Return the terms with the values replaced that its build sets."""
+        return replace(
+            terms,
+            build=terms.build and with_values_replaced(terms.build, replacement),
+        )
+
+    def terms_hidden(self, terms: Any, hidden: HiddenValues) -> Any:
+        """Return the terms without hidden values in the names of benchmarks."""
+        return replace(
+            terms,
+            benchmarks=tuple(
+                replace(one, name=hidden.in_text(one.name)) for one in terms.benchmarks
+            ),
+        )

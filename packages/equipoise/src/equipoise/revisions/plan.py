@@ -1,16 +1,17 @@
-"""Revisions as conditions: what is run in each."""
+"""Revisions as conditions: what is run in each; and the line that searches commits."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
+from equipoise.design.command_line import shell_line_with_placeholders
 from equipoise.design.commands import find_program
 from equipoise.design.limits import CampaignLimits
 from equipoise.measure.installation import native_programs
@@ -19,6 +20,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import UnusableInput
+from equipoise.model.kinds import place_of
 from equipoise.model.plan import (
     LAYOUT,
     PRIMARY_METRIC,
@@ -55,23 +57,6 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
     the tool. Else one metric, by default the wall time; with a tool the names of benchmarks with
     commas between, by default all that the needed commits have."""
     limits: CampaignLimits = CampaignLimits()
-    command_line: str = ""
-    """Line for a shell that runs the campaign again."""
-
-    def options(self) -> Iterator[str]:
-        """Yield the options of a command line that asks for the same."""
-        settings = {
-            "build": self.build,
-            "kind": None if self.tool is None else self.tool.name,
-            "metrics": ",".join(self.metrics) if isinstance(self.metrics, tuple) else self.metrics,
-        }
-        for name, number in asdict(self.limits).items():
-            # Digits of a seed must not be lost.
-            exact = isinstance(number, int)
-            settings[name] = None if number is None else str(number) if exact else f"{number:.12g}"
-        for name, value in settings.items():
-            if value is not None:
-                yield from (f"--{name.replace('_', '-')}", value)
 
     def plan(
         self,
@@ -314,3 +299,38 @@ def _program_in(side: CheckedOut, name: str) -> str:
             "the command",
         )
     return path
+
+
+SEARCH = "bisect"
+"""Kind of campaign, and command, that finds the commit that made a difference."""
+
+
+def bisect_command(
+    good: str,
+    bad: str | None,
+    command: Sequence[str],
+    *,
+    build: str | None = None,
+    kind: str | None = None,
+    metric: str = PRIMARY_METRIC,
+) -> tuple[str, ...] | None:
+    """Return the words of the line that finds which commit between two made a difference.
+
+    ``None`` where no search of commits is installed.
+
+    ``bad`` is by default the working tree; ``kind`` is the tool that reads the results of
+    benchmarks, of which ``metric`` is one then.
+    """
+    if place_of(SEARCH) is None:
+        return None
+    options = {"--bad": bad, "--build": build, "--kind": kind}
+    if metric != PRIMARY_METRIC:
+        options["--metrics"] = metric
+    words = [word for name, value in options.items() if value is not None for word in (name, value)]
+    return ("equipoise", SEARCH, "--good", good, *words, "--", *command)
+
+
+def bisect_line(good: str, bad: str | None, command: Sequence[str], **options: Any) -> str | None:
+    """Return `bisect_command` as a line for a shell."""
+    words = bisect_command(good, bad, command, **options)
+    return None if words is None else shell_line_with_placeholders(words)

@@ -1,4 +1,7 @@
-"""The terms of campaigns whose conditions are commits, each built before its first block."""
+"""The terms of campaigns whose conditions are commits, each built before its first block.
+
+Searches and curves over commits also share pairs of commits, and what a build costs.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,13 @@ from msgspec.structs import replace
 from equipoise.model.kinds import Terms
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.revisions import Commit
+
+Pair = tuple[int, int]
+"""Two commits by index, the earlier one first."""
+CHEAP_BUILD = 2.0
+"""Trials; a build that costs less hardly counts when a pair is chosen."""
+NARROW = 0.5
+"""Half-width of the interval of a named step, in steps, that is narrow enough."""
 
 
 class CommitBenchmark(Struct, frozen=True):
@@ -44,15 +54,8 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
     """Folder below ``repository`` in which builds and trials run; empty for the root."""
     tool: str | None = None
     """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
-    again: str = ""
-    """The shell line that runs it again."""
     benchmarks: tuple[CommitBenchmark, ...] = ()
     """Benchmarks, if there are several."""
-
-    @property
-    def command_line(self) -> str:
-        """The shell line that runs it again."""
-        return self.again
 
     @property
     def indispensable(self) -> tuple[int, ...]:

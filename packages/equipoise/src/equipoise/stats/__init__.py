@@ -7,17 +7,16 @@ Verdicts, in reading order:
   effect that a host can see in a given time.
 - ``ranking``: which of several conditions is the fastest.
 - ``layouts``: the verdict on layouts in general, from a campaign over some.
-- ``commit_pairs``: what searches and curves over commits share.
 - ``intervention``: the fraction of a gap that an intervention explains.
-- ``carry_over``: what a trial owes to the condition that ran before it; ``fitted_carry_over``:
-  whether that could make a difference.
+- ``carry_over``: what a trial owes to the condition that ran before it, and whether that
+  could make a difference.
 
 Description of a campaign:
 
-- ``describe``: one condition's costs; ``means``: the ratio of means.
-- ``shift``: the ratio quantile by quantile, and whether the minimum misleads.
+- ``describe``: one condition's costs; the ratio of means.
+- ``shift``: the ratio quantile by quantile, and whether the minimum misleads; whether most
+  of a difference in time is waiting for a processor.
 - ``modes``: several distinct times of one program, and one peak as the rival.
-- ``waiting``: whether most of a difference in time is waiting for a processor.
 - ``companions``: what a mode or an amount goes with.
 - ``levels``: the variance by level, and where more measuring helps most.
 - ``changes``: change-points of a series, and suspicions in one over commits; ``warm_up``: the

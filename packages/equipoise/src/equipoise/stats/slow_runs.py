@@ -19,8 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.stats.arrays import FloatArray, median_of
-from equipoise.stats.describe import ln_coin_mixture
-from equipoise.stats.means import ln_ratio_of_means
+from equipoise.stats.describe import ln_coin_mixture, ln_ratio_of_means
 
 NORMAL_95 = 1.645
 """Standard errors of a one-sided bound at 95 %."""

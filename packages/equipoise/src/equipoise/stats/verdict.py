@@ -27,7 +27,7 @@ from equipoise.model.quantities import Interval
 from equipoise.model.result import Verdict
 from equipoise.shared.spelling import option
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
+from equipoise.stats.describe import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import (
     BLOCKS_TO_SHOW,

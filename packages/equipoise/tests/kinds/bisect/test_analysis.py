@@ -15,8 +15,14 @@ from equipoise.campaign.conduct import start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import draw_layouts
 from equipoise.kinds.bisect.judge import BisectionJudge
-from equipoise.kinds.bisect.result import BisectDocument, BisectResult
-from equipoise.kinds.bisect.terms import STUDY, BisectPlan, LayoutSpread, bisection_of
+from equipoise.kinds.bisect.terms import (
+    STUDY,
+    BisectDocument,
+    BisectPlan,
+    BisectResult,
+    LayoutSpread,
+    bisection_of,
+)
 from equipoise.model.kinds import ORDINARY
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord
@@ -48,7 +54,7 @@ def searched(blocks: int | None = None, **terms: object) -> Plan:
         stopping=Stopping(blocks=blocks, budget_s=1e9, min_seconds=0.0),
     )
     good, bad = Revision("v1.0", commits[0].hash), Revision("HEAD", commits[-1].hash)
-    bisected = BisectPlan(good=good, bad=bad, commits=commits, build="make", again="again")
+    bisected = BisectPlan(good=good, bad=bad, commits=commits, build="make")
     bisected = replace(bisected, **terms)
     return replace(plan, study=STUDY, terms=bisected)
 

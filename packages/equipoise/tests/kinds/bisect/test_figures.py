@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from equipoise.figures.gallery import gallery
 from equipoise.kinds.bisect.figures import bisection
-from equipoise.kinds.bisect.result import BisectBlock
+from equipoise.kinds.bisect.terms import BisectBlock
 from packages.equipoise.tests.bisections import (
     COUNT,
     CULPRIT,

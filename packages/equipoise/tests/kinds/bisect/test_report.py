@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from equipoise.api import Result
 from equipoise.kinds.bisect.analysis import bisect_sentence, culprit_sentence
-from equipoise.kinds.bisect.result import BisectDocument, BisectGap, BisectResult, BisectVerdict
+from equipoise.kinds.bisect.terms import BisectDocument, BisectGap, BisectResult, BisectVerdict
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import ResultDocument

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
-from equipoise.stats.commit_pairs import Pair
+from equipoise.revisions.terms import Pair
 from packages.equipoise.tests.kinds.bisect.bisected import one_step
 from packages.equipoise.tests.stats.simulated import FloatArray
 

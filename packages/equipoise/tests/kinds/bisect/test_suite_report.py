@@ -11,7 +11,7 @@ import pytest
 from equipoise.analysis.result import analyse_campaign
 from equipoise.api import Result
 from equipoise.kinds.bisect.report import suite_sentence
-from equipoise.kinds.bisect.result import BisectDocument
+from equipoise.kinds.bisect.terms import BisectDocument
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.json_document import encode, read_document
 from equipoise.why.gap import gaps_of

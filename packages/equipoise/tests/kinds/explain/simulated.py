@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec.structs
 import numpy as np
 
-from equipoise.campaign.kind import judge_for
+from equipoise.campaign.interim import judge_for
 from equipoise.design.coin import draw_block
 from equipoise.kinds.explain.outcome import tested_causes
 from equipoise.kinds.explain.terms import ExperimentPlan, PlannedIntervention

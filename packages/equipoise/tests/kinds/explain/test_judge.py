@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import msgspec.structs
 
-from equipoise.campaign.interim import InterimAnalysis
-from equipoise.campaign.kind import judge_for
+from equipoise.campaign.interim import InterimAnalysis, judge_for
 from equipoise.campaign.segment import Judge
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Plan, Stopping

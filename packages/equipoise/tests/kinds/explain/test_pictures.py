@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from equipoise.cli.options.requests import read_request
+from equipoise.cli.options.declaring import read_request
 from equipoise.cli.writing import flame_graph_of, save_flame_graph
 from equipoise.kinds.explain import command as why
 from equipoise.kinds.explain.command import (
@@ -19,8 +19,7 @@ from equipoise.kinds.explain.command import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.pictures import PIXELS_PER_POINT
-from equipoise.why.campaigns import result_of
-from equipoise.why.explanation import latest_evidence
+from equipoise.why.explanation import latest_evidence, result_of
 from packages.equipoise.tests.cli.conftest import Equipoise
 from packages.equipoise.tests.why.test_explanation import profiles, record_of
 

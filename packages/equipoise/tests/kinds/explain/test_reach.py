@@ -19,10 +19,10 @@ from equipoise.model.record import Accounting, Observation, RunRecord
 from equipoise.model.why import ExpectedChange
 from equipoise.report.builders.why import interventions_section
 from equipoise.report.document import Paragraph
-from equipoise.why.campaigns import result_of
 from equipoise.why.evidence.collect import EvidenceRun
 from equipoise.why.evidence.observer import FileUse
 from equipoise.why.evidence.sources import EvidenceSet, Runs
+from equipoise.why.explanation import result_of
 from equipoise.why.interventions.intervention import Changes
 from packages.equipoise.tests.kinds.explain.simulated import Truth, plan_and_seconds
 from packages.equipoise.tests.kinds.explain.test_campaigns import NO_LIMIT, attempting, conducted

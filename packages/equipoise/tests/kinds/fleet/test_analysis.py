@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
-from equipoise.kinds.fleet.result import FleetComparison, FleetDocument
-from equipoise.kinds.fleet.terms import FleetPlan
+from equipoise.kinds.fleet.terms import FleetComparison, FleetDocument, FleetPlan
 from equipoise.model.plan import Condition, Judgement, Plan
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import decode, encode
@@ -231,8 +230,8 @@ def test_values_of_variables_are_hidden_in_the_campaigns_of_all_hosts() -> None:
     )
     record = fleet_record(plan=replace(plan_of(), conditions=conditions))
     assert isinstance(record.plan.terms, FleetPlan)
-    again = replace(record.plan.terms, again="equipoise compare 'TOKEN=s3cret-value-9 a' b")
-    record = replace(record, plan=replace(record.plan, terms=again))
+    words = ("equipoise", "compare", "TOKEN=s3cret-value-9 a", "b")
+    record = replace(record, plan=replace(record.plan, command_line=words))
     (hidden,) = without_hidden_values([record])
     assert len(hidden.members) == 3
     assert "s3cret-value-9" not in repr(hidden)

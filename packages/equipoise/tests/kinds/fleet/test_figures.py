@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.gallery import gallery
 from equipoise.kinds.fleet.figures import MOST_HOSTS, hosts
-from equipoise.kinds.fleet.result import FleetDocument
+from equipoise.kinds.fleet.terms import FleetDocument
 from packages.equipoise.tests.figures.charts import notes, tables
 from packages.equipoise.tests.fleets import THREE, ScriptedHost, fleet_record
 from packages.equipoise.tests.plans import plan_of

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise import api
-from equipoise.kinds.fleet.result import FleetDocument
+from equipoise.kinds.fleet.terms import FleetDocument
 from packages.equipoise.tests.cli.conftest import Equipoise
 from packages.equipoise.tests.fleets import (
     THREE,

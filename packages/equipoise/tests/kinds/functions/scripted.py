@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.campaign.plans import FunctionsRequest
 from equipoise.design.limits import CampaignLimits
-from equipoise.kinds.functions.conducting import FunctionsRequest, functions_plan
+from equipoise.kinds.functions.conducting import functions_plan
 from equipoise.kinds.functions.functions import code_sides
 from equipoise.kinds.functions.processes import Answer, Key
 from equipoise.kinds.functions.trial_runs import Examined

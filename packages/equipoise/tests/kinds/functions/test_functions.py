@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from equipoise.campaign.plans import FunctionsRequest
 from equipoise.design.limits import CampaignLimits
-from equipoise.kinds.functions.conducting import FunctionsRequest, functions_plan
+from equipoise.kinds.functions.conducting import functions_plan
 from equipoise.kinds.functions.functions import Side, code_sides, function_sides
 from equipoise.kinds.functions.terms import functions_of
 from equipoise.kinds.functions.trial_runs import Examined

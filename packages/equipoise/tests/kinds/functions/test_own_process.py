@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import equipoise as eq
+from equipoise.kinds.functions.conducting import Original, refuse_copies_that_differ
 from equipoise.kinds.functions.functions import function_sides
-from equipoise.kinds.functions.own_process import Original, refuse_copies_that_differ
 from equipoise.kinds.functions.trial_runs import Examined
 from equipoise.model.errors import UnusableInput
 

@@ -12,8 +12,7 @@ import pytest
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.campaign.interim import ANALYSE_EVERY_BLOCK, GROWTH
-from equipoise.kinds.gate.result import GateDocument, GateResult
-from equipoise.kinds.gate.terms import GatePlan
+from equipoise.kinds.gate.terms import GateDocument, GatePlan, GateResult
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Judgement, Plan, Stopping

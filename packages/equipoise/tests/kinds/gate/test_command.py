@@ -133,13 +133,13 @@ def test_what_others_did_meanwhile_is_no_matter_of_the_branch_if_one_asks_for_it
     made.commit()
     made.git("checkout", "--quiet", "feature")
     words = ("--merge-base", *BUILT, "--blocks", "1", "--json", "-", "--", "./bench")
-    verdict = document(gate(made, "--baseline", "main", *words))["gate"]
-    assert verdict["baseline"] == {
+    result = document(gate(made, "--baseline", "main", *words))
+    assert result["gate"]["baseline"] == {
         "asked": "the fork point from main",
         "commit": left,
         "uncommitted": False,
     }
-    assert shlex.split(verdict["again"])[:4] == ["equipoise", "gate", "--baseline", left]
+    assert shlex.split(result["run"]["command_line"])[2:4] == ["--baseline", left]
 
 
 def test_changes_in_submodules_are_said_to_be_in_neither_revision(
@@ -184,11 +184,11 @@ def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(
 
 def test_its_line_runs_it_again(gate: Gate, made: MadeRepository) -> None:
     quick = ("--build", "make -s", "--blocks", "2", "--json", "-")
-    first = document(gate(made, "--baseline", "fast", *quick, "--", "./bench"))["gate"]
-    words = shlex.split(first["again"])
-    assert words[:4] == ["equipoise", "gate", "--baseline", first["baseline"]["commit"]]
+    first = document(gate(made, "--baseline", "fast", *quick, "--", "./bench"))
+    words = shlex.split(first["run"]["command_line"])
+    assert words[:4] == ["equipoise", "gate", "--baseline", first["gate"]["baseline"]["commit"]]
     repeated = document(gate(made, *words[2:4], "--json", "-", *words[4:]))
-    assert repeated["gate"]["again"] == first["again"]
+    assert repeated["run"]["command_line"] == first["run"]["command_line"]
     assert str(repeated["run"]["seed"]) in words
 
 

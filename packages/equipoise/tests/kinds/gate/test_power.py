@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.kinds.gate.result import GateOutcome
+from equipoise.kinds.gate.terms import GateOutcome
 from equipoise.kinds.gate.verdict import judge_gate
 from equipoise.stats.sequence import PairedBlocks
 from packages.equipoise.tests.stats.simulated import (

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.kinds.gate.command import MARK
 from equipoise.kinds.gate.report import gate_document
-from equipoise.kinds.gate.result import GateDocument, GateOutcome, GateResult, GateRow
+from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.record import CampaignWarning
 from equipoise.model.revisions import Revision
 from equipoise.report.builders.result import CampaignReport
@@ -43,7 +43,7 @@ def row(name: str, outcome: GateOutcome, low: float | None, high: float | None) 
 
 
 def gated(*rows: GateRow, passed: bool = False, words: str = "said.") -> GateDocument:
-    gate = GateResult(OLD, NEW, 2.0, passed, rows, words, "equipoise gate")
+    gate = GateResult(OLD, NEW, 2.0, passed, rows, words)
     return document_as(GateDocument, document_of(), gate=gate, warnings=())
 
 
@@ -167,8 +167,8 @@ def test_the_screen_of_a_run_shows_the_outcome_of_the_gate(
 
 
 def test_the_page_begins_with_the_outcome_of_the_gate_and_shows_the_command() -> None:
-    text = page([CampaignReport(gated(words="<b>slower</b>."), {}, None)])
+    text = page([CampaignReport(gated(words="<b>slower</b>."))])
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", text)
     assert heading is not None
     assert heading[1] == "The gate fails: &lt;b&gt;slower&lt;/b&gt;."
-    assert "equipoise gate" in text
+    assert "equipoise compare" in text

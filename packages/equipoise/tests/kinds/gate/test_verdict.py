@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.kinds.gate.result import GateOutcome
+from equipoise.kinds.gate.terms import GateOutcome
 from equipoise.kinds.gate.verdict import GateDecision, judge_gate
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.sequence import PairedBlocks

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from equipoise.analysis.redaction import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
 from equipoise.kinds.history.judge import HistoryJudge
-from equipoise.kinds.history.result import HistoryDocument, HistoryResult
-from equipoise.kinds.history.terms import HistoryPlan
+from equipoise.kinds.history.terms import HistoryDocument, HistoryPlan, HistoryResult
 from equipoise.model.plan import Stopping
 from equipoise.model.record import Phase, RunRecord
 from equipoise.model.result import ResultDocument
@@ -120,12 +119,8 @@ def test_a_range_has_the_line_that_finds_its_commit(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(8, 6))
     plan = plan_of_history(8, stopping=SHORT)
     assert isinstance(plan.terms, HistoryPlan)
-    terms = replace(
-        plan.terms,
-        build="make -j2",
-        again="equipoise history --from v1 --every 3 --build 'make -j2' -- ./bench --size 9",
-    )
-    plan = replace(plan, terms=terms)
+    words = ("equipoise", "history", "--from", "v1", "--", "./bench", "--size", "9")
+    plan = replace(plan, terms=replace(plan.terms, build="make -j2"), command_line=words)
     _, result = found(stage.start(plan, partial(Coarse, builds=stage.builds)))
     (change,) = result.changes
     assert not change.confirmed

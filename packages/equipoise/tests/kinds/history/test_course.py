@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from equipoise.kinds.history.course import MOST_BUILDS, WIDTH, Course, Link
-from equipoise.stats.commit_pairs import Pair
+from equipoise.revisions.terms import Pair
 
 LEFT = Link("equivalent", 30)
 EVERY = tuple(range(33))

@@ -13,7 +13,7 @@ from equipoise.api import Result
 from equipoise.cli.writing import write_documents
 from equipoise.kinds.history.analysis import change_sentence, history_sentence
 from equipoise.kinds.history.report import answer
-from equipoise.kinds.history.result import HistoryDocument, HistoryResult
+from equipoise.kinds.history.terms import HistoryDocument, HistoryResult
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import ResultDocument

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.kinds.imported.analysis import imported_result, threats
-from equipoise.kinds.imported.result import ImportedResult
-from equipoise.kinds.imported.terms import ImportSource, Order
+from equipoise.kinds.imported.terms import ImportedResult, ImportSource, Order
 from equipoise.model.plan import Judgement, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.model.result import SampleComparison

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from equipoise.measure.disturbances.around import begin_watch, busy_host
+from equipoise.measure.disturbances.contention import begin_watch, busy_host
 from equipoise.measure.environment import Host
 from packages.equipoise.tests.measure.planted import plant, quiet_host
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.why.causes import functions, memory, processes, system_calls
-from equipoise.why.causes.ranking import RULES
-from equipoise.why.causes.remedies import REMEDIES
+from equipoise.why.causes.ranking import REMEDIES, RULES
 
 DOCS = Path(__file__).resolve().parents[5] / "docs" / "why.md"
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.differences.changes import Wait
+from equipoise.why.differences.compare import split
 from equipoise.why.evidence.instructions import Instructions
 from equipoise.why.evidence.observer import Function
 from equipoise.why.evidence.sources import Runs
@@ -233,3 +234,33 @@ def test_a_size_class_of_one_condition_may_have_only_freed_blocks(has_it: str) -
     classes = {one.least_bytes: one for one in change.classes}
     assert classes[16].typical_bytes == 64
     assert (classes[16].count.extra, classes[16].usual_lifetime_s) == (0.0, None)
+
+
+def test_what_no_thread_used_was_waited() -> None:
+    assert split(2.0, 0.5, 0.25).waiting_s == pytest.approx(1.25)
+
+
+def test_where_threads_ran_at_once_the_wait_is_unknown() -> None:
+    parts = split(1.0, 1.5, 0.1)
+    assert parts.waiting_s is None
+    assert "at the same time" in parts.unseen[0]
+
+
+def test_what_was_not_accounted_is_unknown() -> None:
+    assert split(1.0, None, 0.1).waiting_s is None
+
+
+def test_waiting_for_a_processor_is_no_waiting_for_others() -> None:
+    parts = split(2.0, 0.5, 0.25, run_delay_s=0.25)
+    assert parts.waiting_s == pytest.approx(1.0)
+    assert parts.queueing_s == pytest.approx(0.25)
+
+
+def test_a_delay_longer_than_all_waiting_is_cut_to_it() -> None:
+    parts = split(1.0, 0.5, 0.25, run_delay_s=0.5)
+    assert parts.waiting_s == 0.0
+    assert parts.queueing_s == pytest.approx(0.25)
+
+
+def test_a_delay_that_was_not_read_stays_in_the_waiting() -> None:
+    assert split(1.0, 0.5, 0.25).queueing_s is None

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.differences.pictures import Picture, draw
+from equipoise.why.differences.stacks import Picture, draw
 from equipoise.why.evidence.sources import EvidenceSet, Runs
 from packages.equipoise.tests.payloads import PAYLOADS
 from packages.equipoise.tests.why.differences.made import sampled

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.analysis.reference import differences_to_host
 from equipoise.campaign import conduct
 from equipoise.cli import options
+from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.conducting import analyse, measure_on_hosts, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.results import allowed_only
@@ -36,7 +38,11 @@ class OsRequest(Struct, frozen=True, kw_only=True):
     output: OutputOptions
 
 
-@click.command("os", epilog="Example: equipoise os --quick --against before-the-upgrade.json")
+@click.command(
+    "os",
+    cls=CommandRecorder,
+    epilog="Example: equipoise os --quick --against before-the-upgrade.json",
+)
 @click.option(
     "--only",
     metavar="NAME,…",
@@ -102,6 +108,7 @@ def command(request: OsRequest) -> int:
         allowed_only(differences_to_host(output.against, host), output.allowed)
     names = probe_names(request.only)
     plan = primitives_plan(names, request.limits, quick=request.quick)
+    plan = replace(plan, command_line=typed_command(seed=plan.seed))
     if access is not None:
         return measure_on_hosts(plan, access, request.hosts, output)
     with measuring(output) as (ledger, listener):

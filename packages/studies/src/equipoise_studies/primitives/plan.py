@@ -6,7 +6,6 @@ import os
 from typing import Any, ClassVar
 
 from equipoise.analysis.kind import AnalysisKind
-from equipoise.design.command_line import changed_options, shell_line
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.kinds import Terms
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
@@ -58,28 +57,6 @@ class PrimitivesRules(Terms):
 
     describes_one: ClassVar[bool] = False
     rows_say_failures: ClassVar[bool] = True
-
-    def line_of(self, plan: Plan) -> str:
-        """Return the line that runs the same rows again."""
-        names = ",".join(condition.name for condition in plan.conditions)
-        words = ["equipoise", "os", *plan.rules.options, "--only", names, "--seed", str(plan.seed)]
-        if any(QUICK.options == condition.command[-4:] for condition in plan.conditions):
-            words.append("--quick")
-        usual = Measure(plan.measure.working_folder)
-        words += changed_options(
-            ("--blocks", plan.stopping.blocks, None),
-            ("--budget", plan.stopping.budget_s, None),
-            ("--min-blocks", plan.stopping.min_blocks, None),
-            ("--warmup", plan.measure.warmup, usual.warmup),
-            ("--timeout", plan.measure.timeout_s, TIMEOUT_S),
-            ("--alpha", plan.judgement.alpha, ALPHA),
-            ("--min-effect", plan.judgement.min_effect, MIN_EFFECT),
-        )
-        return shell_line(words)
-
-    def line_with_seed(self, seed: int) -> str:
-        """Return the line that runs all rows with a seed."""
-        return f"equipoise os --seed {seed}"
 
 
 class PrimitivesAnalysis(AnalysisKind):

@@ -1,7 +1,6 @@
 """The options of commands, each declared once, and the structs that hold their values.
 
-declaring  how an option is declared: numbers, flags, files and lists of names
-requests   a command line becomes one typed request
+declaring  how an option is declared; a command line becomes one typed request
 limits     what limits and judges a campaign
 outputs    where a result goes: ledger, document, report, figures, hyperfine's formats
 cluster    the hosts of a campaign
@@ -25,6 +24,7 @@ from equipoise.cli.options.declaring import (
     number_option,
     option_named,
     options_of,
+    request_of,
 )
 from equipoise.cli.options.limits import (
     judging_options,
@@ -57,7 +57,6 @@ from equipoise.cli.options.outputs import (
     verbose_option,
     why_option,
 )
-from equipoise.cli.options.requests import request_of
 
 __all__ = [
     "ClusterOptions",

@@ -1,17 +1,15 @@
 """The bisection: which of the commits between two revisions made a difference.
 
-terms      the commits, and how each is built
-plan       what the user wants, and the plan of it
+terms      the commits and how each is built; the culprits and what is left, in a document
 search     the search on one line of commits and on the branches of merges
 stretch    one stretch of a search: confirm the gap, then look for the culprit
 layout     what memory layouts alone may make of a step
 judge      what is asked next, and what recorded blocks say
-result     the culprits and what is left, and the document that holds them
 analysis   recorded blocks as a result, and its sentences
 explained  why a culprit differs from its parent, and what it changed
 report     the answer, the commits and the cost
 figures    the course of a search
-command    ``equipoise bisect``
+command    ``equipoise bisect``, and the plan of it
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from equipoise.model.kinds import Command, Kind
 KIND = Kind(
     "bisect",
     terms="equipoise.kinds.bisect.terms:BisectPlan",
-    document="equipoise.kinds.bisect.result:BisectDocument",
+    document="equipoise.kinds.bisect.terms:BisectDocument",
     analysis="equipoise.kinds.bisect.analysis:BisectAnalysis",
     report="equipoise.kinds.bisect.report:BisectReport",
     figures="equipoise.kinds.bisect.figures:BisectFigures",

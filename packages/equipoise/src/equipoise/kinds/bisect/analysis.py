@@ -16,11 +16,14 @@ from equipoise.analysis.kind import KindResult
 from equipoise.analysis.wording import change_clause, signed_change
 from equipoise.campaign.blocks import cost_in, resolution_of, seconds_of_segments
 from equipoise.kinds.bisect.judge import BenchmarkSearch, read_searches
-from equipoise.kinds.bisect.result import (
+from equipoise.kinds.bisect.search import LineState
+from equipoise.kinds.bisect.stretch import NamedStep, SegmentState, UnconfirmedStep
+from equipoise.kinds.bisect.terms import (
     BisectBlock,
     BisectBranch,
     BisectCommit,
     BisectGap,
+    BisectPlan,
     BisectResult,
     BisectVerdict,
     Culprit,
@@ -28,18 +31,15 @@ from equipoise.kinds.bisect.result import (
     StepTrend,
     UnconfirmedCommit,
     UnconfirmedReason,
+    bisection_of,
 )
-from equipoise.kinds.bisect.search import LineState
-from equipoise.kinds.bisect.stretch import NamedStep, SegmentState, UnconfirmedStep
-from equipoise.kinds.bisect.terms import BisectPlan, bisection_of
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.revisions import BENCHMARK_SUFFIX, CHANGED, Commit, short_name
 from equipoise.revisions.commits import LONGEST_SUBJECT, commit_phrase
-from equipoise.revisions.judging import withdrawals_of
-from equipoise.revisions.redaction import CommitsAnalysis
+from equipoise.revisions.judging import CommitsAnalysis, withdrawals_of
 from equipoise.revisions.terms import benchmarks_of
 from equipoise.shared.safe_text import shortened
 from equipoise.shared.spelling import option
@@ -131,7 +131,6 @@ def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
         ),
         build=terms.build,
         summary="",
-        again=terms.again,
         branches=tuple(
             replace(one, summary=branch_sentence(one, more_is_better=of.more_is_better))
             for one in branches

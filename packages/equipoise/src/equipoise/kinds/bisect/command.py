@@ -1,4 +1,4 @@
-"""``equipoise bisect``: which commit made it slower."""
+"""``equipoise bisect``: which commit made it slower; what the user wants, and the plan of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 import msgspec
@@ -15,31 +15,39 @@ from msgspec.structs import asdict, replace
 
 from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
+from equipoise.campaign.plans import PlanAndWarnings, over_layouts
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
-from equipoise.cli.completing import complete_revisions
+from equipoise.cli.command_line import CommandRecorder, typed_command
+from equipoise.cli.completion import complete_revisions
 from equipoise.cli.conducting import analyse, explain_gap, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.results import read_result
 from equipoise.cli.revisions import CommitsOptions
-from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.bisect.judge import BisectionJudge, read_searches
-from equipoise.kinds.bisect.plan import BisectRequest, bisect_plan, needed_of
-from equipoise.kinds.bisect.terms import LayoutSpread, bisection_of
+from equipoise.kinds.bisect.terms import STUDY, BisectPlan, LayoutSpread, bisection_of
 from equipoise.ledger import Ledger
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.plan import LAYOUT
+from equipoise.model.plan import LAYOUT, Contrast
 from equipoise.model.record import DIFF, INTERRUPTED, Observation, RunRecord
-from equipoise.revisions.benchmarks import Benchmark, words_naming
+from equipoise.model.revisions import REVISION, Commit, Revision
+from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
     revision_named,
     warnings_of_working_tree,
 )
-from equipoise.revisions.commit_builds import CommitBuilds, repository_of
+from equipoise.revisions.commit_plans import (
+    CommitBuilds,
+    CommitsRequest,
+    NeededCommit,
+    plan_of_commits,
+    repository_of,
+)
 from equipoise.revisions.commits import (
+    MergedCommits,
     commits_between,
     diff_between,
     merged_commits,
@@ -53,6 +61,82 @@ from equipoise.revisions.terms import CommitsPlan
 if TYPE_CHECKING:
     from equipoise.why.gap import Gap
 
+
+class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
+    """What the user wants to bisect, and how."""
+
+    good: Revision
+    bad: Revision
+    likely: tuple[str, ...] = ()
+    prior: tuple[float, ...] = ()
+    prose: tuple[int, ...] = ()
+    """Places of the commits that change only files of prose."""
+    merged: MergedCommits = MergedCommits()
+    why: Literal["observe", "test"] | None = None
+    layouts: int | None = None
+    """Memory layouts, one of which is drawn for each block."""
+
+    @property
+    def every_commit(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        return (*self.commits, *self.merged.commits)
+
+    @property
+    def needed(self) -> tuple[NeededCommit, ...]:
+        """The good and the bad commit."""
+        return ends_of(self.good, self.bad, len(self.commits))
+
+
+def ends_of(good: Revision, bad: Revision, count: int) -> tuple[NeededCommit, NeededCommit]:
+    """Return what a bisection of so many commits needs."""
+    return (
+        NeededCommit(0, "good revision", good, "--good"),
+        NeededCommit(count - 1, "bad revision", bad, "--bad"),
+    )
+
+
+def needed_of(terms: BisectPlan) -> tuple[NeededCommit, ...]:
+    """Return what a recorded bisection needs."""
+    return ends_of(terms.good, terms.bad, len(terms.commits))
+
+
+def bisect_plan(
+    request: BisectRequest,
+    builds: CommitBuilds,
+    scratch: Path,
+    layout_spread: LayoutSpread | None = None,
+) -> PlanAndWarnings:
+    """Return the plan of a bisection whose two ends are built, and what limits it on this host.
+
+    Raise `UnusableInput` if the program does not exist in an end, or no benchmark has a name that
+    is given. Raise `ConditionFailed` if the benchmarks of the tool failed when they were run to see
+    what they report.
+    """
+    plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
+    terms = BisectPlan(
+        **asdict(shared),
+        good=request.good,
+        bad=request.bad,
+        likely=request.likely,
+        prior=request.prior,
+        prose=request.prose,
+        branch_commits=request.merged.commits,
+        branches=request.merged.branches,
+        why=request.why,
+        layout_spread=layout_spread,
+    )
+    gaps: list[Contrast] = []
+    for first in range(0, len(plan.conditions), len(request.every_commit)):
+        levels = plan.conditions[first].levels
+        stratum = {factor: level for factor, level in levels.items() if factor != REVISION}
+        gaps.append(Contrast(first, first + terms.last, REVISION, stratum))
+    over, limits = over_layouts(plan, request.layouts, None)
+    # A search ends when it knows the commit, after however few blocks of a layout.
+    stopping = plan.stopping
+    over = replace(over, stopping=stopping, chosen_contrasts=tuple(gaps), terms=terms)
+    return over, (*limits, *warnings)
+
+
 EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
 
 
@@ -65,7 +149,7 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
     layouts: int | None
 
 
-@click.command("bisect", epilog=f"Example: {EXAMPLE}")
+@click.command("bisect", cls=CommandRecorder, epilog=f"Example: {EXAMPLE}")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--good",
@@ -116,6 +200,7 @@ def command(asked: BisectOptions) -> int:
             builds.make_needed(request.needed)
             spread = _layout_spread(ledger, request.repository)
             plan, warnings = bisect_plan(request, builds, scratch, spread)
+            plan = replace(plan, command_line=_typed(request, plan.seed))
             if asked.bad is None:
                 left = warnings_of_working_tree(request.repository, "no commit", "the program")
                 warnings = (*warnings, *left)
@@ -198,7 +283,7 @@ def _explain(
     output: OutputOptions,
 ) -> None:
     """Explain the largest culprit as its bisection asks; go on with what was interrupted."""
-    from equipoise.why.campaigns import latest_experiment
+    from equipoise.why.explanation import latest_experiment
     from equipoise.why.gap import largest_gap
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
@@ -214,8 +299,8 @@ def _explain(
 
 def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
     """Return whether an ended search has no culprit, or one with all that was asked about it."""
-    from equipoise.why.campaigns import latest_experiment
     from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
+    from equipoise.why.explanation import latest_experiment
     from equipoise.why.gap import largest_gap
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
@@ -254,15 +339,15 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
 
 def _request(asked: BisectOptions) -> BisectRequest:
     common = asked.request("bisection", EXAMPLE)
-    repository, limits = common.repository, common.limits
+    repository = common.repository
     good = revision_named(repository, asked.good, "--good")
     bad = revisions.revision_of(repository, asked.bad, "--bad")
     if asked.layouts is None:
         _check_that_no_layout_is_named(common.benchmarks)
     between = commits_between(repository, good, bad)
     merged = merged_commits(repository, between)
-    request = BisectRequest(
-        **asdict(replace(common, limits=replace(limits, seed=limits.drawn_seed()))),
+    return BisectRequest(
+        **asdict(common),
         good=good,
         bad=bad,
         commits=between,
@@ -273,7 +358,14 @@ def _request(asked: BisectOptions) -> BisectRequest:
         likely=asked.likely,
         prior=weights_by_path(repository, between, asked.likely) if asked.likely else (),
     )
-    return replace(request, command_line=shell_line(_command_line(request)))
+
+
+def _typed(request: BisectRequest, seed: int) -> tuple[str, ...]:
+    """Return the words that run the bisection again, with the commits that its ends name."""
+    bad = request.bad
+    return typed_command(
+        good=request.good.commit, bad=None if bad.uncommitted else bad.commit, seed=seed
+    )
 
 
 def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
@@ -298,18 +390,3 @@ def _check_that_no_layout_is_named(benchmarks: Sequence[Benchmark]) -> None:
             f"{LAYOUT} in the command is the number of a layout, and there are none",
             hint="add --layouts 12; --build has to link as many",
         )
-
-
-def _command_line(request: BisectRequest) -> Iterator[str]:
-    """Yield the words of the command line that runs the bisection again."""
-    yield from ("equipoise", "bisect", "--good", request.good.commit)
-    if not request.bad.uncommitted:
-        yield from ("--bad", request.bad.commit)
-    yield from request.options()
-    for path in request.likely:
-        yield from ("--likely", path)
-    if request.layouts is not None:
-        yield from ("--layouts", str(request.layouts))
-    if request.why is not None:
-        yield from ("--why",) if request.why == "test" else ("--why", "--no-test")
-    yield from words_naming(request.benchmarks)

@@ -12,8 +12,13 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks
 from equipoise.kinds.bisect.analysis import bisect_results
-from equipoise.kinds.bisect.result import BisectDocument, Culprit, DiffHunk, ExplainedCulprit
-from equipoise.kinds.bisect.terms import bisection_of
+from equipoise.kinds.bisect.terms import (
+    BisectDocument,
+    Culprit,
+    DiffHunk,
+    ExplainedCulprit,
+    bisection_of,
+)
 from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
 from equipoise.model.record import DIFF, RunRecord
 from equipoise.model.result import Comparison

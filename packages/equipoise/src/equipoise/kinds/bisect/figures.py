@@ -10,7 +10,7 @@ import altair as alt
 
 from equipoise.figures.building import count_axis
 from equipoise.figures.gallery import Figure, FiguresKind, Sequences
-from equipoise.kinds.bisect.result import (
+from equipoise.kinds.bisect.terms import (
     BisectBlock,
     BisectBranch,
     BisectCommit,

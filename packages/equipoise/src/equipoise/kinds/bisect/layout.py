@@ -25,7 +25,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.kinds.bisect.result import StepTrend
+from equipoise.kinds.bisect.terms import StepTrend
 from equipoise.stats.arrays import FloatArray
 
 LAYOUT_SPREAD = 0.003

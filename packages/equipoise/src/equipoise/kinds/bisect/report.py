@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
-from equipoise.kinds.bisect.result import (
+from equipoise.kinds.bisect.terms import (
     BisectCommit,
     BisectDocument,
     BisectGap,
@@ -76,8 +76,8 @@ _TAB = 4
 """Columns of a tab, which no form could show as it is."""
 _MOST_FUNCTIONS = 6
 """Number of functions that a sentence names."""
-_ENDS = re.compile(r"^equipoise bisect --good \S+( --bad \S+)?")
-"""Begin of every line that runs a bisection again."""
+_ENDS = re.compile(r" --(?:good|bad) [0-9a-f]{40,}\b")
+"""The ends in a line that runs a bisection again."""
 
 
 class BisectReport(ReportKind):
@@ -350,7 +350,7 @@ def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap
         estimate=estimate,
         interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
         strip=strip_of(ratio, interval, bisect.metric, bisect.min_effect),
-        remarks=tuple(_remarks(culprit, bisect)),
+        remarks=tuple(_remarks(culprit, bisect, document.run.command_line)),
         certainty=tuple(filter(None, (f"{culprit.subject} ({when})", by_itself, explains))),
         facts=tuple(facts),
     )
@@ -367,12 +367,13 @@ def _explains(culprit: Culprit, gap: str) -> str:
     return f"explains {100.0 * share:.0f} % of {gap} ({interval})"
 
 
-def _remarks(culprit: Culprit, bisect: BisectResult) -> Iterator[str]:
+def _remarks(culprit: Culprit, bisect: BisectResult, again: str | None) -> Iterator[str]:
     if culprit.not_built:
         names = ", ".join(map(short_name, culprit.not_built))
         yield f"Not built: {names}. Each of them may be the culprit as well."
-    if culprit.is_merge and culprit.commit not in {one.merge for one in bisect.branches}:
-        line = _line_of_branch(culprit, bisect.again)
+    searched = {one.merge for one in bisect.branches}
+    if culprit.is_merge and culprit.commit not in searched and again is not None:
+        line = _line_of_branch(culprit, again)
         yield f"It is a merge. This line searches its branch: {line}"
 
 
@@ -383,7 +384,8 @@ def _line_of_branch(merge: Culprit, again: str) -> str:
     """
     name = merge.commit
     ends = f'--good "$(git merge-base {name}^1 {name}^2)" --bad {name}^2'
-    return _ENDS.sub(lambda _: f"equipoise bisect {ends}", again)
+    command = "equipoise bisect"
+    return f"{command} {ends}{_ENDS.sub('', again.removeprefix(command), count=2)}"
 
 
 def _of_values(

@@ -29,7 +29,6 @@ from equipoise.kinds.bisect.layout import (
     persistent_steps,
     step_trends,
 )
-from equipoise.kinds.bisect.result import StepTrend, UnconfirmedReason
 from equipoise.kinds.bisect.stretch import (
     NamedStep,
     OwnPairs,
@@ -38,10 +37,11 @@ from equipoise.kinds.bisect.stretch import (
     UnconfirmedStep,
     level_of_rank,
 )
+from equipoise.kinds.bisect.terms import StepTrend, UnconfirmedReason
 from equipoise.model.errors import UnusableInput
 from equipoise.revisions.commits import MergedBranch
+from equipoise.revisions.terms import Pair
 from equipoise.shared.spelling import option
-from equipoise.stats.commit_pairs import Pair
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
 from equipoise.stats.verdict import ComparisonVerdict, check_alpha, margin_of

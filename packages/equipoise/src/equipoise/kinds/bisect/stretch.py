@@ -14,9 +14,9 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise._native import EQUIVALENCE_BLOCKS, BisectionSearch
-from equipoise.kinds.bisect.result import UnconfirmedReason
+from equipoise.kinds.bisect.terms import UnconfirmedReason
 from equipoise.model.quantities import Interval
-from equipoise.stats.commit_pairs import CHEAP_BUILD, NARROW, Pair
+from equipoise.revisions.terms import CHEAP_BUILD, NARROW, Pair
 from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks, block_differences
 from equipoise.stats.verdict import (

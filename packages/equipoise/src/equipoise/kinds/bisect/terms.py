@@ -1,4 +1,4 @@
-"""The terms of a bisection: the commits among which it looks for those that made a difference."""
+"""The commits of a bisection, and what it found of them in a result document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from msgspec import Struct
 
 from equipoise.model.kinds import TAG
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.revisions import Commit, Revision
+from equipoise.model.quantities import Interval
+from equipoise.model.result import ResultDocument
+from equipoise.model.revisions import Commit, NamedCommit, Revision
 from equipoise.revisions.commits import MergedBranch
 from equipoise.revisions.terms import CommitsPlan
 
@@ -77,3 +79,245 @@ def bisection_of(plan: Plan) -> BisectPlan:
     """Return the terms of a bisection."""
     assert isinstance(plan.terms, BisectPlan), "only a bisection has a search and culprits"
     return plan.terms
+
+
+BisectVerdict = Literal["culprit", "several", "set", "no difference", "undecided"]
+"""``culprit``: one commit is named. ``several``: no single commit made the whole difference.
+``set``: the difference is certain, and several commits may have made it. ``no difference``: both
+revisions are equivalent. ``undecided``: it is not known whether there is a difference."""
+CommitStatus = Literal["culprit", "left", "excluded"]
+"""``left``: it may have made the whole difference. ``excluded``: it did not make all of it."""
+GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
+
+
+class BisectGap(Struct, frozen=True):
+    """The difference between two commits; a ratio of a cost, the later over the earlier."""
+
+    after: str
+    """Whole name of the earlier commit."""
+    until: str
+    """Whole name of the later commit."""
+    ratio: float | None
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    blocks: int
+    """Blocks in which both ran."""
+    status: GapStatus
+
+
+UnconfirmedReason = Literal["min_effect", "layouts", "prose"]
+"""``min_effect``: the step is not certainly beyond it. ``layouts``: what memory layouts do to
+single commits may explain it. ``prose``: the commit changes only files of prose."""
+
+
+class UnconfirmedCommit(NamedCommit, frozen=True):
+    """A commit that differs from its parent in these builds, and is not named as a culprit."""
+
+    parent: str
+    """Whole name of the commit that it was compared with."""
+    not_built: tuple[str, ...]
+    """Commits between the two that do not build."""
+    ratio: float | None
+    """Its cost over that of its parent."""
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    blocks: int
+    """Blocks in which both ran."""
+    reason: UnconfirmedReason
+    summary: str
+
+
+class StepTrend(Struct, frozen=True):
+    """A step that grew or faded while the search ran, as a line through its blocks."""
+
+    first_ratio: float
+    """The ratio of the step in the first block that contains it."""
+    last_ratio: float
+    """The ratio of the step in the last block that contains it."""
+    chance: float
+    """Chance of a line at least as steep if the step is constant and layouts differ."""
+
+
+class Culprit(NamedCommit, frozen=True):
+    """A commit that made a difference by itself, against its parent."""
+
+    parent: str
+    """Whole name of the commit that it was compared with: its first parent, or the latest ancestor
+    that builds."""
+    not_built: tuple[str, ...]
+    """Commits between the two that do not build; each of them may be the culprit as well."""
+    is_merge: bool
+    ratio: float | None
+    """Its cost over that of its parent."""
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``: less than alpha, because the commit was chosen."""
+    e_value: float
+    """Evidence that it makes a difference by itself."""
+    blocks: int
+    """Blocks in which both ran."""
+    share_of_gap: float | None
+    """Fraction of the gap explained; null where it is not known."""
+    share_ci: Interval
+    summary: str
+    trend: StepTrend | None = None
+    """How its step grew or faded while the search ran; null if no change of the step is certain."""
+
+
+class BisectCommit(NamedCommit, frozen=True):
+    """One commit after the good one."""
+
+    status: CommitStatus
+    e_value: float | None
+    """Evidence against its having made the whole difference; null before the search."""
+    excluded_at: int | None
+    """Number of the block after which it was excluded."""
+    trials: int
+    """Measured trials."""
+    not_built: bool
+    """Whether it does not build or run: then it has the status of the next commit that does."""
+
+
+class BisectBlock(Struct, frozen=True):
+    """One block of a bisection: the places of its two commits, of which 0 is the good one."""
+
+    block: int
+    earlier: int
+    later: int
+    search: int
+    """Number of the search: 1 looks at all commits, later ones at what is left of the gap."""
+
+
+class SearchedLine(Struct, frozen=True, kw_only=True):
+    """The search of one line of commits: from good to bad, or the branch of a merge."""
+
+    verdict: BisectVerdict
+    """Of a branch ``no difference``: both of its ends are equivalent, so the merge itself made the
+    difference."""
+    culprits: tuple[Culprit, ...]
+    """In the order of the commits."""
+    candidates: tuple[BisectCommit, ...]
+    """All commits after the first one of the line, to its last one."""
+    gap: BisectGap
+    """The last commit of the line over its first one."""
+    left_over: tuple[BisectGap, ...]
+    """Stretches before, between and after the culprits, as far as they were measured."""
+    margin: float | None
+    """Percent below which two commits are taken as alike; null before the search."""
+    course: tuple[BisectBlock, ...]
+    """Complete blocks of this search in the order in which they ran; places count from the first
+    commit of the line."""
+    summary: str
+    unconfirmed: tuple[UnconfirmedCommit, ...] = ()
+    """Commits that differ from their parents and are not named, in the order of the commits."""
+
+
+class BisectBranch(SearchedLine, frozen=True, kw_only=True):
+    """The search of the branch of a merge that is named: what it brought in, commit by commit."""
+
+    merge: str
+    """Whole name of the merge."""
+    after: str
+    """Whole name of the commit where the branch began."""
+    until: str
+    """Whole name of the merge's other parent."""
+    missing: tuple[str, ...]
+    """Ends of the branch that do not build or run, so that it cannot be searched."""
+
+
+class DiffHunk(Struct, frozen=True):
+    """One place that a commit changed and that belongs to a function that got slower."""
+
+    file: str
+    function: str
+    lines: tuple[str, ...]
+    """Lines of the patch, from the one that begins with ``@@``."""
+
+
+class ExplainedCulprit(Struct, frozen=True):
+    """Why a culprit is slower or faster than its parent; causes are in ``why``."""
+
+    commit: str
+    """Whole name of the culprit."""
+    parent: str
+    """Whole name of the commit that it was observed with."""
+    run: str | None
+    """Id of the campaign that tested the causes; null if none did."""
+    functions: tuple[str, ...]
+    """Functions in which the slower commit spends more time, the largest difference first."""
+    files: tuple[str, ...]
+    """Changed files with numbers of lines, a line each; empty if git gave no diff."""
+    hunks: tuple[DiffHunk, ...]
+    """Places of the diff that change or name these functions, the changes inside of them first."""
+    omitted: int
+    """Number of further places that name these functions."""
+    diff_is_cut: bool
+    """Whether the diff was too long to be searched to its end."""
+
+
+class BisectResult(SearchedLine, frozen=True, kw_only=True):
+    """Which commits between two revisions made the difference."""
+
+    good: Revision
+    bad: Revision
+    metric: str
+    min_effect: float
+    alpha: float
+    trials: int
+    """Trials in complete blocks, those of branches included; of a benchmark among several, those
+    that measured it."""
+    builds: int
+    """Commits that ran, or were to run and did not build, for any benchmark."""
+    seconds: float
+    """Time that the campaign took, builds included."""
+    blocks_to_go: int | None
+    """Blocks that the search would probably still take; null if it ended or cannot be foreseen."""
+    build: str | None
+    """Line for a shell that built each commit."""
+    explained: ExplainedCulprit | None = None
+    """The culprit that was explained last; null if none was."""
+    branches: tuple[BisectBranch, ...] = ()
+    """Branches of merges that are named, in the order in which they were searched."""
+    benchmark: str = ""
+    """Name of the benchmark; empty if the bisection searched only one."""
+
+    @property
+    def lines(self) -> tuple[BisectResult | BisectBranch, ...]:
+        """The search from good to bad, then those of branches."""
+        return (self, *self.branches)
+
+    @property
+    def every_culprit(self) -> tuple[Culprit, ...]:
+        """Culprits of all lines."""
+        return tuple(culprit for line in self.lines for culprit in line.culprits)
+
+    @property
+    def titled_summary(self) -> str:
+        """The answer, behind the name of the benchmark if it is one of several."""
+        return f"{self.benchmark}: {self.summary}" if self.benchmark else self.summary
+
+
+class BisectDocument(ResultDocument, frozen=True, kw_only=True, tag="bisect"):
+    """The result document of a bisection, of one benchmark or of several."""
+
+    bisect: BisectResult | None = None
+    """Null for a bisection of several benchmarks, and before the first block."""
+    bisects: tuple[BisectResult, ...] = ()
+    """Bisections of the benchmarks of a suite."""
+
+    @property
+    def searches(self) -> tuple[BisectResult, ...]:
+        """Bisections of all benchmarks; empty before the first block."""
+        return self.bisects or (() if self.bisect is None else (self.bisect,))
+
+    @property
+    def own_metric(self) -> str | None:
+        """The metric of the first search."""
+        return next((one.metric for one in self.searches), None)
+
+    @property
+    def own_summary(self) -> str | None:
+        """What each search found."""
+        return "\n".join(one.titled_summary for one in self.searches) or None

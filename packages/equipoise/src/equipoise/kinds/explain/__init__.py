@@ -4,16 +4,12 @@ A block holds the two conditions of the gap and, for one intervention that the c
 two with it; where the intervention has a sham, also with that. `equipoise.why` has the evidence,
 the causes and the interventions.
 
-terms       the gap, its suspected causes, and the interventions that test them
+terms       the gap, its suspected causes and the interventions that test them; its document
 plan        from a gap and its causes to the plan of the campaign
 reach       whether an intervention changes what the evidence of its cause names
 judge       what the campaign tries next, and when it stops
 outcome     what each intervention closed of the gap, and the sentence that says so
-causes      the causes as the campaign showed them
-analysis    hidden values in the terms
-result      its document
-report      its question
-explaining  observing a gap and testing its causes, on the command line
+analysis    the causes as the campaign showed them, hidden values, and the question
 command     ``equipoise why``
 """
 
@@ -24,12 +20,12 @@ from equipoise.model.kinds import Command, Kind
 KIND = Kind(
     "explain",
     terms="equipoise.kinds.explain.terms:ExperimentPlan",
-    document="equipoise.kinds.explain.result:ExplainDocument",
+    document="equipoise.kinds.explain.terms:ExplainDocument",
     campaign="equipoise.kinds.explain.judge:ExplainCampaign",
     analysis="equipoise.kinds.explain.analysis:ExplainAnalysis",
-    report="equipoise.kinds.explain.report:ExplainReport",
-    why="equipoise.kinds.explain.causes:ExplainWhy",
-    explain_gap="equipoise.kinds.explain.explaining:explain_largest_gap",
+    report="equipoise.kinds.explain.analysis:ExplainReport",
+    why="equipoise.kinds.explain.analysis:ExplainWhy",
+    explain_gap="equipoise.kinds.explain.command:explain_largest_gap",
     commands={
         "why": Command(
             "equipoise.kinds.explain.command",

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from equipoise.campaign.blocks import BlockRead, read_block
-from equipoise.campaign.interim import InterimAnalysis
-from equipoise.campaign.kind import CampaignKind
+from equipoise.campaign.interim import CampaignKind, InterimAnalysis
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Judge
 from equipoise.design.coin import draw_intervention

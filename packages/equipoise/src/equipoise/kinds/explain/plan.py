@@ -83,6 +83,8 @@ class ExperimentRequest(Struct, frozen=True):
     """Names of interventions of the catalogue; without any, all that fit a cause are tried."""
     most: int = MOST_ATTEMPTS
     """Largest number of interventions that test a cause; those in ``only`` are always tried."""
+    command_line: tuple[str, ...] = ()
+    """Words that were typed; empty if another command than ``why`` tests the causes."""
 
 
 def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
@@ -120,9 +122,7 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
     case = gap.case(site)
     if request.only:
         known = {one.name: one for one in offered(case)}
-        chosen = [
-            replace(known[name], asked_by=(ONLY, name)) for name in dict.fromkeys(request.only)
-        ]
+        chosen = [known[name] for name in dict.fromkeys(request.only)]
     else:
         chosen = list(proposed(case))
     return effective_plan(gap, [*chosen, *request.own], request)
@@ -244,6 +244,8 @@ def plan_of_interventions(
         control=None,
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
         sizes=(),
+        command_line=request.command_line
+        or ("equipoise", "why", gap.record.id, "--again", "--seed", str(request.seed)),
         terms=ExperimentPlan(
             gap.record.id, gap.causes, attempts, tuple(omitted), gap.record.identity
         ),
@@ -282,7 +284,6 @@ def _conditions_and_attempts(
                 weight=weight if most_seconds > 0.0 else 1.0,
                 advice=intervention.advice,
                 only_confirms=intervention.only_confirms,
-                asked_by=intervention.asked_by,
                 expected=intervention.expected or (),
                 is_reachable=intervention.is_reachable,
             )

@@ -1,4 +1,4 @@
-"""The terms of a campaign that tests the causes of a gap by interventions."""
+"""The terms of a campaign that tests the causes of a gap by interventions, and its document."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
-from equipoise.design.command_line import (
-    plain_number,
-    shell_line_with_placeholders,
-    stopping_options,
-)
 from equipoise.model.kinds import TAG, Terms
 from equipoise.model.plan import Plan
+from equipoise.model.result import ResultDocument
 from equipoise.model.why import ExpectedChange, Explanation
 
 STUDY = "why"
@@ -36,8 +32,6 @@ class PlannedIntervention(Struct, frozen=True):
     advice: str | None = None
     only_confirms: bool = False
     """Whether it refutes no cause if it closes nothing of the gap."""
-    asked_by: tuple[str, str] | None = None
-    """The option and its value that asked for it; ``None`` if a cause did."""
     expected: tuple[ExpectedChange, ...] = ()
     """Changes that the campaign's trials must show, or that an observed run did not show. The first
     release checked none."""
@@ -88,23 +82,12 @@ class ExperimentPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="explain"):
         """The campaign whose gap it is."""
         return (self.reference,)
 
-    def line_of(self, plan: Plan) -> str:
-        """Return the line that tests the same gap again, with what the user wanted to be tried.
-
-        What else is tried follows from what will be observed then.
-        """
-        baseline, candidate = plan.conditions[:2]
-        words = ["equipoise", "why", self.run, "--again", "--seed", str(plan.seed)]
-        words += ["--baseline", baseline.name, "--candidate", candidate.name]
-        for attempt in self.attempts:
-            words += attempt.asked_by or ()
-        words += stopping_options(plan.stopping)
-        words += ["--budget", plain_number(plan.stopping.budget_s)]
-        words += ["--alpha", plain_number(plan.judgement.alpha)]
-        return shell_line_with_placeholders(words)
-
 
 def experiment_of(plan: Plan) -> ExperimentPlan:
     """Return the terms of a campaign that tests causes."""
     assert isinstance(plan.terms, ExperimentPlan), "the plan tests causes"
     return plan.terms
+
+
+class ExplainDocument(ResultDocument, frozen=True, kw_only=True, tag="explain"):
+    """The result document of a test of causes: its causes are in ``why``, as everywhere."""

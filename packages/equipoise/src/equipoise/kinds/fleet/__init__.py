@@ -1,8 +1,7 @@
 """The fleet: one question asked of many hosts, each with a campaign and a coin of its own.
 
-terms        the asked hosts, and what each gets
+terms        the asked hosts and what each gets; the answers over them, in a document
 conducting   begin the campaigns of the hosts of a cluster, or go on with them
-result       the hosts, the answers over them, and the document that holds them
 statistics   what may be claimed over hosts
 answers      these claims in words
 analysis     the campaigns of hosts as one result
@@ -18,7 +17,7 @@ from equipoise.model.kinds import Kind
 KIND = Kind(
     "fleet",
     terms="equipoise.kinds.fleet.terms:FleetPlan",
-    document="equipoise.kinds.fleet.result:FleetDocument",
+    document="equipoise.kinds.fleet.terms:FleetDocument",
     analysis="equipoise.kinds.fleet.analysis:FleetAnalysis",
     report="equipoise.kinds.fleet.report:FleetReport",
     figures="equipoise.kinds.fleet.figures:FleetFigures",

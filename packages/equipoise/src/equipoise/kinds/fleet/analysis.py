@@ -24,26 +24,27 @@ from equipoise.analysis.comparisons import (
     pairings_of,
 )
 from equipoise.analysis.kind import AnalysisKind
-from equipoise.analysis.redaction import HiddenValues, without_hidden_variables
+from equipoise.analysis.redaction import without_hidden_variables
 from equipoise.analysis.result import increasing_metrics, run_info, trial_rows
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import verdict_sentence
 from equipoise.campaign.blocks import complete_blocks, known_values
 from equipoise.design.command_line import shell_line
 from equipoise.kinds.fleet.answers import describe_answers
-from equipoise.kinds.fleet.result import (
+from equipoise.kinds.fleet.statistics import End, answers_of_fleet
+from equipoise.kinds.fleet.statistics import FleetHost as HostCampaign
+from equipoise.kinds.fleet.terms import (
     HOST_FACTS,
     FleetComparison,
     FleetDocument,
     FleetHost,
+    FleetPlan,
     FleetResult,
     HostCondition,
     HostEffect,
     HostState,
+    names_apart,
 )
-from equipoise.kinds.fleet.statistics import End, answers_of_fleet
-from equipoise.kinds.fleet.statistics import FleetHost as HostCampaign
-from equipoise.kinds.fleet.terms import FleetPlan, names_apart
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted, excludes_one, names_of
@@ -86,10 +87,6 @@ class FleetAnalysis(AnalysisKind):
             more_is_better=increasing_metrics(itertools.chain.from_iterable(trials)),
             fleet=fleet_result(record, members),
         )
-
-    def terms_hidden(self, terms: FleetPlan, hidden: HiddenValues) -> FleetPlan:
-        """Return the terms without hidden values in the line that was typed, with whole names."""
-        return replace(terms, again=hidden.with_names({}).in_text(terms.again))
 
     def document_hidden(self, document: FleetDocument) -> FleetDocument:
         """Return a document without the hidden variables of its hosts."""
@@ -182,7 +179,6 @@ def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
         hosts=tuple(one.host for one in members),
         metric=record.plan.judgement.primary_metric,
         summary=f"{whose}: {counted(blocks, 'block')}.",
-        again=fleet.again,
     )
 
 

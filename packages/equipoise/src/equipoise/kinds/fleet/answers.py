@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from equipoise.analysis.wording import signed_change, signed_changes
-from equipoise.kinds.fleet.result import (
+from equipoise.kinds.fleet.statistics import FleetAnswers as Numbers
+from equipoise.kinds.fleet.statistics import FleetMean, HostAnswer, HostVariance, Prediction
+from equipoise.kinds.fleet.terms import (
     FleetAnswer,
     FleetAnswers,
     FleetDifferences,
@@ -23,8 +25,6 @@ from equipoise.kinds.fleet.result import (
     PropertyEffect,
     PropertyValue,
 )
-from equipoise.kinds.fleet.statistics import FleetAnswers as Numbers
-from equipoise.kinds.fleet.statistics import FleetMean, HostAnswer, HostVariance, Prediction
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.quantities import Interval, byte_count, counted, names_of, significant
 from equipoise.stats.verdict import finite_ratio

@@ -29,8 +29,8 @@ from equipoise.cluster.coordinator import (
     FleetProgress,
     HostState,
 )
-from equipoise.cluster.places import portable_builds
-from equipoise.cluster.transport import DaskTransport
+from equipoise.cluster.files import portable_builds
+from equipoise.cluster.roster import DaskTransport
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.fleet import conducting

@@ -29,12 +29,10 @@ from equipoise.cluster.coordinator import (
     HostLine,
 )
 from equipoise.cluster.equality import HostComparison, files_of, prepared_hosts
+from equipoise.cluster.files import portable
 from equipoise.cluster.messages import Build, Introduction, Order, other_version
-from equipoise.cluster.places import portable
-from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import Transport, Unreachable
+from equipoise.cluster.roster import Roster, Transport, Unreachable
 from equipoise.design.coin import LARGEST_SEED
-from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.fleet.terms import FleetPlan, names_apart
 from equipoise.ledger import FIRST_SEGMENT, Ledger
@@ -133,9 +131,7 @@ async def start(
             roster,
             ship=options.ship,
         )
-        terms = _terms(comparison, introductions, options)
-        again = command_of_plan(replace(plan, terms=terms)) or ""
-        whole = replace(plan, terms=replace(terms, again=again))
+        whole = replace(plan, terms=_terms(comparison, introductions, options))
         run_id = ledger.begin_run(whole, _environment(), time.time())
         with run_lock(run_id, ledger):
             for warning in (*warnings, *_left_out(comparison, roster)):

@@ -12,7 +12,7 @@ from equipoise.figures.building import RATIO_TOOLTIPS, ratio_axis
 from equipoise.figures.gallery import Figure, FiguresKind, Sequences, figure_of, of_values
 from equipoise.figures.quantity import extent, metric_name
 from equipoise.figures.ratios import HOW_TO_READ_RATIOS, ratios
-from equipoise.kinds.fleet.result import FleetComparison, FleetDocument, HostEffect
+from equipoise.kinds.fleet.terms import FleetComparison, FleetDocument, HostEffect
 from equipoise.model.quantities import Interval, counted
 from equipoise.shared.chart_parts import (
     Rows,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
-from equipoise.kinds.fleet.result import (
+from equipoise.kinds.fleet.terms import (
     FleetAnswers,
     FleetComparison,
     FleetDocument,

@@ -32,8 +32,8 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval, counted
 from equipoise.model.result import Component, Verdict
 from equipoise.stats.arrays import FloatArray
+from equipoise.stats.describe import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.levels import variance_by_level
-from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.slow_runs import have_balanced_slow_runs, ln_bound_of_means
 from equipoise.stats.verdict import (

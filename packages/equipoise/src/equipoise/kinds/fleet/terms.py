@@ -1,22 +1,30 @@
-"""The terms of a fleet: the hosts that one question is asked of.
+"""The terms of a fleet: the hosts that one question is asked of; and its result document.
 
 Each host has a campaign and a coin of its own. The coordinator's run holds these terms and no
 trial. The run of each host says whose part it is (`equipoise.model.plan.Membership`); it is an
 ordinary campaign in the host's own ledger, and a copy of it comes to the coordinator's.
+
+Each answer of the document stands with the question that it answers, in plain words, because the
+questions are different ones: a mean near 1 does not say that no host differs. Ratios are of a cost,
+candidate over baseline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.cluster.messages import Build, File
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference
 from equipoise.model.kinds import TAG, Terms
-from equipoise.model.quantities import listed
+from equipoise.model.metrics import inverse_ratio, inverted
+from equipoise.model.quantities import Interval, listed
+from equipoise.model.result import Comparison, ResultDocument, TrialColumn
 
 if TYPE_CHECKING:
     from equipoise.model.record import RunRecord
@@ -33,8 +41,6 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     """Weight of each in the mean over them; they add up to 1."""
     cluster: str
     """The cluster, as the user typed it."""
-    again: str = ""
-    """The shell line that runs it again."""
     shipped: tuple[File, ...] = ()
     """Programs and inputs that some hosts got by content."""
     shipped_to: tuple[int, ...] = ()
@@ -53,11 +59,6 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
     def member_hosts(self) -> tuple[HostReference, ...]:
         """The asked hosts."""
         return self.hosts
-
-    @property
-    def command_line(self) -> str | None:
-        """The line for a shell that runs it again."""
-        return self.again or None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -79,3 +80,297 @@ def names_apart(names: Sequence[str]) -> tuple[str, ...]:
         f"{name} ({names[: place + 1].count(name)})" if names.count(name) > 1 else name
         for place, name in enumerate(names)
     )
+
+
+HOST_FACTS = (
+    "kernel",
+    "cpu_model",
+    "hypervisor",
+    "memory_bytes",
+    "governor",
+    "cpus",
+    "machine",
+    "boot_id",
+    "equipoise",
+)
+"""Facts of a host's environment that stand beside its effect and its trials."""
+HOST_NUMBERS = frozenset({"cpus", "memory_bytes"})
+"""Facts of a host that are integers."""
+HostState = Literal["ended", "left", "behind", "no block", "absent"]
+"""``ended``: by its own rules. ``left``: it was interrupted, or a condition failed. ``behind``: it
+measures still, or the connection broke; more may come. ``no block``: no block of it is complete.
+``absent``: nothing of it has come."""
+
+
+class HostEffect(Struct, frozen=True):
+    """One comparison on one of the asked hosts."""
+
+    host: str
+    """Name of the host."""
+    ratio: float | None
+    ratio_ci: Interval
+    """Confidence sequence at ``level``: those of all hosts hold together."""
+    blocks: int
+    environment: dict[str, Any]
+    """Facts of the host that results may differ by."""
+    level: float
+    """1 minus the coverage of ``ratio_ci``; all hosts share the alpha of the comparison."""
+    weight: float
+    """Weight in the mean over the asked hosts."""
+    place: int
+    """Place among the asked hosts, from 0: two hosts may have one name."""
+
+
+class FleetAnswer(Struct, frozen=True, kw_only=True):
+    """One question about a fleet, and its answer."""
+
+    question: str
+    """The question in plain words; for a test, its null hypothesis."""
+    answer: str
+    """One sentence; where nothing can be claimed, the reason."""
+    unknown_because: str | None = None
+    """Why nothing can be claimed; null where something is."""
+
+
+class FleetTest(FleetAnswer, frozen=True, kw_only=True):
+    """Whether no asked host differs."""
+
+    e_value: float | None
+    """Evidence against "the two take the same on each asked host"."""
+    rejected: bool
+    """Whether the e-value is at least 1 over the alpha of the comparison."""
+
+
+class FleetInterval(FleetAnswer, frozen=True, kw_only=True):
+    """An interval of a ratio, and what lies in it."""
+
+    ratio: float | None = None
+    ratio_ci: Interval = (None, None)
+    chance: float | None = None
+    """Least chance that the interval holds what it is about; null where nothing is claimed."""
+    hosts: tuple[str, ...] = ()
+    """Names of the hosts that it rests on."""
+
+
+class HostDifference(Struct, frozen=True):
+    """One host against the mean of the other asked hosts."""
+
+    host: str
+    ratio: float | None
+    """Ratio of the host over that of the others' mean."""
+    ratio_ci: Interval
+    differs: bool
+    """Whether the two sequences lie apart."""
+
+
+class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
+    """Which hosts are otherwise than the others."""
+
+    hosts: tuple[HostDifference, ...] = ()
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Names of the hosts that differ from the mean of the others."""
+        return tuple(one.host for one in self.hosts if one.differs)
+
+
+class FleetVariances(FleetAnswer, frozen=True, kw_only=True):
+    """How far hosts differ, beside what blocks of one host differ by: logarithms of the ratio."""
+
+    between: float | None = None
+    """Variance between hosts: what blocks vary by is taken out; 0 at the least."""
+    between_ci: Interval = (None, None)
+    within: float | None = None
+    """Variance of a block of one host."""
+
+
+class PropertyValue(Struct, frozen=True):
+    """The hosts that have one value of a property."""
+
+    value: str
+    hosts: tuple[str, ...]
+    ratio: float | None
+    """e to the mean of the log ratios of these hosts, each alike; it has no interval."""
+
+
+class PropertyEffect(Struct, frozen=True):
+    """One property that the hosts differ by, and the ratio at each of its values: description."""
+
+    name: str
+    """Key of the environment: ``kernel``, ``cpu_model``, ``virtualization`` …"""
+    values: tuple[PropertyValue, ...]
+    spread: float | None
+    """Largest ratio of two values over each other; at least 1."""
+
+
+class FleetAnswers(Struct, frozen=True):
+    """What holds over the hosts of a fleet, for one comparison."""
+
+    no_difference: FleetTest
+    mean: FleetInterval
+    """Over all asked hosts, by their weights."""
+    stayed: FleetInterval | None
+    """Mean over the hosts that stayed, which is another question; null where no host left."""
+    new_host: FleetInterval
+    median: FleetInterval
+    """Median of the population that the asked hosts were drawn from."""
+    normal: FleetInterval
+    """Prediction for a new host if the hosts' ratios are log-normal, which nothing here shows."""
+    otherwise: FleetDifferences
+    variances: FleetVariances
+    by_property: tuple[PropertyEffect, ...] = ()
+    """Properties that the hosts differ by; empty where they differ by none, or on one host."""
+    by_property_note: str = ""
+    """What these ratios are worth, in a sentence; empty where there are none."""
+
+    @property
+    def all(self) -> tuple[FleetAnswer, ...]:
+        """Answers in the order in which they are read."""
+        return (
+            self.mean,
+            *(() if self.stayed is None else (self.stayed,)),
+            self.no_difference,
+            self.otherwise,
+            self.new_host,
+            self.median,
+            self.normal,
+            self.variances,
+        )
+
+
+class HostCondition(Struct, frozen=True):
+    """One condition on one host."""
+
+    name: str
+    metric: str
+    """Metric that decides; where nothing is compared, the first that the condition reports."""
+    trials: int
+    failures: int
+    median: float | None
+    median_ci: Interval
+
+
+class FleetHost(Struct, frozen=True):
+    """One asked host, and how far its campaign came."""
+
+    host: str
+    """Name of the host."""
+    identity: str
+    place: int
+    """Place among the asked hosts, from 0."""
+    state: HostState
+    run: str | None
+    """Run id of its campaign in this ledger; null if nothing of it has come."""
+    blocks: int
+    trials: int
+    stopped_because: str | None
+    environment: dict[str, Any]
+    """Environment of its first segment."""
+    conditions: tuple[HostCondition, ...] = ()
+    control_excludes_one: bool | None = None
+    """Whether the interval of the control leaves out "no difference"; null without a control."""
+
+
+class FleetResult(Struct, frozen=True):
+    """A fleet: its hosts, and by what they differ."""
+
+    cluster: str
+    """The cluster, as the user typed it."""
+    one_host: bool
+    """Whether all campaigns are of one host: nothing is then claimed between hosts."""
+    hosts: tuple[FleetHost, ...]
+    """Asked hosts, in the order of the plan."""
+    metric: str
+    summary: str
+
+
+class FleetComparison(Comparison, frozen=True, kw_only=True):
+    """One candidate against its baseline over the asked hosts."""
+
+    hosts: tuple[HostEffect, ...] = ()
+    """The asked hosts that delivered a block, in the order of the plan."""
+    fleet: FleetAnswers | None = None
+    """Answers over the hosts."""
+
+    def own_parts_of_values(self) -> dict[str, Any]:
+        """Return the hosts and the answers with ratios of values."""
+        return {
+            "hosts": tuple(map(inverted, self.hosts)),
+            "fleet": self.fleet and _answers_of_values(self.fleet),
+        }
+
+
+def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
+    """Return the answers of a fleet with ratios of values; their sentences have them already."""
+    otherwise = answers.otherwise
+    return replace(
+        answers,
+        mean=inverted(answers.mean),
+        stayed=answers.stayed and inverted(answers.stayed),
+        new_host=inverted(answers.new_host),
+        median=inverted(answers.median),
+        normal=inverted(answers.normal),
+        otherwise=replace(otherwise, hosts=tuple(map(inverted, otherwise.hosts))),
+        by_property=tuple(map(_property_of_values, answers.by_property)),
+    )
+
+
+def _property_of_values(effect: PropertyEffect) -> PropertyEffect:
+    values = (replace(one, ratio=inverse_ratio(one.ratio)) for one in effect.values)
+    return replace(effect, values=tuple(values))
+
+
+class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
+    """The result document of a coordinator's run."""
+
+    has_one_order: ClassVar[bool] = False
+    measured_below: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"control": "condition", "fleet": "hosts"}
+    )
+    comparisons: tuple[FleetComparison, ...]
+    fleet: FleetResult
+
+    @property
+    def own_metric(self) -> str:
+        """The metric that decides on each host."""
+        return self.fleet.metric
+
+    def check_one_host(self, what: str) -> None:
+        """Raise `UnusableInput`: the trials are those of several hosts."""
+        runs = [f"{host.run} ({host.host})" for host in self.fleet.hosts if host.run is not None]
+        raise UnusableInput(
+            f"{what} is about the trials of one host, and this run is a fleet's",
+            hint=f"name the run of one host: {listed(runs)}"
+            if runs
+            else "no host has delivered yet",
+        )
+
+    def trial_columns(self) -> Iterator[TrialColumn]:
+        """Yield the host of each trial, its facts, and the cost over that of the baseline."""
+        rows, known = self.trials, {host.host: host.environment for host in self.fleet.hosts}
+        yield "host", "text", tuple(row.host for row in rows)
+        for fact in HOST_FACTS:
+            values = (known.get(row.host or "", {}).get(fact) for row in rows)
+            cells = [value if isinstance(value, str | int) else None for value in values]
+            if any(cell is not None for cell in cells):
+                yield f"host_{fact}", "integer" if fact in HOST_NUMBERS else "text", tuple(cells)
+        yield "ratio_to_baseline", "number", tuple(_ratios_to_baseline(self))
+
+
+def _ratios_to_baseline(document: FleetDocument) -> Iterator[float | None]:
+    """Yield the cost of each analysed trial of a candidate over the baseline's of its block."""
+    metric = document.primary_metric
+    baselines = {
+        one.candidate: one.baseline for one in document.comparisons if one.metric == metric
+    }
+    costs = {
+        (row.host, row.block, row.condition): row.value_of(metric)
+        for row in document.trials
+        if row.analysed
+    }
+    for row in document.trials:
+        below = costs.get((row.host, row.block, baselines.get(row.condition, "")))
+        above = costs.get((row.host, row.block, row.condition)) if row.analysed else None
+        if metric in document.more_is_better:
+            below, above = above, below
+        yield above / below if above is not None and below else None

@@ -1,28 +1,45 @@
-"""Conducting a campaign of functions: trial runs, the plan, the campaign, its record."""
+"""Conducting a campaign of functions: trial runs, the plan, the campaign, its record.
+
+A fresh process gets copies of the data that functions use. A copy may lie in memory otherwise than
+the original: a column of a wide array is packed, the parts of a frame are joined. Then the copies
+answer another question. Equipoise therefore times functions that carry data a few times in both
+places. It refuses to compare them where the ratios differ.
+"""
 
 from __future__ import annotations
 
+import builtins
+import contextlib
+import gc
+import io
+import itertools
+import marshal
 import os
 import platform
+import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from keyword import iskeyword
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from equipoise.campaign import conduct
-from equipoise.campaign.plans import ranking_warnings
+from equipoise.campaign.plans import FunctionsRequest, ranking_warnings
 from equipoise.campaign.progress import ProgressListener
-from equipoise.design.limits import ONE_COMMAND, CampaignLimits
+from equipoise.design.limits import ONE_COMMAND
 from equipoise.files.state import default_ledger
 from equipoise.kinds.functions.functions import Side, code_sides, function_sides
-from equipoise.kinds.functions.own_process import Original, refuse_copies_that_differ
-from equipoise.kinds.functions.runner import function_runner
+from equipoise.kinds.functions.processes import MOST_PREPARED, prepared_processes
+from equipoise.kinds.functions.runner import function_runner, steady_ns
 from equipoise.kinds.functions.terms import STUDY, FunctionsPlan, functions_of
 from equipoise.kinds.functions.trial_runs import Examined, calls_and_rounds, examine, warnings_of
 from equipoise.ledger import open_for_writing
+from equipoise.measure.trials import base_environment, own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import CALL_METRIC, Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
@@ -36,19 +53,6 @@ _USUAL = {
     "patient": False,
 }
 """Limits that `equipoise.compare` has where none is given."""
-
-
-class FunctionsRequest(Struct, frozen=True):
-    """A comparison of functions that the user asks for, beside the functions themselves."""
-
-    limits: CampaignLimits
-    names: Sequence[str] = ()
-    """Names that the user chose for the functions."""
-    ranking: bool | None = None
-    ledger: Path | str | None = None
-    """Ledger that keeps the campaign; by default the usual one."""
-    allow_concurrent: bool = False
-    progress: ProgressListener | None = None
 
 
 def compare_functions(
@@ -188,3 +192,161 @@ def _python_line(
 
 def _is_name(text: str) -> bool:
     return all(part.isidentifier() and not iskeyword(part) for part in text.split("."))
+
+
+_COPIES = "copies"
+"""Phase of the processes that time the copies."""
+MIN_CARRIED_BYTES = 16_384
+"""Size of pickled functions above which they carry data: code alone is smaller."""
+MAX_ROUND_S = 0.5
+"""Seconds of one call of each function, above which nothing is timed twice."""
+_LOCAL_S = 0.5
+_MIN_ROUNDS, _MAX_ROUNDS = 3, 15
+PROCESSES = 5
+"""Fresh processes that time the copies."""
+ALLOWED = 1.1
+"""Factor between two ratios that the luck of one process explains."""
+
+
+class Original(Struct, frozen=True):
+    """What the caller gave of one side; its process can call it."""
+
+    function: Callable[..., object] | None = None
+    names: Mapping[str, object] = {}
+    """Values that code may use."""
+
+
+def refuse_copies_that_differ(
+    sides: Sequence[Side],
+    originals: Sequence[Original],
+    examined: Sequence[Examined],
+    timeout_s: float,
+) -> None:
+    """Refuse functions whose copies have another ratio than the originals: `UnusableInput`.
+
+    The functions have no setup. Nothing is timed, and nothing refused, where a call in this process
+    could change what the caller has, or takes long.
+    """
+    if not _can_be_called_here(sides, examined):
+        return
+    calls, rounds = calls_and_rounds(examined, fresh_calls=False)
+    before = _ratios_here(sides, originals, calls)
+    copies = _ratios_of_copies(sides, calls, rounds, timeout_s)
+    after = _ratios_here(sides, originals, calls)
+    if before is None or after is None or copies is None:
+        return
+    for place in range(1, len(sides)):
+        ratios = [of_process[place] for of_process in copies]
+        here = (before[place], after[place])
+        if min(ratios) > ALLOWED * max(here) or ALLOWED * max(ratios) < min(here):
+            ratio_here, ratio_there = statistics.median(here), statistics.median(ratios)
+            raise UnusableInput(
+                f"fresh processes get copies of your data, which behave differently: "
+                f"{sides[place].name} takes {ratio_here:.2f} of the time of {sides[0].name} here, "
+                f"{ratio_there:.2f} with the copies",
+                hint=_hint(sides[0]),
+            )
+
+
+def _hint(side: Side) -> str:
+    if side.function is None:
+        return "make the data in each fresh process: setup='data = …', the code that makes it"
+    return (
+        "make the data in each fresh process: eq.compare(f, g, setup=make), where make() returns "
+        "it and f and g have it as their argument"
+    )
+
+
+def _can_be_called_here(sides: Sequence[Side], examined: Sequence[Examined]) -> bool:
+    """Return whether calls in this process are brief, change nothing and may tell something."""
+    changes = any(one.changes or not one.is_watched for one in examined)
+    if len(sides) < 2 or changes or any(side.awaits for side in sides):
+        return False
+    carried = sum(len(side.function or b"") + len(side.names or b"") for side in sides)
+    return carried >= MIN_CARRIED_BYTES and sum(one.call_s for one in examined) <= MAX_ROUND_S
+
+
+def _ratios_here(
+    sides: Sequence[Side], originals: Sequence[Original], calls: Sequence[int]
+) -> list[float] | None:
+    """Return the ratio of each function to the first one in this process, as a median of rounds.
+
+    ``None`` if a function fails here.
+    """
+    try:
+        with _as_in_a_fresh_process():
+            loops = [_loop(*both) for both in zip(sides, originals, strict=True)]
+            series: list[list[float]] = [[] for _ in sides]
+            began = time.perf_counter()
+            for number in range(_MAX_ROUNDS + 1):
+                order = range(len(sides))
+                for place in order if number % 2 else reversed(order):
+                    batch_ns = loops[place].send(itertools.repeat(None, calls[place]))
+                    series[place].append(batch_ns / calls[place])
+                if number >= _MIN_ROUNDS and time.perf_counter() - began > _LOCAL_S:
+                    break
+    # What fails here alone is no reason to compare nothing.
+    except (Exception, SystemExit):
+        return None
+    return _median_ratios([one[1:] for one in series])
+
+
+def _ratios_of_copies(
+    sides: Sequence[Side], calls: Sequence[int], rounds: int, timeout_s: float
+) -> list[list[float]] | None:
+    """Return the ratio of each function to the first one in each of some fresh processes."""
+    places = [*range(len(sides))]
+    environment = base_environment(own_environment())
+    keys = [(_COPIES, number) for number in range(min(PROCESSES, MOST_PREPARED))]
+    ratios = []
+    with prepared_processes(
+        sides, lambda _: environment, lambda key: keys[key[1] :], timeout_s
+    ) as processes:
+        for key in keys:
+            turned = places if key[1] % 2 else places[::-1]
+            order = {
+                "definitions": turned,
+                "rounds": [turned if turn % 2 else turned[::-1] for turn in range(rounds + 1)],
+                "calls": list(calls),
+                "fresh_calls": False,
+            }
+            batches = (processes.run(key, order).content or {}).get("batches")
+            # A function that fails now fails in the campaign as well, which says so.
+            if batches is None:
+                return None
+            call_ns = [steady_ns(one) / count for one, count in zip(batches, calls, strict=True)]
+            ratios.append([one / max(call_ns[0], 1e-9) for one in call_ns])
+    return ratios
+
+
+def _median_ratios(series: Sequence[Sequence[float]]) -> list[float]:
+    first = series[0]
+    return [
+        statistics.median(ns / max(base, 1e-9) for ns, base in zip(one, first, strict=True))
+        for one in series
+    ]
+
+
+def _loop(side: Side, original: Original) -> Any:
+    """Return the timing loop of a side around the caller's own objects, before its first batch."""
+    names = {**original.names, "__builtins__": builtins, "__name__": "__main__"}
+    make = types.FunctionType(marshal.loads(side.loop), names)
+    loop = make(time.perf_counter_ns, original.function, None)
+    next(loop)
+    return loop
+
+
+@contextlib.contextmanager
+def _as_in_a_fresh_process() -> Iterator[None]:
+    """Keep what exists already from the collector, and what functions print from the screen."""
+    gc.collect()
+    # Only if nobody else has frozen anything: this would melt as well.
+    freezes = gc.get_freeze_count() == 0
+    if freezes:
+        gc.freeze()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        if freezes:
+            gc.unfreeze()

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from equipoise.files.reading import becomes_readable
+from equipoise.files.writing import becomes_readable
 from equipoise.kinds.functions.functions import Side
 from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher, OnWait, Report, Request

@@ -18,11 +18,6 @@ class FunctionsDocument(ResultDocument, frozen=True, kw_only=True, tag="function
     functions: FunctionsPlan
     """What each process did."""
 
-    @property
-    def command_line(self) -> str:
-        """Line of Python that asks the same question with the same coin; empty if none could."""
-        return self.functions.again
-
 
 class FunctionsAnalysis(AnalysisKind):
     """How a record of functions becomes a result: as any comparison, and what each process did."""

@@ -1,13 +1,10 @@
 """The gate: a revision of a repository passes unless it is slower than another one.
 
-terms      what its plan has beyond others
-plan       two revisions as conditions, and the plan that compares them
-verdict    its decision, and how many more blocks would decide what it left open
-judge      the interim analysis of a gate
-result     its result, and the document that holds it
+terms      what its plan has beyond others, and its part of a result document
+verdict    its decision, while it runs and at its end, and the blocks that would decide the rest
 analysis   its blocks as a result
 report     the answer, the summary for a pull request, and the question
-command    ``equipoise gate``
+command    ``equipoise gate``: two revisions as conditions, and the plan that compares them
 """
 
 from __future__ import annotations
@@ -17,8 +14,8 @@ from equipoise.model.kinds import Command, Kind
 KIND = Kind(
     "gate",
     terms="equipoise.kinds.gate.terms:GatePlan",
-    document="equipoise.kinds.gate.result:GateDocument",
-    campaign="equipoise.kinds.gate.judge:GateCampaign",
+    document="equipoise.kinds.gate.terms:GateDocument",
+    campaign="equipoise.kinds.gate.verdict:GateCampaign",
     analysis="equipoise.kinds.gate.analysis:GateAnalysis",
     report="equipoise.kinds.gate.report:GateReport",
     commands={

@@ -11,14 +11,13 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from equipoise.analysis.assignments import Replace, typed_line_with_values_replaced
+from equipoise.analysis.assignments import Replace, typed_words_with_values_replaced
 from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
 from equipoise.analysis.kind import AnalysisKind, KindResult
 from equipoise.analysis.redaction import HiddenValues
 from equipoise.campaign.blocks import block_seconds
-from equipoise.design.command_line import shell_line
-from equipoise.kinds.gate.result import GateOutcome, GateResult, GateRow, GateShortage
-from equipoise.kinds.gate.terms import GatePlan
+from equipoise.design.command_line import shell_line, shell_line_with_placeholders
+from equipoise.kinds.gate.terms import GateOutcome, GatePlan, GateResult, GateRow, GateShortage
 from equipoise.kinds.gate.verdict import GateDecision, forecast_gate, judge_gate
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
@@ -39,17 +38,16 @@ class GateAnalysis(AnalysisKind):
         """Return the terms with the values replaced that its lines set."""
         return replace(
             terms,
-            again=typed_line_with_values_replaced(terms.again, replacement),
             bisect={
-                name: typed_line_with_values_replaced(line, replacement)
-                for name, line in terms.bisect.items()
+                name: typed_words_with_values_replaced(words, replacement)
+                for name, words in terms.bisect.items()
             },
         )
 
     def terms_hidden(self, terms: GatePlan, hidden: HiddenValues) -> GatePlan:
         """Return the terms without hidden values in the names of benchmarks."""
         return replace(
-            terms, bisect={hidden.in_text(name): line for name, line in terms.bisect.items()}
+            terms, bisect={hidden.in_text(name): words for name, words in terms.bisect.items()}
         )
 
 
@@ -76,7 +74,6 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         passed=not (outcomes["slower"] or (gated.fails_undecided and outcomes["undecided"])),
         rows=rows,
         summary=_gate_sentence(gated, rows, outcomes, effect),
-        again=gated.again,
         shortage=_shortage(plan, blocks, pairings, decisions),
         bisect=joined_bisect_lines(
             {
@@ -175,18 +172,19 @@ def _gate_sentence(
     return f"{compared}: {counted}{undecided}."
 
 
-def joined_bisect_lines(lines: Mapping[str, str]) -> dict[str, str]:
+def joined_bisect_lines(lines: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the line that bisects each benchmark, the same for all that one line can bisect.
 
-    ``lines`` has a line for each benchmark, by its name. Those that are joined differ in
-    ``--metrics`` with a tool, and else in the command. Other lines are returned as they are.
+    ``lines`` has the words of a line for each benchmark, by its name. Those that are joined differ
+    in ``--metrics`` with a tool, and else in the command.
     """
-    # A placeholder of a value is no word to be quoted anew.
-    if len(lines) < 2 or any("$" in line for line in lines.values()):
-        return dict(lines)
-    words = [shlex.split(line) for line in lines.values()]
-    whole = _joined_by_metrics(words) or _joined_by_command(words, list(lines))
-    return dict(lines) if whole is None else dict.fromkeys(lines, shell_line(whole))
+    words = list(lines.values())
+    # A placeholder of a value is no word to be quoted again.
+    if len(lines) > 1 and not any("$" in word for line in words for word in line):
+        whole = _joined_by_metrics(words) or _joined_by_command(words, list(lines))
+        if whole is not None:
+            return dict.fromkeys(lines, shell_line(whole))
+    return {name: shell_line_with_placeholders(line) for name, line in lines.items()}
 
 
 def _joined_by_metrics(lines: Sequence[Sequence[str]]) -> list[str] | None:

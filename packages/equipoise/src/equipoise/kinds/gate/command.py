@@ -1,11 +1,15 @@
-"""``equipoise gate``: fail if one revision is slower than another by more than is allowed."""
+"""``equipoise gate``: fail if one revision is slower than another by more than is allowed.
+
+Two revisions are checked out and built; the benchmarks of both are the conditions of its plan.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,32 +18,159 @@ from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
-from equipoise.cli.completing import complete_revisions
+from equipoise.cli.command_line import CommandRecorder, typed_command
+from equipoise.cli.completion import complete_revisions
 from equipoise.cli.conducting import analyse, exit_status, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.results import CampaignResult, write_files
 from equipoise.cli.revisions import SuiteOptions, revision_of, suite_options
 from equipoise.cli.streams import say
 from equipoise.cli.writing import write_file
-from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
-from equipoise.kinds.gate.plan import GateRequest, check_out_and_build, gate_plan
 from equipoise.kinds.gate.report import gate_document, shortage_sentences
-from equipoise.kinds.gate.result import GateDocument, GateResult
-from equipoise.kinds.gate.terms import MIN_EFFECT, GatePlan
+from equipoise.kinds.gate.terms import MIN_EFFECT, STUDY, GateDocument, GatePlan, GateResult
 from equipoise.measure.scratch import scratch_folder
-from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED
+from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
+from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import CampaignWarning
+from equipoise.model.revisions import BENCHMARK_SUFFIX, Revision
 from equipoise.report.renderers.markdown import to_markdown
-from equipoise.revisions.benchmarks import words_naming
-from equipoise.revisions.build_cache import BuildCache, open_cache
+from equipoise.revisions.benchmarks import Benchmark
+from equipoise.revisions.build_cache import BuildCache, open_cache, source_of
 from equipoise.revisions.checkout import (
+    SIDES,
+    check_out,
     fork_point,
     repository_at,
     revision_named,
     warnings_of_working_tree,
 )
+from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
+from equipoise.revisions.plan import (
+    CheckedOut,
+    RevisionsRequest,
+    benchmarks_in_all,
+    bisect_command,
+    conditions_of_gate,
+    metrics_of,
+)
+
+
+class GateRequest(RevisionsRequest, frozen=True, kw_only=True):
+    """What the user wants a gate to compare, and how."""
+
+    baseline: Revision
+    candidate: Revision
+    fail_undecided: bool = False
+    """Whether an undecided benchmark fails the gate."""
+
+
+Pair = tuple[CheckedOut, CheckedOut]
+"""The baseline and the candidate, checked out and built."""
+
+
+def check_out_and_build(
+    request: GateRequest, scratch: Path, builds: BuildCache | None, *, say: Callable[[str], None]
+) -> Pair:
+    """Check both revisions out and build them, unless earlier builds of them are kept.
+
+    ``builds`` are kept builds; ``None`` if nothing is built: then both are checked out into the
+    scratch folder. ``say`` is called with a line on each step, for a user who waits.
+
+    Raise `UnusableInput` if one cannot be checked out, or lacks the folder that the user is in.
+    Raise `ConditionFailed` if one cannot be built.
+    """
+    repository = request.repository
+    revisions = (request.baseline, request.candidate)
+    if builds is not None:
+        commits = trees_of(repository, [revision.commit for revision in revisions])
+        sources = [source_of(repository, revision, commits) for revision in revisions]
+    sides: list[CheckedOut] = []
+    for role, revision in zip(("baseline", "candidate"), revisions, strict=True):
+        if builds is None:
+            say(f"checking out the {role} {revision.label}")
+            parent = scratch / SIDES[len(sides)]
+            parent.mkdir()
+            tree = check_out(repository, revision, parent)
+        else:
+            say(f"building the {role} {revision.label}: {request.build}")
+            tree = builds.get(sources[len(sides)], f"the {role} {revision.label}", sources).tree
+        sides.append(CheckedOut(role, revision, tree, repository))
+    for side in sides:
+        if not side.folder.is_dir():
+            raise UnusableInput(
+                f"the {side.label} has no folder {repository.inside}",
+                hint="run the gate in a folder that both revisions have",
+            )
+    return sides[0], sides[1]
+
+
+def gate_plan(
+    request: GateRequest, pair: Pair, scratch: Path
+) -> tuple[Plan, tuple[CampaignWarning, ...]]:
+    """Return the plan of a gate, and warnings of benchmarks that only one revision has.
+
+    Raise `UnusableInput` if a program does not exist, nothing can be compared, or the options
+    contradict each other. Raise `ConditionFailed` if a benchmark failed when it was run to see what
+    it reports.
+    """
+    tool = request.tool
+    benchmarks, unlisted = benchmarks_in_all(request, pair)
+    conditions, contrasts = conditions_of_gate(benchmarks, pair, tool)
+    metrics, unreported = metrics_of(request, pair, conditions, scratch)
+    plan = request.plan(
+        STUDY,
+        conditions,
+        metrics,
+        folder=str(pair[1].folder),
+        # The benchmarks of a tool without a listing have just run once, to see what they report.
+        warmup=1 if tool is None or tool.listing is not None else 0,
+        stopping=Stopping(leave_out_decided=True),
+        judgement=Judgement(min_effect=MIN_EFFECT),
+    )
+    plan = replace(
+        plan,
+        chosen_contrasts=contrasts,
+        terms=GatePlan(
+            request.baseline,
+            request.candidate,
+            metrics,
+            request.fail_undecided,
+            dict(bisect_lines(request, benchmarks, metrics)),
+        ),
+    )
+    return plan, (*unlisted, *unreported)
+
+
+def bisect_lines(
+    request: GateRequest, benchmarks: Sequence[Benchmark], metrics: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the name of each benchmark, and the words of the line that finds what made it slower.
+
+    A bisection searches by one metric of commands, and by the times that a tool reports.
+    """
+    good, candidate = request.baseline.commit, request.candidate
+    line = partial(
+        bisect_command,
+        good,
+        None if candidate.uncommitted else candidate.commit,
+        build=request.build,
+    )
+    tool = request.tool
+    if tool is None and len(metrics) == 1:
+        lines = ((one.name, line(one.command, metric=metrics[0])) for one in benchmarks)
+    elif tool is not None and len(request.benchmarks) == 1:
+        names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
+        if tool.listing is not None:
+            is_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
+            names = [one.name for one in benchmarks] if is_time else []
+        command = request.benchmarks[0].command
+        lines = ((name, line(command, kind=tool.name, metric=name)) for name in names)
+    else:
+        return
+    yield from ((name, one) for name, one in lines if one is not None)
+
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """Variable that names the file to which a step of GitHub Actions appends its summary."""
@@ -61,7 +192,11 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     output: OutputOptions
 
 
-@click.command("gate", epilog="Example: equipoise gate --baseline main --build make -- ./bench")
+@click.command(
+    "gate",
+    cls=CommandRecorder,
+    epilog="Example: equipoise gate --baseline main --build make -- ./bench",
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--baseline",
@@ -123,6 +258,7 @@ def command(asked: GateOptions) -> int:
     ):
         pair = check_out_and_build(request, scratch, builds, say=on_step)
         plan, warnings = gate_plan(request, pair, scratch)
+        plan = replace(plan, command_line=_typed(request, plan.seed))
         warnings = (*_warnings(request, of_working_tree=asked.candidate is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
@@ -189,7 +325,7 @@ def _summarise(document: GateDocument, markdown: Path | None, output: OutputOpti
 
 
 def _request(repository: Repository, asked: GateOptions) -> GateRequest:
-    tool, limits = asked.program.tool, asked.limits
+    tool = asked.program.tool
     own = "" if tool is None else f"--kind {tool.name} "
     example = f"equipoise gate --baseline main {own}--build make -- ./bench"
     suite = asked.program.read("a gate", example)
@@ -197,7 +333,7 @@ def _request(repository: Repository, asked: GateOptions) -> GateRequest:
     candidate = revision_of(repository, asked.candidate, "--candidate")
     if asked.merge_base:
         baseline = fork_point(repository, baseline, candidate)
-    request = GateRequest(
+    return GateRequest(
         repository=repository,
         baseline=baseline,
         candidate=candidate,
@@ -205,22 +341,20 @@ def _request(repository: Repository, asked: GateOptions) -> GateRequest:
         build=suite.build,
         tool=tool,
         metrics=None if asked.metrics is None else metric_names(asked.metrics),
-        limits=replace(limits, seed=limits.drawn_seed()),
+        limits=asked.limits,
         fail_undecided=asked.fail_undecided,
     )
-    return replace(request, command_line=shell_line(_command_line(request)))
 
 
-def _command_line(request: GateRequest) -> Iterator[str]:
-    """Yield the words of the command line that runs the gate again."""
-    yield from ("equipoise", "gate", "--baseline", request.baseline.commit)
-    if not request.candidate.uncommitted:
-        yield from ("--candidate", request.candidate.commit)
-    yield from replace(request, limits=replace(request.limits, seed=None)).options()
-    if request.fail_undecided:
-        yield "--fail-undecided"
-    yield from ("--seed", str(request.limits.seed))
-    yield from words_naming(request.benchmarks)
+def _typed(request: GateRequest, seed: int) -> tuple[str, ...]:
+    """Return the words that run the gate again, with the commits that its revisions name."""
+    candidate = request.candidate
+    return typed_command(
+        baseline=request.baseline.commit,
+        candidate=None if candidate.uncommitted else candidate.commit,
+        merge_base=None,
+        seed=seed,
+    )
 
 
 def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[CampaignWarning]:

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from equipoise.kinds.gate.result import GateDocument, GateOutcome, GateResult, GateRow
+from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.quantities import counted, duration, names_of
 from equipoise.report.document import (
     ALIKE_SHOWN,
@@ -89,7 +89,7 @@ def gate_document(document: GateDocument) -> Document:
         # The rows share alpha: each by itself may have less of it.
         *_tables(gate.rows, max((one.alpha for one in document.comparisons), default=0.0)),
         Command(
-            gate.again,
+            document.run.command_line or "",
             f"{blocks} in random order on one host; a benchmark fails where its whole equivalence "
             f"interval lies beyond {gate.min_effect:g} %. Run {document.run.id}; again:",
         ),

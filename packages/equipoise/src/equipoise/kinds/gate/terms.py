@@ -1,13 +1,15 @@
-"""The terms of a gate: two revisions, and what lets the second one through."""
+"""The terms of a gate, and its part of a result document: whether it lets a revision through."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import TAG, Terms
+from equipoise.model.quantities import Interval
+from equipoise.model.result import ResultDocument
 from equipoise.model.revisions import Revision
 from equipoise.shared.spelling import option
 
@@ -33,15 +35,8 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
     metrics: tuple[str, ...]
     fails_undecided: bool = False
     """Whether what is not known passes or fails."""
-    again: str = ""
-    """The shell line that runs it again."""
-    bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that finds the commit that made a benchmark slower, by the benchmark's name."""
-
-    @property
-    def command_line(self) -> str | None:
-        """The line for a shell that runs it again."""
-        return self.again
+    bisect: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words of the line that finds the commit that made a benchmark slower, by its name."""
 
     def check_resumable(self, run: str) -> None:
         """Refuse to continue: the trees of the revisions are gone."""
@@ -56,3 +51,74 @@ class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate"):
             f"run {record.id} is a gate, whose two revisions are removed when it ends",
             hint="build both, compare them with equipoise compare, and explain that",
         )
+
+
+GateOutcome = Literal["slower", "passes", "undecided"]
+"""``slower``: the whole interval lies beyond the smallest effect that matters, on the slower side.
+``passes``: none of it does. ``undecided``: some of it does."""
+
+
+class GateRow(Struct, frozen=True):
+    """One benchmark: the candidate revision against the baseline on one metric."""
+
+    benchmark: str
+    metric: str
+    baseline_median: float | None
+    candidate_median: float | None
+    ratio: float | None
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    blocks: int
+    outcome: GateOutcome
+    summary: str
+    equivalence_ci: Interval
+    """Interval that decides: each side of it stands for itself, at ``level``."""
+    equivalence_level: float
+    """1 minus the coverage of ``equivalence_ci``."""
+
+
+class GateShortage(Struct, frozen=True):
+    """What a gate that left benchmarks undecided has measured, and what it would need."""
+
+    undecided: int
+    """Number of undecided benchmarks."""
+    blocks: int
+    """Blocks of the undecided benchmark that has the fewest."""
+    block_s: float
+    """Mean seconds of a block."""
+    needed_blocks: int | None
+    """Forecast of the blocks that decide all of them, in all; null if one has no forecast: its
+    change lies close to the smallest effect that matters."""
+    is_lower_bound: bool = False
+    """Whether the blocks are too few for a forecast: ``needed_blocks`` are then the least that
+    decide anything."""
+
+    @property
+    def needed_s(self) -> float | None:
+        """Seconds that the needed blocks take; ``None`` without a forecast."""
+        return None if self.needed_blocks is None else self.needed_blocks * self.block_s
+
+
+class GateResult(Struct, frozen=True):
+    """Whether the gate lets the candidate through."""
+
+    baseline: Revision
+    candidate: Revision
+    min_effect: float
+    """Percent beyond which a slower candidate fails."""
+    passed: bool
+    rows: tuple[GateRow, ...]
+    summary: str
+    bisect: dict[str, str] = field(default_factory=dict)
+    """Shell line that finds the commit that made a benchmark slower, for each that is slower; one
+    line for all where one bisection can search them together."""
+    shortage: GateShortage | None = None
+    """Null if every benchmark is decided."""
+
+
+class GateDocument(ResultDocument, frozen=True, kw_only=True, tag="gate"):
+    """The result document of a gate."""
+
+    gate: GateResult | None
+    """Null where no block ended."""

@@ -1,4 +1,7 @@
-"""The decision of a gate, and how many more blocks would decide what it left open."""
+"""The decision of a gate, while it runs and at its end.
+
+It says how many more blocks would decide what it left open.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise._native import BettingSequence
-from equipoise.kinds.gate.result import GateOutcome
+from equipoise.campaign.interim import CampaignKind, Interim, InterimAnalysis
+from equipoise.kinds.gate.terms import GateOutcome, GatePlan
+from equipoise.model.plan import Plan, Stopping
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     FEWEST_CONTINUATIONS,
@@ -152,3 +157,34 @@ def _median_length(
         lengths.append(math.inf if length is None else max(length, count + 1))
     median = sorted(lengths)[continuations // 2]
     return None if math.isinf(median) else int(median)
+
+
+class GateCampaign(CampaignKind):
+    """How a gate is judged while it runs."""
+
+    def interim(self, plan: Plan, stopping: Stopping) -> InterimAnalysis:
+        """Return the analysis of its comparisons, which is its judge, too."""
+        return GateJudge(plan, stopping)
+
+
+class GateJudge(InterimAnalysis):
+    """The judge of a gate: the same decision as in its result afterwards."""
+
+    def compared_metrics(self, plan: Plan) -> tuple[str, ...]:
+        """Return the metrics of which each counts."""
+        assert isinstance(plan.terms, GatePlan)
+        return plan.terms.metrics
+
+    def judged(self) -> tuple[Interim, ...]:
+        """Return the decision on each comparison."""
+        judgement = self.plan.judgement
+        decisions = judge_gate(self.pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
+        return tuple(Interim(one.judged, one.outcome != "undecided") for one in decisions)
+
+    def blocks_to_verdict(self) -> tuple[int, ...]:
+        """Return no forecast: a gate is not patient."""
+        return ()
+
+    def measures_size(self, judged: ComparisonVerdict) -> bool:
+        """Return that a gate ends at its decision, whatever the size of the effect."""
+        return False

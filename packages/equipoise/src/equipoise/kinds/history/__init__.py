@@ -1,15 +1,13 @@
 """The history: revisions side by side, and the commits that changed something.
 
-terms       the commits of one campaign, and the series that it belongs to
-plan        what the user wants, and the plan of it
+terms       the commits of one campaign and its series; the curve and the changes, in a document
 statistics  the curve and the changes, after the blocks of all campaigns of a series
 course      what is asked next
 judge       the judge of one campaign
-result      the curve and the changes, and the document that holds them
 analysis    recorded blocks as a result; suspicions of series of other tools
 report      the changes, the curve and its campaigns; series of other tools
 figures     the curve over the commits
-command     ``equipoise history``
+command     ``equipoise history``, and the plan of it
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from equipoise.model.kinds import Command, Kind
 KIND = Kind(
     "history",
     terms="equipoise.kinds.history.terms:HistoryPlan",
-    document="equipoise.kinds.history.result:HistoryDocument",
+    document="equipoise.kinds.history.terms:HistoryDocument",
     analysis="equipoise.kinds.history.analysis:HistoryAnalysis",
     report="equipoise.kinds.history.report:HistoryReport",
     figures="equipoise.kinds.history.figures:HistoryFigures",

@@ -7,7 +7,6 @@ confirms it side by side.
 from __future__ import annotations
 
 import itertools
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -20,16 +19,17 @@ from equipoise.analysis.reference import environment_differences
 from equipoise.analysis.wording import change_clause
 from equipoise.campaign.blocks import complete_blocks, resolution_of, seconds_of_segments
 from equipoise.kinds.history.judge import read_history, series_of
-from equipoise.kinds.history.result import (
+from equipoise.kinds.history.statistics import Change, HistoryState, RevisionPoint
+from equipoise.kinds.history.terms import (
     HistoryCampaign,
     HistoryChange,
     HistoryEra,
+    HistoryPlan,
     HistoryResult,
     HistoryRevision,
     RevisionStatus,
+    history_of,
 )
-from equipoise.kinds.history.statistics import Change, HistoryState, RevisionPoint
-from equipoise.kinds.history.terms import HistoryPlan, history_of
 from equipoise.model.metrics import is_time
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import (
@@ -45,9 +45,8 @@ from equipoise.model.record import RunRecord
 from equipoise.model.revisions import BENCHMARK_SUFFIX, Commit, short_name
 from equipoise.model.series import ImportedSeries, SeriesResult, Suspicion, shown_commit
 from equipoise.revisions.commits import commit_phrase
-from equipoise.revisions.judging import withdrawals_of
-from equipoise.revisions.redaction import CommitsAnalysis
-from equipoise.revisions.search_line import bisect_line
+from equipoise.revisions.judging import CommitsAnalysis, withdrawals_of
+from equipoise.revisions.plan import bisect_line
 from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
 
 _MOST_DIFFERENCES = 6
@@ -102,7 +101,6 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
         blocks_to_go=state.blocks_to_go,
         build=terms.build,
         summary="",
-        again=terms.again,
     )
     return replace(result, summary=history_sentence(result, more_is_better=more_is_better))
 
@@ -175,7 +173,7 @@ def _campaign_with(
 
 def _line_that_confirms(record: RunRecord, after: str, until: str) -> str | None:
     terms = history_of(record.plan)
-    words = shlex.split(terms.again)
+    words = record.plan.command_line
     metric = record.plan.judgement.primary_metric
     return bisect_line(
         after,

@@ -1,4 +1,4 @@
-"""``equipoise history``: revisions side by side, and what changed."""
+"""``equipoise history``: revisions side by side, and what changed; the plan of a campaign of it."""
 
 from __future__ import annotations
 
@@ -13,39 +13,47 @@ import click
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign import conduct
+from equipoise.campaign.plans import PlanAndWarnings
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options, revisions
-from equipoise.cli.command_line import Remembering, typed_arguments
-from equipoise.cli.completing import complete_revisions
+from equipoise.cli.command_line import CommandRecorder, command_line, typed_arguments, typed_command
+from equipoise.cli.completion import complete_revisions
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.results import CampaignResult
 from equipoise.cli.revisions import CommitsOptions
 from equipoise.cli.streams import say
 from equipoise.cli.writing import write_output
-from equipoise.design.command_line import shell_line
+from equipoise.design.coin import seed_of_campaign
+from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import HOST_VARIABLE, host_name
 from equipoise.interop.reading import read_within_bounds
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.interop.series.reading import read_series
 from equipoise.kinds.history.judge import HistoryJudge, check_judgement, read_history, series_of
-from equipoise.kinds.history.plan import HistoryRequest, following, history_plan, needed_of
-from equipoise.kinds.history.result import HistoryDocument
-from equipoise.kinds.history.terms import STUDY, HistoryPlan, history_of
+from equipoise.kinds.history.terms import STUDY, HistoryDocument, HistoryPlan, history_of
 from equipoise.ledger import Ledger, open_for_reading
+from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EXIT_DONE, UnusableInput
+from equipoise.model.plan import Judgement, Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.revisions import Commit, Revision
 from equipoise.model.series import SeriesResult
 from equipoise.report.document import Paragraph
 from equipoise.report.json_document import encode
 from equipoise.report.renderers.terminal import print_parts
-from equipoise.revisions.benchmarks import words_naming
-from equipoise.revisions.build_cache import open_cache
+from equipoise.revisions.build_cache import digest, digest_of_toolchain, open_cache
 from equipoise.revisions.checkout import revision_named
-from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds
+from equipoise.revisions.commit_plans import (
+    BUDGET_S,
+    CommitBuilds,
+    CommitsRequest,
+    NeededCommit,
+    plan_of_commits,
+)
 from equipoise.revisions.commits import (
     MEASURED,
     commits_between,
@@ -56,6 +64,112 @@ from equipoise.revisions.commits import (
 )
 from equipoise.revisions.git import Repository
 from equipoise.revisions.judging import CommitsSegment
+from equipoise.shared.spelling import option
+
+_FORM = 1
+
+
+class HistoryRequest(CommitsRequest, frozen=True, kw_only=True):
+    """The commits whose history the user wants, and how they are measured."""
+
+    baseline: Revision
+    latest: Revision
+    selected: tuple[int, ...]
+    """Places of the commits that the curve shows."""
+    only_new: bool = False
+    host: str
+    """Name of the host: campaigns of one host are one history."""
+    command_line: tuple[str, ...] = ()
+    """Words that add what is new."""
+
+    @property
+    def needed(self) -> tuple[NeededCommit, ...]:
+        """The baseline."""
+        return (baseline_of(self.baseline),)
+
+
+def baseline_of(revision: Revision) -> NeededCommit:
+    """Return what a history needs."""
+    return NeededCommit(0, "baseline", revision, "--from")
+
+
+def needed_of(terms: HistoryPlan) -> tuple[NeededCommit, ...]:
+    """Return what a recorded history needs."""
+    return (baseline_of(terms.baseline),)
+
+
+def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -> PlanAndWarnings:
+    """Return the plan of the first campaign of a history whose baseline is built, and warnings.
+
+    Raise `UnusableInput` if the program does not exist in the baseline, or several benchmarks are
+    meant. Raise `ConditionFailed` if the benchmarks of the tool failed when they were run to see
+    what they report.
+    """
+    plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
+    if shared.benchmarks:
+        names = ", ".join(one.name for one in shared.benchmarks[:20])
+        raise UnusableInput(
+            f"a history is of one benchmark, and these are {len(shared.benchmarks)}: {names}",
+            hint=f"run one for each: with {option('kind')}, {option('metrics')} names it; else "
+            "its command behind --",
+        )
+    terms = HistoryPlan(
+        **asdict(shared),
+        baseline=request.baseline,
+        latest=request.latest,
+        selected=request.selected,
+        series=_series(request, plan.judgement),
+        era=_era(request, builds),
+        only_new=request.only_new,
+    )
+    return replace(plan, terms=terms, command_line=request.command_line), warnings
+
+
+def following(plan: Plan, earlier: Sequence[str]) -> Plan:
+    """Return the plan of a campaign that follows others of its series."""
+    return replace(
+        plan,
+        seed=seed_of_campaign(plan.seed, len(earlier)),
+        terms=replace(history_of(plan), earlier=tuple(earlier)),
+    )
+
+
+def _series(request: HistoryRequest, judgement: Judgement) -> str:
+    """Return the digest of what makes campaigns one history.
+
+    The baseline's name stands for the repository: clones of it may lie anywhere.
+    """
+    return digest(
+        [
+            _FORM,
+            request.host,
+            request.baseline.commit,
+            request.repository.inside,
+            _command(request),
+            # A tool that runs each benchmark in a process of its own calls all their metrics alike.
+            request.metrics if request.tool is not None and request.tool.listing else None,
+            request.build,
+            None if request.tool is None else request.tool.name,
+            judgement.primary_metric,
+            judgement.min_effect,
+            judgement.alpha,
+        ]
+    )
+
+
+def _era(request: HistoryRequest, builds: CommitBuilds) -> str:
+    """Return the digest of what has to be the same for numbers to be comparable."""
+    # The command may be a program of the toolchain, such as an interpreter.
+    line = " ".join([request.build or "", *_command(request)])
+    tools = digest_of_toolchain(line, own_environment(), request.repository)
+    recipe = builds.recipe
+    return digest([_FORM, tools, recipe.environment, recipe.submodules, snapshot().get("kernel")])
+
+
+def _command(request: HistoryRequest) -> tuple[str, ...]:
+    (command,) = request.benchmarks
+    return command.command
+
 
 EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 
@@ -90,7 +204,7 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
         return replace(self, imported=imported, program=replace(self.program, words=()))
 
 
-@click.command("history", cls=Remembering, epilog=f"Example: {EXAMPLE}")
+@click.command("history", cls=CommandRecorder, epilog=f"Example: {EXAMPLE}")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--from",
@@ -161,6 +275,7 @@ def command(asked: HistoryOptions) -> int:
             asked.imported,
             asked.form,
             min_effect=asked.limits.judgement().min_effect,
+            again=command_line(imported=asked.imported, words=asked.program.words or None),
             command=asked.program.words,
             build=asked.program.build,
         )
@@ -248,7 +363,8 @@ def resume_history(
         if latest != record.id:
             raise UnusableInput(
                 f"campaign {record.id} of the history is followed by {latest}, which rests on it",
-                hint=f"go on with that one: equipoise resume {latest}, or add one: {terms.again}",
+                hint=f"go on with that one: equipoise resume {latest}, or add one: "
+                f"{command_of_plan(record.plan)}",
             )
         series = series_of(record)
         if not read_history(series).next_block((), 0.0):
@@ -300,7 +416,7 @@ def _of_each_benchmark(
         limits = replace(limits, budget=(limits.budget or BUDGET_S) / count)
     for benchmark in request.benchmarks:
         one = replace(request, benchmarks=(benchmark,), limits=limits)
-        yield replace(one, command_line=shell_line(_command_line(one, asked)))
+        yield replace(one, command_line=_typed(one, asked, is_only=count == 1))
 
 
 def _baseline(
@@ -348,23 +464,21 @@ def _selected(
     return every_nth(between, every or 1)
 
 
-def _command_line(request: HistoryRequest, asked: HistoryOptions) -> Iterator[str]:
-    """Yield the words of the command line that adds what is new."""
-    yield from ("equipoise", "history", "--from", request.baseline.commit)
-    if request.latest.asked != "HEAD":
-        yield from ("--to", request.latest.asked)
-    if asked.every is not None:
-        yield from ("--every", str(asked.every))
-    if asked.tags:
-        yield "--tags"
-    if asked.since is not None:
-        yield from ("--since", asked.since)
-    if request.only_new:
-        yield "--new"
+def _typed(request: HistoryRequest, asked: HistoryOptions, *, is_only: bool) -> tuple[str, ...]:
+    """Return the words of the line that adds what is new to the history of a benchmark."""
+    (benchmark,) = request.benchmarks
+    settled: dict[str, object] = {"words": asked.program.words or None}
+    if not is_only:
+        settled = {
+            "words": benchmark.command,
+            "benches": None,
+            "suite": None,
+            "build": request.build,
+            "budget": request.limits.budget,
+        }
     if request.host != os.uname().nodename:
-        yield from ("--host", request.host)
-    yield from request.options()
-    yield from words_naming(request.benchmarks)
+        settled["host"] = request.host
+    return typed_command(first=request.baseline.commit, imported=None, form=None, **settled)
 
 
 def read_imported(
@@ -372,6 +486,7 @@ def read_imported(
     form: str | None,
     *,
     min_effect: float,
+    again: str,
     command: Sequence[str] = (),
     build: str | None = None,
 ) -> SeriesResult:
@@ -387,6 +502,8 @@ def read_imported(
         Name of the format; the content of each file tells if ``None``.
     min_effect
         Percent by which two levels differ at least, for a suspicion.
+    again
+        Line that reads them again.
     command, build
         Command and build line of the lines that confirm; empty: a placeholder.
     """
@@ -395,17 +512,7 @@ def read_imported(
     names = [name for file in files for name in _named(file)]
     sources = [read_within_bounds(name, Path(name)) for name in names]
     series = read_series(sources, form, SERIES_FORMATS)
-    again = ["equipoise", "history", "--import", *files]
-    if form is not None:
-        again += ["--format", form]
-    again += ["--min-effect", f"{min_effect:.12g}"]
-    if build is not None:
-        again += ["--build", build]
-    if command:
-        again += ["--", *command]
-    return series_result(
-        series, min_effect=min_effect, again=shell_line(again), command=command, build=build
-    )
+    return series_result(series, min_effect=min_effect, again=again, command=command, build=build)
 
 
 def show_imported(result: SeriesResult, output: OutputOptions) -> int:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.stats.commit_pairs import CHEAP_BUILD, Pair
+from equipoise.revisions.terms import CHEAP_BUILD, Pair
 
 STRETCHES = 8
 """Number of stretches of the coarse grid."""

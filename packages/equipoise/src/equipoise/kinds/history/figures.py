@@ -21,7 +21,7 @@ from equipoise.figures.building import (
 )
 from equipoise.figures.gallery import Figure, FiguresKind, Sequences
 from equipoise.figures.quantity import extent, metric_name, rounded
-from equipoise.kinds.history.result import (
+from equipoise.kinds.history.terms import (
     HistoryDocument,
     HistoryResult,
     HistoryRevision,

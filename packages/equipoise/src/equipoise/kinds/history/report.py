@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import extent, metric_name
-from equipoise.kinds.history.result import (
+from equipoise.kinds.history.terms import (
     HistoryCampaign,
     HistoryChange,
     HistoryDocument,
@@ -162,7 +162,7 @@ def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     if result.blocks_to_go:
         # A budget that is used up is granted again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
-    yield Command(result.again, "To add the commits that are new:", forms=SCREEN)
+    yield Command(document.run.command_line or "", "To add the commits that are new:", forms=SCREEN)
 
 
 def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:

@@ -18,12 +18,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from equipoise.kinds.history.course import BASELINE, Course, Link, LinkStatus
-from equipoise.kinds.history.result import HistoryPair, PairStatus
+from equipoise.kinds.history.terms import HistoryPair, PairStatus
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
+from equipoise.revisions.terms import NARROW
+from equipoise.revisions.terms import Pair as Places
 from equipoise.shared.spelling import option
-from equipoise.stats.commit_pairs import NARROW
-from equipoise.stats.commit_pairs import Pair as Places
 from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 from equipoise.stats.verdict import (

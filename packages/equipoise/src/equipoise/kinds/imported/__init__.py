@@ -1,8 +1,7 @@
 """Imported runs: trials that another tool ran, kept and compared as far as they allow.
 
-terms      the files and their tool
+terms      the files and their tool; the comparisons, in a document
 assembly   files that `equipoise.interop` read as a run of the ledger
-result     its result, and the document that holds it
 analysis   intervals without a verdict, and what threatens them
 report     the answer and the table
 command    ``equipoise import``
@@ -15,7 +14,7 @@ from equipoise.model.kinds import Command, Kind
 KIND = Kind(
     "imported",
     terms="equipoise.kinds.imported.terms:ImportSource",
-    document="equipoise.kinds.imported.result:ImportedDocument",
+    document="equipoise.kinds.imported.terms:ImportedDocument",
     analysis="equipoise.kinds.imported.analysis:ImportedAnalysis",
     report="equipoise.kinds.imported.report:ImportedReport",
     commands={

@@ -16,8 +16,7 @@ from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.kind import AnalysisKind, KindResult
 from equipoise.analysis.wording import ratio_clause
 from equipoise.campaign.blocks import cost_in
-from equipoise.kinds.imported.result import IN_BLOCKS, ImportedResult
-from equipoise.kinds.imported.terms import ImportSource
+from equipoise.kinds.imported.terms import IN_BLOCKS, ImportedResult, ImportSource
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted
 from equipoise.model.record import CampaignWarning, RunRecord

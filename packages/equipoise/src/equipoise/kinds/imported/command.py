@@ -10,9 +10,11 @@ from pathlib import Path
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.cli import options
-from equipoise.cli.completing import complete_files
+from equipoise.cli.command_line import CommandRecorder, typed_command
+from equipoise.cli.completion import complete_files
 from equipoise.cli.options import OutputOptions
 from equipoise.cli.results import read_result, show
 from equipoise.interop.formats import FORMATS
@@ -34,7 +36,11 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
     output: OutputOptions
 
 
-@click.command("import", epilog="Example: equipoise import -n old -n new old.json new.json")
+@click.command(
+    "import",
+    cls=CommandRecorder,
+    epilog="Example: equipoise import -n old -n new old.json new.json",
+)
 @click.argument("files", nargs=-1, required=True, metavar="FILE …", shell_complete=complete_files)
 @click.option(
     "--format",
@@ -75,6 +81,7 @@ def command(request: ImportRequest) -> int:
         now=time.time(),
         baseline=request.baseline,
     )
+    imported = replace(imported, plan=replace(imported.plan, command_line=typed_command()))
     with open_for_writing(output.ledger, durable=False) as ledger:
         result = read_result(ledger.record_import(imported), ledger, output)
     show(result, output)

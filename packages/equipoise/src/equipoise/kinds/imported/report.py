@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.kinds.imported.result import ImportedDocument
+from equipoise.kinds.imported.terms import ImportedDocument
 from equipoise.model.result import SampleComparison
 from equipoise.report.builders.claims import sample_effect
 from equipoise.report.document import (

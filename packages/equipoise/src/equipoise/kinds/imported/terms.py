@@ -1,4 +1,4 @@
-"""The terms of an imported run: the files that another tool wrote."""
+"""The files of another tool that a run was imported from, and the document that compares them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import TAG, Terms
+from equipoise.model.result import ResultDocument, SampleComparison
 
 if TYPE_CHECKING:
     from equipoise.model.record import RunRecord
@@ -54,3 +55,43 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
             f"run {record.id} was imported: nothing of it can be run here",
             hint="measure the commands with equipoise compare, and explain that",
         )
+
+
+IN_BLOCKS = "in blocks"
+
+
+class ImportedResult(Struct, frozen=True):
+    """Comparisons of trials that another tool ran."""
+
+    source: ImportSource
+    metric: str
+    comparisons: tuple[SampleComparison, ...]
+    summary: str
+    """Sentence on what these comparisons are worth."""
+
+
+class ImportedDocument(ResultDocument, frozen=True, kw_only=True, tag="imported"):
+    """The result document of an imported run: its ``comparisons`` are empty."""
+
+    has_random_order: ClassVar[bool] = False
+    imported: ImportedResult
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether the files tell which trials belong together."""
+        return self.imported.source.order == IN_BLOCKS
+
+    @property
+    def samples(self) -> tuple[SampleComparison, ...]:
+        """Comparisons of its trials."""
+        return self.imported.comparisons
+
+    @property
+    def samples_summary(self) -> str:
+        """Sentence on what its comparisons are worth."""
+        return self.imported.summary
+
+    @property
+    def own_metric(self) -> str:
+        """The metric that the files measured."""
+        return self.imported.metric

@@ -5,7 +5,6 @@ Files, in reading order:
 - ``host_state``: what a check may look at, and half a second of the host's activity.
 - ``contention``: other processes, CPU time that we do not get, full memory and a full disk.
 - ``settings``: power, variables that slow programs, addresses; the clock, missing counters.
-- ``around``: the cheap ones of these checks, before and after a campaign.
 
 A check is a function of a `HostState` that yields disturbances and raises ``Unknown`` if it cannot
 tell. No check ever suggests switching mitigations of the processor's faults off: a faster
@@ -19,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from equipoise.measure.disturbances import contention, settings
 from equipoise.measure.disturbances.host_state import HostState, watch
-from equipoise.measure.environment.host import Host, Unknown
+from equipoise.measure.environment.system import Host, Unknown
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
 
 __all__ = ["CHECKS", "HostState", "examine", "observe_host"]

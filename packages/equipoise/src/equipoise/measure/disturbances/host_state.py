@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from equipoise.measure.environment.cgroups import times_throttled
 from equipoise.measure.environment.covariates import stolen_busy_and_all
-from equipoise.measure.environment.host import Facts, Host, Unknown, collect
+from equipoise.measure.environment.system import Facts, Host, Unknown, collect
 
 LENGTH_S = 0.5
 _FLAGS, _USER_TIME, _SYSTEM_TIME, _STARTED = 6, 11, 12, 19

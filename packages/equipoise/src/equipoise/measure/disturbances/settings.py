@@ -8,8 +8,12 @@ from equipoise.measure.disturbances.host_state import HostState
 from equipoise.measure.environment import hardware
 from equipoise.measure.environment.covariates import CovariateReader
 from equipoise.measure.environment.hardware import CLOCK, CPUS, HUGE_PAGES
-from equipoise.measure.environment.host import Unknown, readable
-from equipoise.measure.environment.system import RANDOMISATION, randomisation_off_for_us
+from equipoise.measure.environment.system import (
+    RANDOMISATION,
+    Unknown,
+    randomisation_off_for_us,
+    readable,
+)
 from equipoise.model.host import Disturbance
 from equipoise.shared.spelling import option
 

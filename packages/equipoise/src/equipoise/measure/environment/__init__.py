@@ -2,9 +2,9 @@
 
 Files, in reading order:
 
-- ``host``: reading /proc and /sys, the form of a fact, and `Unknown` with its reason.
+- ``system``: reading /proc and /sys, the form of a fact, and `Unknown` with its reason; kernel,
+  C library, and environment variables.
 - ``hardware``: processor, memory, clock source, virtual machine.
-- ``system``: kernel, C library, and environment variables.
 - ``cgroups``: limits of the control groups that we live in.
 - ``covariates``: load, pressure, steal, frequency and temperature beside each trial.
 - ``libraries``: libraries that a command loads, tunables and BLAS cores that are in force.
@@ -18,8 +18,8 @@ from typing import Any
 
 from equipoise.measure.environment import cgroups, hardware, system
 from equipoise.measure.environment.covariates import CovariateReader
-from equipoise.measure.environment.host import Host, Unknown, collect, readable
 from equipoise.measure.environment.libraries import Mapped, mapped_libraries
+from equipoise.measure.environment.system import Host, Unknown, collect, readable
 from equipoise.model.redaction import TUNING_VARIABLES
 
 __all__ = ["CovariateReader", "Host", "Mapped", "Unknown", "mapped_libraries", "snapshot"]

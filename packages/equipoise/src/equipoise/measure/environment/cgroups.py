@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.measure.environment.host import UNLIMITED, Facts, Host, Unknown
+from equipoise.measure.environment.system import UNLIMITED, Facts, Host, Unknown
 
 _V1_UNLIMITED = 1 << 60
 """v1 writes "no limit" as the largest multiple of the page size; from here on it is none."""

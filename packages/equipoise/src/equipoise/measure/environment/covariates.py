@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from equipoise.measure.environment.hardware import CPUS, online
-from equipoise.measure.environment.host import Host, Unknown
+from equipoise.measure.environment.system import Host, Unknown
 
 T = TypeVar("T")
 When = Literal["before", "after", "difference"]

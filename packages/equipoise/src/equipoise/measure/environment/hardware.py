@@ -10,7 +10,7 @@ import re
 import time
 from typing import Any
 
-from equipoise.measure.environment.host import NONE, Facts, Host, Unknown
+from equipoise.measure.environment.system import NONE, Facts, Host, Unknown
 
 CPUS = "/sys/devices/system/cpu"
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"

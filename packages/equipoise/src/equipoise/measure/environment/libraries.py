@@ -22,7 +22,7 @@ from typing import IO
 
 from msgspec import Struct
 
-from equipoise.measure.environment.host import Unknown, readable
+from equipoise.measure.environment.system import Unknown, readable
 from equipoise.measure.untimed import describe_signal, run_untimed
 from equipoise.model.plan import TUNABLES_VARIABLE
 

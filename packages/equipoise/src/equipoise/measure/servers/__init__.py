@@ -7,8 +7,8 @@ its data, to ask whether it is ready, to stop it) go through a launcher for the 
 Files, in reading order:
 
 - ``servers``: starts a server for a trial, with its initial data, waits for it, and stops it.
-- ``place``: folder, port, password and user of one life, closed to other users.
-- ``processes``: what a server's processes consumed, and whether its settings took effect.
+- ``processes``: folder, port, password and user of one life, closed to other users; what its
+  processes consumed, and whether its settings took effect.
 """
 
 from equipoise.measure.servers.servers import Servers, Service

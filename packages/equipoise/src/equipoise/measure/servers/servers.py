@@ -22,16 +22,19 @@ from msgspec.structs import replace
 
 from equipoise.measure.launcher import Launcher, Report, Request, User
 from equipoise.measure.scratch import let_others_enter
-from equipoise.measure.servers.place import (
+from equipoise.measure.servers.processes import (
     LOOPBACK,
     Place,
     accepts,
+    any_listens,
+    check_effect,
+    consumption,
     free_port,
     new_place,
     private_group,
+    samples_of,
     unprivileged_user,
 )
-from equipoise.measure.servers.processes import any_listens, check_effect, consumption, samples_of
 from equipoise.measure.untimed import describe_signal, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import SOCKET, Output, Process, Server

@@ -6,11 +6,7 @@ claims: the answer, a claim for each comparison, the ranking, and one condition 
 conditions: tables with a row for each condition, also of a study in groups.
 shape: modes, changes of state, drift, iterations, and the variance by level.
 why: where the extra time goes, what interventions closed, and sources of chance.
-reference: a result against a reference result.
-pooled: several campaigns of the same commands.
+reference: a result against a reference result; several campaigns of the same commands.
 runs: campaigns of a ledger, a line each.
-host: what disturbs measurements on a host, and its certificate.
-observation: an effect from a log.
-analysis: answer, tables and method of what `equipoise_matching` reports.
-matching: a match, its balance, and a search for weights.
+matching: what `equipoise_matching` reports: a match, its balance, a search, an effect from a log.
 """

@@ -1,4 +1,4 @@
-"""Pages of a match, of the balance of its covariates, and of a search for weights."""
+"""Pages of a match, of the balance of its covariates, of a search for weights, and of a log."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from equipoise.report.builders.analysis import answer_of, method_parts, table_of
 from equipoise.report.document import (
     SCREEN,
     WRITTEN,
+    Answer,
+    Claim,
+    Column,
     Document,
     Facts,
     Figures,
@@ -18,7 +20,10 @@ from equipoise.report.document import (
     Origin,
     Part,
     Section,
+    Table,
     Warnings,
+    computation_parts,
+    with_interval,
 )
 from equipoise_matching.matching.report import balance_report, match_report, search_report
 from equipoise_matching.matching.wording import (
@@ -28,7 +33,9 @@ from equipoise_matching.matching.wording import (
     matched_difference,
     most_different,
 )
-from equipoise_matching.report import Report
+from equipoise_matching.observation.report import observation_report
+from equipoise_matching.observation.result import ObservationResult
+from equipoise_matching.report import Report, TextTable
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -36,6 +43,29 @@ if TYPE_CHECKING:
     from equipoise_matching.matching.gen_match import GenMatchResult
     from equipoise_matching.matching.match import MatchResult
     from equipoise_matching.tables.matching import TableMatch
+
+
+def answer_of(report: Report, tone: str) -> Answer:
+    """Build the answer; ``tone`` is the verdict whose colour it has."""
+    claim = Claim(
+        badge=report.badge,
+        tone=tone,
+        text=report.text,
+        estimate=report.estimate,
+        interval=report.interval,
+        remarks=report.remarks,
+    )
+    return Answer("", claims=(claim,), warnings=len(report.warnings))
+
+
+def table_of(table: TextTable) -> Table:
+    """Build a table: names in the first column, numbers behind the labels."""
+    name, *others = table.headings
+    columns = [Column(name, "name")]
+    for place, heading in enumerate(others, start=1):
+        columns.append(Column(heading, "label" if place < table.labels else "number"))
+    return Table(tuple(columns), table.rows, title=table.title, notes=table.notes)
+
 
 MOST_FIGURES = 3
 """Number of covariates with figures of their own: those least alike in distribution."""
@@ -117,7 +147,7 @@ def _document(
         *(replace(table, forms=WRITTEN) if table.title == "Strata" else table for table in tables),
         *([Warnings(report.warnings)] if report.warnings else []),
         Section("What it rests on", (rests_on,), forms=WRITTEN),
-        *method_parts(report, command),
+        *computation_parts(report.method, command),
     )
     return Document(
         name=report.badge,
@@ -218,3 +248,80 @@ def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
     if search is not None:
         for name, weight in zip(search.names, search.weights.tolist(), strict=True):
             yield {"kind": "weight", "name": name, "weight": weight}
+
+
+def observation_document(result: ObservationResult, command: str) -> Document:
+    """Build the document of an observation; ``command``, if there is one, observes it again."""
+    report, question = observation_report(result), result.question
+    parts: tuple[Part, ...] = (
+        answer_of(report, _observed_tone(result)),
+        Figures(lambda: _observed_figures(result)),
+        *map(table_of, report.tables),
+        Section("What it rests on", (Facts(report.facts),)),
+        *([Warnings(report.warnings)] if report.warnings else []),
+        *computation_parts(report.method, command),
+    )
+    return Document(
+        name="observed",
+        title=f"{question.candidate} against {question.baseline}",
+        parts=parts,
+        numbers=(*_observed_effects(result), *_observed_balance(result)),
+        origin=Origin(
+            f"What does {question.candidate} change of {question.outcome}, against "
+            f"{question.baseline}? From {question.source}",
+            command,
+        ),
+    )
+
+
+def _observed_figures(result: ObservationResult) -> Iterator[Figure]:
+    """Draw the effects, then the balance."""
+    from equipoise.figures.gallery import Figure
+    from equipoise_matching.charts.balance import HOW_TO_READ_LOVE_PLOT
+    from equipoise_matching.charts.estimates import HOW_TO_READ_EFFECTS
+    from equipoise_matching.observation.drawing import balance_chart, effects_chart
+
+    how_to_read = HOW_TO_READ_EFFECTS.replace("{unit}", result.question.unit)
+    yield Figure("effects", how_to_read, effects_chart(result))
+    yield Figure("balance", HOW_TO_READ_LOVE_PLOT, balance_chart(result))
+
+
+def _observed_tone(result: ObservationResult) -> str:
+    """Return the verdict whose colour the answer has."""
+    if result.matched is None:
+        return "undecided"
+    effect = result.matched.effect
+    if effect.interval is None or not effect.excludes_zero:
+        return "undecided"
+    if result.question.unit not in ("rows", "runs"):
+        # The outcome may be an income: neither direction is bad.
+        return "equivalent"
+    return "slower" if effect.interval[0] > (0.0 if effect.ratio is None else 1.0) else "faster"
+
+
+def _observed_effects(result: ObservationResult) -> Iterator[NumberRow]:
+    for name, _, effect in result.effects:
+        yield {
+            "kind": "effect",
+            "name": name,
+            **with_interval("ratio", effect.ratio, effect.ratio_ci),
+            **with_interval("difference", effect.difference, effect.difference_ci),
+        }
+
+
+def _observed_balance(result: ObservationResult) -> Iterator[NumberRow]:
+    for one in result.balance:
+        yield {
+            "kind": "covariate",
+            "name": one.column,
+            "candidate_before": one.candidate_before,
+            "baseline_before": one.baseline_before,
+            "apart_before_sd": one.difference_before,
+            "candidate_after": one.candidate_after,
+            "baseline_after": one.baseline_after,
+            "apart_after_sd": one.difference_after,
+            "ks_before": one.ks_before,
+            "ks_after": one.ks_after,
+            "term": one.term,
+            "term_apart_after_sd": one.term_after,
+        }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from equipoise.design.command_line import command_of_document, shell_line
+from equipoise.design.command_line import shell_line
 from equipoise.figures.values import EVERY_TRIAL
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.quantities import counted, listed
@@ -106,8 +106,6 @@ class CampaignReport(Struct, frozen=True):
     document: ResultDocument
     sequences: Sequences = field(default_factory=dict)
     """For each candidate, where its interval stood after each block; may lack some."""
-    command: str | None = None
-    """Command that runs the campaign again; by default put together from the document."""
     study_figures: tuple[Figure, ...] = ()
     """Figures of the built-in study, which come first."""
     flame_graph: bytes | None = None
@@ -193,7 +191,7 @@ def whole_document(
             *runs.earlier_parts(report.earlier),
         ),
         numbers=tuple(numbers),
-        origin=origin.origin_of(document, _command(report)),
+        origin=origin.origin_of(document, document.run.command_line or ""),
     )
 
 
@@ -392,14 +390,10 @@ def how_it_ran(report: CampaignReport) -> Iterator[Part]:
         yield Paragraph(brief, "dim", forms=BRIEF)
 
 
-def _command(report: CampaignReport) -> str:
-    return report.command or command_of_document(report.document)
-
-
 def _repetition(report: CampaignReport) -> Iterator[Part]:
     """Build the command that runs the campaign again, and how it was measured."""
     document = report.document
-    command = _command(report)
+    command = document.run.command_line
     show = shell_line(["equipoise", "show", document.run.id])
     facts = tuple(_run_facts(document))
     again = report_kind(document).repeats_because

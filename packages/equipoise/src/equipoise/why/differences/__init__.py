@@ -5,9 +5,9 @@ Each quantity is a `Change`; its ``extra`` is what the slower condition has more
 - ``changes.py``: the data (`Difference` and its parts), and how a `Change` is computed
 - ``compare.py``: `difference_between`, which puts all sources together; the gap and its parts by
   the campaign's own trials, the system calls, the settings that the conditions declare
-- ``stacks.py``: time on a processor, waits and page faults, by function and kernel entry point
+- ``stacks.py``: time on a processor, waits and page faults, by function and kernel entry point;
+  the flame graph and the profile for Firefox
 - ``locks.py``: waits for locks by place, and the functions that get, give and ask for them
 - ``allocations.py``: allocated blocks by size, lifetime and function
 - ``wording.py``: the sentence that says where the extra time goes
-- ``pictures.py``: the flame graph and the profile for Firefox
 """

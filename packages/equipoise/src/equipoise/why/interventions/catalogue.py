@@ -93,7 +93,6 @@ def user_variable(text: str) -> Intervention:
         causes=frozenset(),
         alter=lambda condition: with_variables(condition, {key: value}),
         advice=f"{key}={shlex.quote(value)} {COMMAND}",
-        asked_by=("--try", text),
     )
 
 
@@ -136,7 +135,6 @@ def user_command(text: str, site: Site) -> Intervention:
         causes=frozenset(),
         alter=alter,
         advice=line.strip() if COMMAND in line else f"{line.strip()} {COMMAND}",
-        asked_by=("--try-command", text),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from equipoise.measure.environment.host import Host, Unknown
+from equipoise.measure.environment.system import Host, Unknown
 from equipoise.model.plan import Condition, Output
 from equipoise.why.interventions.intervention import (
     Alter,

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from equipoise.design.libraries import tunables_of, tunables_text
 from equipoise.design.site import Site
-from equipoise.measure.environment.host import Host
+from equipoise.measure.environment.system import Host
 from equipoise.measure.installation import REINSTALL
 from equipoise.model.plan import TUNABLES_VARIABLE, Condition, Output
 from equipoise.model.why import ExpectedChange, Explanation
@@ -64,8 +64,6 @@ class Intervention(Struct, frozen=True):
     advice: str | None = None
     """Line with which a user keeps the change, ``{command}`` for the command; ``None`` if nobody
     should."""
-    asked_by: tuple[str, str] | None = None
-    """Option that asked for it and the option's value; ``None`` if a cause did."""
     changes: Changes = "what the cause names"
     """What an observed run, or the campaign's trials, must show as changed. If it is as before,
     the intervention has not reached the cause, and refutes nothing."""

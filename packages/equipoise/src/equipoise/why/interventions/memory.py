@@ -6,7 +6,7 @@ import os
 
 from equipoise.design.libraries import NEVER_GIVEN_BACK, PRELOADED
 from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages
-from equipoise.measure.environment.host import Unknown
+from equipoise.measure.environment.system import Unknown
 from equipoise.model.plan import Condition
 from equipoise.model.study import Level
 from equipoise.why.interventions.intervention import (
