@@ -118,7 +118,9 @@ def test_a_long_benchmark_has_one_name_in_the_levels_the_contrasts_and_the_terms
             Contrast(place, place + 1, "revision", {"benchmark": levels[place]["benchmark"]})
             for place in (0, 2)
         ),
-        terms=GatePlan(Revision("x", ""), Revision("y", ""), ("wall_s",), bisect={second: ("line",)}),
+        terms=GatePlan(
+            Revision("x", ""), Revision("y", ""), ("wall_s",), bisect={second: ("line",)}
+        ),
     )
     shown = reported(replace(record, plan=plan)).plan
     benchmarks = [condition.levels["benchmark"] for condition in shown.conditions]

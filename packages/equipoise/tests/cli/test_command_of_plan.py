@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.cli.options.declaring import read_request
 from equipoise.design.command_line import command_of_plan
-from equipoise.design.limits import CampaignLimits
-from equipoise.model.plan import Plan
-from equipoise_studies.primitives import command
-from equipoise_studies.primitives.plan import primitives_plan
 from packages.equipoise.tests.cli.conftest import plan_from
 
 
@@ -66,26 +61,3 @@ def test_it_begins_in_the_folder_of_the_campaign(tmp_path: Path) -> None:
     plan = plan_from(["true", "false"])
     moved = replace(plan, measure=replace(plan.measure, working_folder="/a folder/it's"))
     assert str(command_of_plan(moved)).startswith("cd '/a folder/it'\"'\"'s' && equipoise compare ")
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--quick"],
-        ["--only", "null_call,pipe", "--blocks", "9", "--min-blocks", "2", "--budget", "12.5"],
-        ["--warmup", "0", "--timeout", "3", "--alpha", "0.01", "--min-effect", "2"],
-    ],
-    ids=" ".join,
-)
-def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
-    def plan(line: list[str]) -> Plan:
-        parameters = command.command.make_context("os", line).params
-        names = command.probe_names(parameters["only"])
-        return primitives_plan(
-            names, read_request(CampaignLimits, parameters), quick=parameters["quick"]
-        )
-
-    first = plan([*options, "--seed", "11"])
-    repeated = shlex.split(str(command_of_plan(first)))
-    assert repeated[:2] == ["equipoise", "os"]
-    assert plan(repeated[2:]) == first

@@ -25,6 +25,9 @@ def test_rows_are_measured_in_several_processes_and_held_against_themselves(
     assert re.search(r"null_call .* ns .*to.* 6\b", first.out), first.out
     document = json.loads((tmp_path / "there.json").read_text())
     jsonschema.Draft202012Validator(schema()).validate(document)
+    assert document["run"]["command_line"] == (
+        "equipoise os --only null_call,pipe_same_cpu --quick --warmup 0 --seed 7 --blocks 6"
+    )
     assert [one["name"] for one in document["conditions"]] == ["null_call", "pipe_same_cpu"]
     for condition in document["conditions"]:
         assert condition["trials"] == 6
