@@ -22,7 +22,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import ORDINARY, REGISTER, every_kind, kind_named, load
 from equipoise.model.result import ResultDocument
 from packages.equipoise.tests.plans import plan_of
-from packages.equipoise.tests.test_layers import ROOT
+from packages.equipoise.tests.test_layers import ROOT, imports
 
 SOURCE = ROOT / "packages/equipoise/src/equipoise"
 KERNEL = (
@@ -30,6 +30,9 @@ KERNEL = (
     "figures",
 )  # fmt: skip
 THE_REGISTER = SOURCE / "model/kinds.py"
+TESTS = ROOT / "packages/equipoise/tests"
+KERNEL_TESTS = ("files", "design", "ledger", "analysis", "figures")
+"""Rooms of the kernel whose tests start no campaign and draw no simulation."""
 OF_ONE_CAMPAIGN = {"document", "plan", "record", "report", "terms"}
 """Names of what has a kind: an attribute of it that is called as a kind is about that kind."""
 
@@ -254,6 +257,44 @@ def test_the_studies_go_away_with_their_package(tmp_path: Path) -> None:
     assert {one.name for one in work.glob("page.*")} == {
         "page.html", "page.md", "page.tex", "page.csv",
     }  # fmt: skip
+
+
+def kinds_that(test: Path, seen: set[Path]) -> set[str]:
+    """The kinds that a file of tests imports, or that what it imports of the tests does."""
+    if test in seen:
+        return set()
+    seen.add(test)
+    needed: set[str] = set()
+    for imported in imports(ast.parse(test.read_text()), "tests"):
+        match imported.module.split("."):
+            case ["equipoise", "kinds", kind, *_]:
+                needed.add(kind)
+            case ["packages", "equipoise", "tests", *below, _]:
+                file = TESTS.joinpath(*below).with_suffix(".py")
+                needed |= kinds_that(file, seen) if file.exists() else set()
+    return needed
+
+
+def test_without_kinds_the_tests_of_the_kernel_pass(tmp_path: Path) -> None:
+    gone = ("fleet", "history", "bisect")
+    tests = [
+        test
+        for room in KERNEL_TESTS
+        for test in sorted((TESTS / room).rglob("test_*.py"))
+        if not kinds_that(test, set()) & set(gone)
+    ]
+    assert len(tests) > 30
+    source = str(without_kinds(tmp_path / "src", gone))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, tests)],
+        cwd=ROOT,
+        # The summary of these tests is not that of the session around them.
+        env={**os.environ, "PYTHONPATH": source, "EQUIPOISE_TEST_SUMMARY": str(tmp_path / "told")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
