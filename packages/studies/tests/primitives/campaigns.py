@@ -66,6 +66,7 @@ def plan_of_rows(*rows: ProbeRow, blocks: int = 7, seed: int = 3) -> Plan:
         judgement=Judgement(min_effect=5.0),
         seed=seed,
         chosen_contrasts=(),
+        command_line=("equipoise", "os", "--quick", "--seed", str(seed)),
     )
 
 

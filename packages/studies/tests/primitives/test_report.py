@@ -103,6 +103,7 @@ def test_the_page_shows_rows_by_what_they_report() -> None:
     assert "0 of 4 rows changed by more than 5 %" in text
     assert REASON in text
     assert "GB/s" in text
+    assert "equipoise os --quick --seed 3" in text
 
 
 def test_the_page_begins_with_a_number_of_each_class() -> None:
