@@ -100,14 +100,14 @@ def whole(ledger: Path, trials: int) -> None:
 
 
 def assert_again(folder: Path, markdown: str) -> None:
-    """The line that runs it again gives a shell the very words, and the names that are shown."""
+    """The line that runs it again gives a shell the very words, and the whole names."""
     (line,) = re.findall(r"^cd .*", markdown, re.MULTILINE)
     script = f"equipoise() {{ printf '%s\\0' \"$@\"; }}\n{line}\n"
     done = subprocess.run(["bash"], input=script.encode(), cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stderr
     words = [os.fsdecode(one) for one in done.stdout.split(b"\0")[:-1]]
     repeated = compare.command.make_context("compare", words[1:]).params
-    assert repeated["names"] == tuple(map(shortened, EVERY))
+    assert repeated["names"] == EVERY
     assert repeated["environments"] == tuple(
         f"{place}:HOSTILE={one}" for place, one in enumerate(EVERY, start=1)
     )

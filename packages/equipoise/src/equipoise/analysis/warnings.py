@@ -263,7 +263,7 @@ def _how_to_read_changing(changing: Sequence[Comparison]) -> str:
             "something changed while it ran: measure the stretches by themselves; the interval "
             "shown is that after the last block"
         )
-    return "read the ratio of each quantile (the chart of a page), not the typical one alone"
+    return "read the ratio of each quantile, not the typical one alone"
 
 
 def _parts(sentences: Iterator[str] | Sequence[str]) -> str:

@@ -114,7 +114,8 @@ def find_mentioned(connection: sqlite3.Connection, path: Path, reference: str, r
 def name_of(connection: sqlite3.Connection, run: int) -> str:
     """Return the shortest name of a run that means no other run of this ledger."""
     (identifier,) = connection.execute("SELECT id FROM run WHERE number = ?", (run,)).fetchone()
-    return _names(_select(connection, "WHERE id = ?", identifier))[run]
+    # The sign keeps SQLite from its index, which a damaged file may have without the run.
+    return _names(_select(connection, "WHERE +id = ?", identifier))[run]
 
 
 def names_of(connection: sqlite3.Connection) -> dict[int, str]:

@@ -342,7 +342,7 @@ def test_no_hint_touches_the_mitigations(tmp_path: Path) -> None:
         assert "mitigation" not in f"{disturbance.summary} {disturbance.hint}".lower()
     folder = Path(examine.__code__.co_filename).parent
     sources = [path.read_text(encoding="utf-8") for path in folder.glob("*.py")]
-    assert len(sources) == 5
+    assert len(sources) == 4
     assert not any("mitigations=" in text or "nopti" in text for text in sources)
 
 
