@@ -144,9 +144,9 @@ def python(arguments: list[str], **variables: str) -> Count:
     with tempfile.TemporaryDirectory() as folder:
         summary = Path(folder, "summary.json")
         environment = os.environ | variables | {"EQUIPOISE_TEST_SUMMARY": str(summary)}
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env=environment, check=False
-        )
+        # The slowest tests are named: the whole has 25 minutes.
+        command = [sys.executable, "-m", "pytest", "--durations=20", "--durations-min=10"]
+        done = subprocess.run([*command, *arguments], cwd=ROOT, env=environment, check=False)
         if not summary.exists():
             return Count(0, 1)
         told = json.loads(summary.read_text())
