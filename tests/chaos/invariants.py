@@ -114,15 +114,20 @@ def page_is_whole(page: Path) -> list[str]:
     return [f"the page was cut after {len(text)} characters"]
 
 
+def everything_below(folder: Path) -> list[str]:
+    """Return the paths of all files and folders below a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
 def nothing_is_left(place: Workplace, family: Family) -> list[str]:
     """Check that the next start has cleared away what was killed."""
     sentences = [f"a process is left: {' '.join(found.words)[:80]}" for found in family.living()]
     sentences += [f"a cgroup is left: {folder}" for folder in family.cgroups()]
     canaries = {name.partition("/")[0] for name in CANARY_FILES}
     sentences += [
-        f"{entry.name} is left in the temporary folder"
-        for entry in sorted(place.temporary.iterdir())
-        if entry.name not in canaries
+        f"{entry} is left in the temporary folder"
+        for entry in everything_below(place.temporary)
+        if entry.partition("/")[0] not in canaries
     ]
     repository = place.work / "project" / ".git"
     if (repository / "worktrees").exists():
