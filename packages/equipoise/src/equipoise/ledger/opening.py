@@ -115,6 +115,22 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
             return _checked(connection, file)
 
 
+def is_begun(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is a ledger; a file without tables is none, as its maker was killed.
+
+    Raises as `open_for_reading` does for what is no ledger.
+    """
+    file = Path(path).absolute()
+    if not file.exists():
+        return False
+    with sqlite_errors_explained(file):
+        _refuse_what_is_no_file(file)
+        refuse_dubious_ownership(file)
+        with contextlib.closing(_connect_to_read(file)) as connection:
+            _refuse_foreign(connection, file)
+            return version_of(connection) > 0
+
+
 def _checked(connection: sqlite3.Connection, file: Path, host: str | None = None) -> Ledger:
     with _closed_on_error(connection):
         with bounded(connection, file):
