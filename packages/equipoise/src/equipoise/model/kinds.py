@@ -97,11 +97,6 @@ class Terms:
         return None
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """Words of a command line that a comparison has through its kind."""
-        return ()
-
-    @property
     def earlier(self) -> tuple[str, ...]:
         """Ids of earlier campaigns of its series, without which there is no result."""
         return ()

@@ -60,11 +60,6 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
         """The asked hosts."""
         return self.hosts
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The option that names the cluster."""
-        return ("--cluster", self.cluster)
-
     def check_explainable(self, record: RunRecord) -> None:
         """Refuse to explain: the coordinator runs nothing."""
         members = listed([one.id for one in record.members]) or "none has come yet"
