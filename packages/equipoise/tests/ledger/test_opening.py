@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.ledger import Ledger, is_begun, open_for_reading, open_for_writing, opening
+from equipoise.ledger import Ledger, ledger_exists, open_for_reading, open_for_writing, opening
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Draw
@@ -199,11 +199,11 @@ def test_an_empty_file_becomes_a_ledger_when_written_and_is_none_when_read(tmp_p
     path.write_bytes(b"")
     with pytest.raises(UnusableInput, match="it is empty"):
         open_for_reading(path)
-    assert not is_begun(path)
+    assert not ledger_exists(path)
     with open_for_writing(path, durable=False) as ledger:
         assert ledger.runs() == []
-    assert is_begun(path)
-    assert not is_begun(tmp_path / "absent.db")
+    assert ledger_exists(path)
+    assert not ledger_exists(tmp_path / "absent.db")
 
 
 def test_a_ledger_without_its_tables_is_damaged(filled: Path, tmp_path: Path) -> None:

@@ -14,8 +14,15 @@ schema.py         the tables, and the steps from each version to the next
 untrusted.py      checks of a file that somebody sent
 """
 
-from equipoise.ledger.opening import is_begun, open_for_reading, open_for_writing
+from equipoise.ledger.opening import ledger_exists, open_for_reading, open_for_writing
 from equipoise.ledger.parts import Fork
 from equipoise.ledger.store import FIRST_SEGMENT, Ledger
 
-__all__ = ["FIRST_SEGMENT", "Fork", "Ledger", "is_begun", "open_for_reading", "open_for_writing"]
+__all__ = [
+    "FIRST_SEGMENT",
+    "Fork",
+    "Ledger",
+    "ledger_exists",
+    "open_for_reading",
+    "open_for_writing",
+]

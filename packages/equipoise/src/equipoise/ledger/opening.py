@@ -115,7 +115,7 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
             return _checked(connection, file)
 
 
-def is_begun(path: str | os.PathLike[str]) -> bool:
+def ledger_exists(path: str | os.PathLike[str]) -> bool:
     """Return whether there is a ledger; a file without tables is none, as its maker was killed.
 
     Raises as `open_for_reading` does for what is no ledger.

@@ -33,7 +33,7 @@ from equipoise.interop.series import SERIES_FORMATS
 from equipoise.interop.series.reading import read_series
 from equipoise.kinds.history.judge import HistoryJudge, check_judgement, read_history, series_of
 from equipoise.kinds.history.terms import STUDY, HistoryDocument, HistoryPlan, history_of
-from equipoise.ledger import Ledger, is_begun, open_for_reading
+from equipoise.ledger import Ledger, ledger_exists, open_for_reading
 from equipoise.measure.environment import snapshot
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import own_environment
@@ -441,7 +441,7 @@ def _baseline(
 
 def _latest_history(output: OutputOptions) -> HistoryPlan | None:
     """Return the terms of the latest history in the ledger."""
-    if not is_begun(output.ledger):
+    if not ledger_exists(output.ledger):
         return None
     with open_for_reading(output.ledger) as ledger:
         found = [run.id for run in ledger.runs() if run.study == STUDY]
