@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from equipoise.analysis.reported import reported_records
+from equipoise.analysis.display import records_for_display
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import FunctionsRequest, compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
@@ -496,5 +496,5 @@ def show(
 
 def _result_of(*records: RunRecord, show_env: bool) -> Result:
     """Return the result of a campaign, and of the one that tested its causes, if any."""
-    document = result_of(*reported_records(records, show_env=show_env))
+    document = result_of(*records_for_display(records, show_env=show_env))
     return Result(with_findings(document))

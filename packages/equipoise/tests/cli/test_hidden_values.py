@@ -17,7 +17,7 @@ import polars
 import pytest
 
 from equipoise import api
-from equipoise.analysis.reported import reported_records
+from equipoise.analysis.display import records_for_display
 from equipoise.cli import export, report, show
 from equipoise.cli.observe import read_log
 from equipoise.cli.results import recorded_name
@@ -284,7 +284,7 @@ def test_the_line_that_repeats_a_campaign_takes_the_values_from_the_shell() -> N
     words = ["--seed", "5", "-n", "one", "-n", "two", "--env", f"1:TOKEN={value}"]
     words += ["--env", f"2:TOKEN={other}", "--env", "2:LANG=C"]
     plan = plan_from([*words, "env PLAIN=abc true", "false"])
-    (found,) = reported_records([planned(plan)], show_env=False)
+    (found,) = records_for_display([planned(plan)], show_env=False)
     line = str(command_of_plan(found.plan))
     assert '--env "1:TOKEN=$TOKEN" --env "2:TOKEN=$TOKEN_2" --env 2:LANG=C' in line
     assert "abc" not in line
@@ -303,7 +303,7 @@ def test_the_line_that_repeats_a_campaign_takes_the_values_from_the_shell() -> N
 def test_a_line_of_a_shell_takes_its_own_values_from_the_environment() -> None:
     words = ["--seed", "5", "--shell", "default", "--prepare", "KEY=abcd x", "A=efgh true", "false"]
     plan = plan_from(words)
-    (found,) = reported_records([planned(plan)], show_env=False)
+    (found,) = records_for_display([planned(plan)], show_env=False)
     answer = shlex.split(str(command_of_plan(found.plan)))
     assert 'KEY="$KEY" x' in answer
     assert 'A="$A" true' in answer
@@ -321,7 +321,7 @@ def test_a_condition_is_found_by_its_name_and_by_the_name_on_the_page(ledger: Pa
 def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> None:
     with open_for_reading(ledger) as store:
         found = store.read_run("last")
-    (shown,) = reported_records((found,), show_env=False)
+    (shown,) = records_for_display((found,), show_env=False)
     gap = choose_gap(found)
     named = as_reported(gap, found, shown)
     assert CANARY in gap.comparison.summary

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.reported import reported_document
+from equipoise.analysis.display import document_for_display
 from equipoise.cli.doctor import examination_document, extent_parts
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
@@ -89,7 +89,7 @@ def obeyed(screen: str) -> list[str]:
 
 
 def test_a_page_has_no_element_and_no_attribute_beyond_those_of_plain_names() -> None:
-    reported = reported_document(document_named(HOSTILE), show_env=True)
+    reported = document_for_display(document_named(HOSTILE), show_env=True)
     hostile = page([CampaignReport(reported)])
     skeleton = Skeleton(hostile)
     assert skeleton.found == Skeleton(page([CampaignReport(document_named(PLAIN))])).found

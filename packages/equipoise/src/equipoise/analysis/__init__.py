@@ -18,6 +18,6 @@ certificate.py  how often this host gives false alarms, and what it can see
 warnings.py     the warnings that the numbers of a campaign give
 wording.py      sentences of verdicts
 redaction.py    records and documents without the values of environment variables
-reported.py     the same with long names and failures cut, as pages and documents show them
+display.py      the same with long names and failures cut, as pages and documents show them
 assignments.py  where a command or a line for a shell sets a variable
 """

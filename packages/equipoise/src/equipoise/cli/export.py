@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from equipoise.analysis.reported import reported_records
+from equipoise.analysis.display import records_for_display
 from equipoise.cli import options
 from equipoise.cli.completion import complete_runs
 from equipoise.cli.options.outputs import check_folder
@@ -108,7 +108,7 @@ def command(request: ExportRequest) -> int:
     check_folder(output)
     with open_for_reading(request.ledger) as ledger:
         records = with_experiment(ledger.read_run(request.run), ledger)
-    records = reported_records(records, show_env=request.show_env)
+    records = records_for_display(records, show_env=request.show_env)
     write_file(output, _content(result_of(*records), records[0], form))
     return 0
 

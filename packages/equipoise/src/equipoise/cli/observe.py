@@ -17,8 +17,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from equipoise.analysis.display import records_for_display
 from equipoise.analysis.reference import environment_differences, flat_facts
-from equipoise.analysis.reported import reported_records
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, command_line
 from equipoise.cli.completion import complete_runs_and_files
@@ -389,7 +389,7 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
     if path.is_file():
         with open_for_reading(path) as ledger:
             records = [ledger.read_run(run.id) for run in ledger.runs()]
-        return _trials_as_rows(reported_records(records, show_env=show_env), name)
+        return _trials_as_rows(records_for_display(records, show_env=show_env), name)
     if path.suffix:
         raise UnusableInput(
             f"{name}: there is no such file",
@@ -397,7 +397,7 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
         )
     with open_for_reading(ledger_path) as ledger:
         record = ledger.read_run(name)
-    return _trials_as_rows(reported_records((record,), show_env=show_env), record.id)
+    return _trials_as_rows(records_for_display((record,), show_env=show_env), record.id)
 
 
 def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:

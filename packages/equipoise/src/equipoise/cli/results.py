@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.reported import reported_records
+from equipoise.analysis.display import records_for_display
 from equipoise.cli.options import OutputOptions
 from equipoise.cli.writing import write_file, write_json, write_report
 from equipoise.ledger import Ledger
@@ -51,7 +51,7 @@ def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResu
 
     record = ledger.read_run(run)
     earlier = earlier_campaigns(record, ledger)
-    records = reported_records(with_experiment(record, ledger), show_env=output.show_env)
+    records = records_for_display(with_experiment(record, ledger), show_env=output.show_env)
     return CampaignResult(load_result(records, output), records[0], earlier)
 
 
@@ -154,7 +154,7 @@ def _text(value: Any) -> str:
 
 def recorded_name(record: RunRecord, name: str | None) -> str | None:
     """Return the name of a condition in the ledger, given that name or the reported one."""
-    conditions = reported_records((record,), show_env=False)[0].plan.conditions
+    conditions = records_for_display((record,), show_env=False)[0].plan.conditions
     for recorded, reported_condition in zip(record.plan.conditions, conditions, strict=True):
         if name in (recorded.name, reported_condition.name):
             return recorded.name

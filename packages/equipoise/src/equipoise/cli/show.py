@@ -6,7 +6,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.reported import reported_records
+from equipoise.analysis.display import records_for_display
 from equipoise.cli import options
 from equipoise.cli.completion import complete_runs
 from equipoise.cli.options import OutputOptions
@@ -83,7 +83,7 @@ def _show_two(run: str, other: str, output: OutputOptions) -> None:
         reference, record = ledger.read_run(run), ledger.read_run(other)
         earlier = earlier_campaigns(record, ledger)
         records = (reference, *with_experiment(record, ledger))
-    reference, *shown = reported_records(records, show_env=output.show_env)
+    reference, *shown = records_for_display(records, show_env=output.show_env)
     output = replace(output, against=result_of(reference), allowed=output.allowed or ())
     show(CampaignResult(load_result(shown, output), shown[0], earlier), output)
 
@@ -103,5 +103,5 @@ def _show_pooled(run: str, output: OutputOptions) -> None:
         # A run of parts has no trial: its parts are pooled with all others.
         records = [ledger.read_run(one.id) for one in campaigns if one.hosts is None]
         records = [record for record in records if not record.plan.rules.has_members]
-    pooled = pooled_campaigns(reported_records(records, show_env=output.show_env))
+    pooled = pooled_campaigns(records_for_display(records, show_env=output.show_env))
     write_output(pooled_document(pooled), lambda: encode(pooled), output)

@@ -248,10 +248,10 @@ def read_reported(file: Path, *, show_env: bool) -> ResultDocument:
 
     Raise `UnusableInput` if the file cannot be read, or holds no such document.
     """
-    from equipoise.analysis.reported import reported_document
+    from equipoise.analysis.display import document_for_display
     from equipoise.report.json_document import read_document
 
-    return reported_document(read_document(file), show_env=show_env)
+    return document_for_display(read_document(file), show_env=show_env)
 
 
 def check_folder(path: Path) -> None:

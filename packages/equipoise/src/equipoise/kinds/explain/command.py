@@ -13,7 +13,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.reported import reported_records
+from equipoise.analysis.display import records_for_display
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
@@ -318,7 +318,7 @@ def command(request: WhyRequest) -> int:
     if gap.is_called:
         record = _observed(record, gap, evidence, output)
         if pictures:
-            (public,) = reported_records((record,), show_env=output.show_env)
+            (public,) = records_for_display((record,), show_env=output.show_env)
             write_pictures(pictures, evidence_of_gap(public, as_reported(gap, record, public)))
         if output.test:
             earlier = None if request.is_new_test else experiment
@@ -390,7 +390,7 @@ def _show(
     recorded: RunRecord, gap: Gap, experiment: RunRecord | None, output: OutputOptions
 ) -> None:
     records = (recorded,) if experiment is None else (recorded, experiment)
-    record, *experiments = reported_records(records, show_env=output.show_env)
+    record, *experiments = records_for_display(records, show_env=output.show_env)
     gap = as_reported(gap, recorded, record)
     document = load_result((record, *experiments), output)
     if gap.is_called:

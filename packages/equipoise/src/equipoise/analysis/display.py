@@ -1,4 +1,4 @@
-"""Records and documents as they are reported: values hidden, long names and failures cut.
+"""Records and documents for display: values hidden, long names and failures cut.
 
 A condition, or a level of a factor, may have a name of any length: by default it is a command. The
 ledger keeps the whole name. A page, a table or a JSON document shows `MAX_NAME_LETTERS` of it, and
@@ -31,16 +31,16 @@ _Failing = TypeVar("_Failing", Trial, Observation)
 _ROOM_FOR_NUMBER = len(" (9999999)")
 
 
-def reported_records(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
-    """Return records as they are reported together."""
+def records_for_display(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
+    """Return records for one page: of all of them, no two names become one."""
     records = records if show_env else without_hidden_values(records)
     every = [part for record in records for part in (record, *record.earlier, *record.members)]
     texts = _short_names([condition for record in every for condition in record.plan.conditions])
     return tuple(_with_short_texts(record, texts) for record in records)
 
 
-def reported_document(document: ResultDocument, *, show_env: bool) -> ResultDocument:
-    """Return a document that was read as it is reported."""
+def document_for_display(document: ResultDocument, *, show_env: bool) -> ResultDocument:
+    """Return a document, which was read from a file, for display."""
     document = document if show_env else document_without_hidden_values(document)
     texts = _short_names(document.conditions)
     if not texts.names:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.reported import reported_document, reported_records
+from equipoise.analysis.display import document_for_display, records_for_display
 from equipoise.analysis.result import analyse_campaign
 from equipoise.design.command_line import command_of_plan
 from equipoise.kinds.gate.terms import GatePlan
@@ -56,14 +56,14 @@ def longest_text(part: Any) -> int:
     return 0
 
 
-def reported(record: RunRecord, *, show_env: bool = False) -> RunRecord:
-    return reported_records([record], show_env=show_env)[0]
+def for_display(record: RunRecord, *, show_env: bool = False) -> RunRecord:
+    return records_for_display([record], show_env=show_env)[0]
 
 
 @pytest.mark.parametrize("show_env", [False, True])
 def test_long_names_are_cut_and_stay_apart(show_env: bool) -> None:
     record = record_of(LONG + "a", "short", LONG + "b")
-    shown = reported(record, show_env=show_env)
+    shown = for_display(record, show_env=show_env)
     first, second, third = (condition.name for condition in shown.plan.conditions)
     assert (first, second) == (CUT, "short")
     assert third.startswith("command ") and third.endswith("… (2)")
@@ -77,14 +77,14 @@ def test_long_names_are_cut_and_stay_apart(show_env: bool) -> None:
 
 def test_a_number_behind_a_cut_name_takes_no_name_of_another_condition() -> None:
     names = (LONG + "a", CUT, LONG + "b")
-    shown = reported(record_of(*names))
+    shown = for_display(record_of(*names))
     assert len({condition.name for condition in shown.plan.conditions}) == 3
     assert shown.plan.conditions[1].name == CUT
 
 
 def test_the_line_that_runs_it_again_has_the_whole_names() -> None:
     typed = ("equipoise", "compare", "-n", LONG, "a", "b")
-    shown = reported(record_of(LONG, "b", command_line=typed))
+    shown = for_display(record_of(LONG, "b", command_line=typed))
     assert LONG in str(command_of_plan(shown.plan))
 
 
@@ -93,11 +93,11 @@ def test_a_hidden_value_at_the_cut_is_hidden() -> None:
     record = record_of(name, "b")
     condition = Condition(name, ("a",), environment={"TOKEN": "s3cr3t-canary-value"})
     plan = replace(record.plan, conditions=(condition, record.plan.conditions[1]))
-    assert "s3cr" not in repr(reported(replace(record, plan=plan)).plan)
+    assert "s3cr" not in repr(for_display(replace(record, plan=plan)).plan)
 
 
 def test_a_long_failure_is_cut_where_it_is_shown() -> None:
-    record = reported(record_of("a", "b", failure="no luck " * 1000))
+    record = for_display(record_of("a", "b", failure="no luck " * 1000))
     failure = record.trials[-1].failure
     assert failure is not None
     assert len(failure) == MAX_LINE_LETTERS and failure.endswith("…")
@@ -122,7 +122,7 @@ def test_a_long_benchmark_has_one_name_in_the_levels_the_contrasts_and_the_terms
             Revision("x", ""), Revision("y", ""), ("wall_s",), bisect={second: ("line",)}
         ),
     )
-    shown = reported(replace(record, plan=plan)).plan
+    shown = for_display(replace(record, plan=plan)).plan
     benchmarks = [condition.levels["benchmark"] for condition in shown.conditions]
     assert len(set(benchmarks)) == 2
     assert max(map(len, benchmarks)) <= MAX_NAME_LETTERS
@@ -133,7 +133,7 @@ def test_a_long_benchmark_has_one_name_in_the_levels_the_contrasts_and_the_terms
 
 def test_the_hosts_of_a_fleet_call_a_condition_as_the_fleet_does() -> None:
     plan = plan_of(LONG + "a", LONG + "b")
-    shown = reported(fleet_record(plan=plan))
+    shown = for_display(fleet_record(plan=plan))
     names = [condition.name for condition in shown.plan.conditions]
     assert len(set(names)) == 2
     for member in shown.members:
@@ -147,13 +147,13 @@ def test_a_document_that_was_read_has_short_names_and_whole_commands(show_env: b
     document = replace(
         document, conditions=(replace(first, command=("sh", "-c", first.name)), second)
     )
-    shown = reported_document(document, show_env=show_env)
+    shown = document_for_display(document, show_env=show_env)
     names = [condition.name for condition in shown.conditions]
     assert len(set(names)) == 2 and max(map(len, names)) <= MAX_NAME_LETTERS
     assert [shown.comparisons[0].baseline, shown.comparisons[0].candidate] == names
     assert {row.condition for row in shown.trials} == set(names)
     assert shown.conditions[0].command == ("sh", "-c", LONG + "a")
-    assert reported_document(shown, show_env=show_env) is shown
+    assert document_for_display(shown, show_env=show_env) is shown
 
 
 def test_subjects_and_authors_of_commits_are_cut() -> None:
