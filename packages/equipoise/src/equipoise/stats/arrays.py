@@ -14,6 +14,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 OrderArray = NDArray[np.int8]
 
+NORMAL_MAD = 1.4826
+"""Standard deviation of a normal law over its median absolute deviation."""
+
 
 def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
     """Return one cost for each block: numbers from 0 up, +inf for a trial that timed out.

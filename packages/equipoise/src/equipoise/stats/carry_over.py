@@ -28,7 +28,7 @@ from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import Interval
 from equipoise.model.result import CarryOver
-from equipoise.stats.arrays import LEVEL, FloatArray, IntArray, median_of, row_medians
+from equipoise.stats.arrays import LEVEL, NORMAL_MAD, FloatArray, IntArray, median_of, row_medians
 from equipoise.stats.verdict import margin_of
 
 LEAST_TRIALS_EACH = 6
@@ -128,7 +128,7 @@ def _residuals(logs: FloatArray, conditions: IntArray, before: IntArray) -> Floa
         effect = _group_medians(detrended - before_effect, conditions)
         before_effect = _group_medians(detrended - effect, before)
     around = detrended - effect - before_effect
-    clip = CLIP_SCALES * 1.4826 * float(median_of(np.abs(around - median_of(around))))
+    clip = CLIP_SCALES * NORMAL_MAD * float(median_of(np.abs(around - median_of(around))))
     if clip > 0:
         around = np.clip(around, -clip, clip)
     return np.asarray(around + before_effect)
@@ -304,7 +304,7 @@ def _least_squares(rows: FloatArray, targets: FloatArray) -> FloatArray:
 
 def _clipped(values: FloatArray, sample: FloatArray) -> FloatArray:
     """Return values clipped at so many scales of a sample; as they are if it has no scale."""
-    limit = FITTED_CLIP_SCALES * 1.4826 * float(np.median(np.abs(sample)))
+    limit = FITTED_CLIP_SCALES * NORMAL_MAD * float(np.median(np.abs(sample)))
     return np.asarray(np.clip(values, -limit, limit)) if limit > 0 else values
 
 

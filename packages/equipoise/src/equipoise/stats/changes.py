@@ -25,7 +25,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import RatioSegment, State
-from equipoise.stats.arrays import FloatArray, IntArray, part_medians, row_medians
+from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray, part_medians, row_medians
 from equipoise.stats.sequence import PairedBlocks
 
 LEAST_LENGTH = 5
@@ -217,7 +217,7 @@ def long_run_variance(series: FloatArray) -> float:
 
 def _scale(values: FloatArray) -> float:
     """1.4826·MAD: the sd of a normal law; where over half are equal, the sd itself."""
-    scale = 1.4826 * float(np.median(np.abs(values - np.median(values))))
+    scale = NORMAL_MAD * float(np.median(np.abs(values - np.median(values))))
     return scale if scale > 0.0 else float(np.std(values))
 
 

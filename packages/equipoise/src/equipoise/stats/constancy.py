@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from equipoise._native import BettingSequence
-from equipoise.stats.arrays import FloatArray, median_of
+from equipoise.stats.arrays import NORMAL_MAD, FloatArray, median_of
 from equipoise.stats.sequence import PairedBlocks
 
 SHARE_OF_LEVEL = 0.2
@@ -98,7 +98,7 @@ def _huber_centres(samples: FloatArray, least_scale: float) -> FloatArray:
     """Return Huber's M-estimate of each row, with the scale 1.4826·MAD."""
     centres: FloatArray = median_of(samples)
     deviations = median_of(np.abs(samples - centres[:, np.newaxis]))
-    limits = CLIP * np.maximum(1.4826 * deviations, max(least_scale, 1e-12))[:, np.newaxis]
+    limits = CLIP * np.maximum(NORMAL_MAD * deviations, max(least_scale, 1e-12))[:, np.newaxis]
     for _ in range(_ROUNDS):
         distances = np.maximum(np.abs(samples - centres[:, np.newaxis]), 1e-300)
         weights = np.minimum(1.0, limits / distances)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from equipoise.stats.arrays import FloatArray, IntArray
+from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from numpy.polynomial import Chebyshev
@@ -475,7 +475,7 @@ def _normal_with_spikes(values: FloatArray) -> float:
     exponential = (np.arange(len(rare)) < len(SPIKE_SHARES))[:, None]
     middle = float(np.median(values))
     place = np.full_like(rare, middle)
-    sd = np.full_like(rare, max(1e-3, 1.4826 * float(np.median(np.abs(values - middle)))))
+    sd = np.full_like(rare, max(1e-3, NORMAL_MAD * float(np.median(np.abs(values - middle)))))
     mean_excess = np.full_like(rare, 1.0)
     likelihoods = np.zeros(len(rare))
     even = -math.log(float(values[-1] - values[0]))

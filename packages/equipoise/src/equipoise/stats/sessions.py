@@ -30,14 +30,12 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise._native import student_p_value, student_quantile
-from equipoise.stats.arrays import FloatArray, IntArray
+from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray
 
 LEAST_PROCESSES = 2
 _LEAST_FOR_HALVES = 4
 _TRIMMED = 0.2
 """At each end."""
-_NORMAL_MEDIAN = 1.4826
-"""The standard deviation of a normal law over its median absolute value."""
 _MEDIAN_EFFICIENCY = 0.37
 """Efficiency of the median absolute value as an estimate of a normal standard deviation."""
 _LEAST_ROWS = 5
@@ -164,7 +162,7 @@ def difference_between_sessions(earlier: Sequence[Session], later: Sequence[Sess
     pairs = _paired(earlier, later)
     shared = pairs.drifts[0].together ** 2 + pairs.drifts[1].together ** 2
     errors = pairs.variances.sum(axis=1) + shared
-    spread = _NORMAL_MEDIAN * float(np.median(np.abs(pairs.differences)))
+    spread = NORMAL_MAD * float(np.median(np.abs(pairs.differences)))
     return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
 
 

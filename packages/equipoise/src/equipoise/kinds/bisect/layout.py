@@ -26,7 +26,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.kinds.bisect.terms import StepTrend
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import NORMAL_MAD, FloatArray
 
 LAYOUT_SPREAD = 0.003
 """Scale of the half-t prior of a layout's standard deviation, in log units, unless a campaign over
@@ -243,7 +243,7 @@ class _Model:
 
     def _excess_spread(self) -> float:
         """Return how much larger the standard deviation of clipped noise is than its scale."""
-        scale = 1.4826 * float(np.median(np.abs(self._rests)))
+        scale = NORMAL_MAD * float(np.median(np.abs(self._rests)))
         deviation = float(np.sqrt(np.mean(self._rests**2)))
         return max(1.0, deviation / scale) if scale > 0.0 else 1.0
 
@@ -300,7 +300,7 @@ def _levels(
             slot = 0.5 * float(np.median(rests[orders > 0]) - np.median(rests[orders < 0]))
         rests -= slot * orders
         sizes = np.abs(rests)
-        spread = 1.4826 * float(np.median(sizes)) or float(np.sqrt(np.mean(sizes**2)))
+        spread = NORMAL_MAD * float(np.median(sizes)) or float(np.sqrt(np.mean(sizes**2)))
         scale = max(LEAST_SCALE, spread * math.sqrt(len(blocks) / freedom))
         clipped = fitted + np.clip(rests, -CLIP * scale, CLIP * scale)
     return levels, clipped, scale
