@@ -277,3 +277,18 @@ def test_nothing_in_the_file_is_trusted(filled: Path) -> None:
         trusted = ledger.connection.execute("PRAGMA trusted_schema").fetchone()
         sizes = ledger.connection.execute("PRAGMA cell_size_check").fetchone()
     assert (trusted, sizes) == ((0,), (1,))
+
+
+def test_a_run_that_the_index_of_a_damaged_file_lacks_has_its_name(filled: Path) -> None:
+    with open_for_reading(filled) as ledger:
+        (run,) = ledger.runs()
+    with closing(sqlite3.connect(filled, isolation_level=None)) as connection:
+        pages = dict(connection.execute("SELECT name, rootpage FROM sqlite_schema"))
+        connection.execute("PRAGMA writable_schema = ON")
+        # The pages of two indexes change places: no key of the other one is an id.
+        connection.executemany(
+            "UPDATE sqlite_schema SET rootpage = ? WHERE name = ?",
+            ((pages["run_by_whole"], "run_by_id"), (pages["run_by_id"], "run_by_whole")),
+        )
+    with open_for_reading(filled) as ledger:
+        assert ledger.read_run("last").id == run.id
