@@ -25,6 +25,7 @@ from equipoise.revisions.build_cache import (
     Source,
     cache_folder,
     cache_limit,
+    digest_of_toolchain,
     key_of,
     open_cache,
     recipe_of,
@@ -431,3 +432,15 @@ def test_the_environment_names_the_folder_and_the_limit() -> None:
     for text in ("many", "-1", "nan", "inf"):
         with pytest.raises(UnusableInput, match="is no size of a cache"):
             cache_limit({LIMIT_VARIABLE: text})
+
+
+def test_a_tool_that_was_killed_while_it_told_its_version_is_no_other_toolchain(
+    made: MadeRepository, tmp_path: Path
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    go = programs / "go"
+    go.write_text("#!/bin/sh\nkill -KILL $$\n")
+    go.chmod(0o755)
+    with pytest.raises(UnusableInput, match="go version does not tell its version: .*SIGKILL"):
+        digest_of_toolchain("make", {"PATH": str(programs)}, repository_at(made.path))

@@ -592,7 +592,10 @@ def _printed(program: str, option: str, repository: Repository) -> str:
             timeout=_PATIENCE_S,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        if done.returncode < 0:
+            # Without a version the builds would be those of another toolchain.
+            raise subprocess.CalledProcessError(done.returncode, done.args)
+    except (OSError, subprocess.SubprocessError) as error:
         raise UnusableInput(
             f"{program} {option} does not tell its version: {error}",
             hint="try it by hand in the repository, or take it out of PATH",
