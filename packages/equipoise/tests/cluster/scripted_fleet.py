@@ -42,7 +42,7 @@ from equipoise.model.record import RunRecord
 from packages.equipoise.tests.plans import plan_of, trial_of
 
 T = TypeVar("T")
-MOST_TRIALS = 7
+MAX_TRIALS = 7
 """Trials of a slice: several slices for every campaign."""
 
 
@@ -166,7 +166,7 @@ class ScriptedHost:
         if not self._run:
             return Followed(self.status())
         after = b"" if self.repeats and self.blocks < 5 else question.after
-        content, more = self.ledger.slice(question.identity, after, most_trials=MOST_TRIALS)
+        content, more = self.ledger.slice(question.identity, after, max_trials=MAX_TRIALS)
         return Followed(self.status(), content, more)
 
     def status(self) -> Status:

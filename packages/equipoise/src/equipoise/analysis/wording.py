@@ -36,7 +36,7 @@ from equipoise.model.result import (
 from equipoise.stats.slow_runs import unseen_share
 
 _WALL_TIMES = (PRIMARY_METRIC, CALL_METRIC)
-_MOST_STRETCHES = 3
+_MAX_STRETCHES = 3
 """Number of changes of the ratio that a sentence tells."""
 _DESCRIPTION = "(description, without an error rate)"
 """Label of the ratio of means, for which no sequential guarantee is possible."""
@@ -198,11 +198,11 @@ def constancy_sentence(comparison: Comparison) -> str:
     if first is None:
         return f"{sentence}, and no single block explains it"
     stretches = [f"before block {later[0].first_block} {signed_change(first.ratio)}"]
-    for segment in later[:_MOST_STRETCHES]:
+    for segment in later[:_MAX_STRETCHES]:
         begin = f"from block {segment.first_block} on"
         stretches.append(f"{begin} {signed_change(segment.ratio)}")
-    if len(later) > _MOST_STRETCHES:
-        stretches.append(f"with {len(later) - _MOST_STRETCHES} more changes")
+    if len(later) > _MAX_STRETCHES:
+        stretches.append(f"with {len(later) - _MAX_STRETCHES} more changes")
     return f"{sentence}: {', '.join(stretches)}{_outside_clause(comparison)}"
 
 
