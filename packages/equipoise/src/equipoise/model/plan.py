@@ -48,7 +48,7 @@ The trial before can: pressure and steal are rates since it began, and load, fre
 temperature follow it.
 """
 MAX_COVARIATES = 8
-"""At most this many covariates are tried (`MOST_COVARIATES` in crates/verdict)."""
+"""Largest number of covariates that are tried; crates/verdict has the same bound."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it runs on."""
