@@ -142,10 +142,10 @@ class ScriptedHost:
             self._next_at += self.block_s
             if self.blocks == self.fails_at:
                 self._end("failed", "a condition failed", now)
-            elif self.blocks == self._most_blocks():
+            elif self.blocks == self._max_blocks():
                 self._end("ended", "block limit", now)
 
-    def _most_blocks(self) -> int | None:
+    def _max_blocks(self) -> int | None:
         limits = self.orders[-1].limits
         return self._plan.stopping.blocks if limits is None else limits.blocks
 

@@ -512,7 +512,7 @@ def _time_sentence(
     is_faster = _is_faster(baseline, candidate, is_slower=verdict == "slower")
     if leaves_out(ratio_ci, ratio):
         return f"{is_faster}, {_extent(*ratio_ci)}"
-    least = _least_factor(ratio, ratio_ci)
+    least = _min_factor(ratio, ratio_ci)
     if least is not None and least < FACTOR_FROM:
         nearer = least if ratio > 1.0 else 1.0 / least
         return f"{is_faster}, by at least {_percent(nearer)}; by how much more is not known yet"
@@ -527,7 +527,7 @@ def _is_faster(baseline: str, candidate: str, *, is_slower: bool) -> str:
     return f"{candidate} is {'slower' if is_slower else 'faster'} than {baseline}"
 
 
-def _least_factor(ratio: float, ratio_ci: Interval) -> float | None:
+def _min_factor(ratio: float, ratio_ci: Interval) -> float | None:
     """Return the least factor that an interval allows, where the size is not known to a tenth.
 
     ``None`` where it is known, or where the ratio reads as a change in percent.

@@ -350,7 +350,7 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (ratio := _sure_drift(summary, _least_drift(document, condition.name))) is not None:
+        if (ratio := _sure_drift(summary, _min_drift(document, condition.name))) is not None:
             drifts[ratio > 1.0][condition.name] = ratio
     for of_one_direction in drifts.values():
         if of_one_direction:
@@ -359,7 +359,7 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
             yield f"drift: {what}{names_of([*of_one_direction])} {phrase}; {consequence}"
 
 
-def _least_drift(document: ResultDocument, condition: str) -> float:
+def _min_drift(document: ResultDocument, condition: str) -> float:
     """Return the change in percent from which on a drift of a condition matters."""
     concerned = (
         one.ratio_ci
