@@ -29,7 +29,7 @@ from packages.equipoise.tests.kinds.bisect.bisected import one_step, search, ste
 from packages.equipoise.tests.stats.simulated import FloatArray, Noise
 
 ALPHA = 0.05
-MOST_BLOCKS = 1500
+MAX_BLOCKS = 1500
 MIN_EFFECT = 1.0
 """Percent, where what is left of a gap is looked at; in the main table any gap counts."""
 BUILD_TRIALS = 10.0
@@ -90,7 +90,7 @@ def profile(shape: Profile, seed: int) -> Outcome:
         _noise("gauss", PROFILE_SD / 100),
         rng,
         bisection,
-        blocks=4 * MOST_BLOCKS,
+        blocks=4 * MAX_BLOCKS,
         build_trials=BUILD_TRIALS,
     )
     named = {step.last for step in bisection.named}
@@ -139,7 +139,7 @@ def layouts(cell: LayoutCell, seed: int) -> LayoutOutcome:
         _noise("gauss", LAYOUTS_SD / 100),
         rng,
         bisection,
-        blocks=4 * MOST_BLOCKS,
+        blocks=4 * MAX_BLOCKS,
         build_trials=BUILD_TRIALS,
     )
     named = [step.last for step in bisection.named]
@@ -181,7 +181,7 @@ def drifting(cell: DriftCell, seed: int) -> DriftOutcome:
         _noise(cell.kind, cell.sd / 100),
         rng,
         bisection,
-        blocks=MOST_BLOCKS,
+        blocks=MAX_BLOCKS,
         build_trials=BUILD_TRIALS,
     )
     state = bisection.state()
@@ -234,7 +234,7 @@ def merge(cell: Cell, seed: int, *, inside: bool) -> Outcome:
         rng,
         bisection,
         ends=(0, count),
-        blocks=4 * MOST_BLOCKS,
+        blocks=4 * MAX_BLOCKS,
         build_trials=BUILD_TRIALS,
     )
     line, *others = bisection.lines()
@@ -258,7 +258,7 @@ def suite(cell: Cell, seed: int) -> Outcome:
     commands = [SharedBlocks([one]) for one in bisections]
     built, trials = {0, cell.count}, 0
     noise = _noise(cell.kind, cell.sd / 100)
-    for _ in range(MOST_BLOCKS):
+    for _ in range(MAX_BLOCKS):
         open_ones = [at for at, one in enumerate(bisections) if _is_searched(one)]
         if not open_ones:
             break
@@ -281,7 +281,7 @@ def suite_of_one_command(cell: Cell, seed: int) -> Outcome:
     command = SharedBlocks(bisections)
     built, trials = {0, cell.count}, 0
     noise = _noise(cell.kind, cell.sd / 100)
-    while trials < 10 * MOST_BLOCKS and any(map(_is_searched, bisections)):
+    while trials < 10 * MAX_BLOCKS and any(map(_is_searched, bisections)):
         pair = command.next_pair(built, BUILD_TRIALS)
         assert pair is not None, "an open search has a pair"
         built.update(pair)
@@ -349,7 +349,7 @@ def _searched(
     culprit: int | None,
     bisection: Bisection,
     broken: Collection[int] = frozenset(),
-    most: int = MOST_BLOCKS,
+    most: int = MAX_BLOCKS,
 ) -> Outcome:
     levels = one_step(cell.count, math.log1p(cell.step / 100), culprit or cell.count + 1)
     ran = search(

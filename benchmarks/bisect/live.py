@@ -42,7 +42,7 @@ from benchmarks.bisect.repositories import (
 
 BUDGET_S = 30.0
 """Of one search: twenty searches, with git bisect beside, then take at most 25 minutes."""
-FEWEST_S = 0.1
+MIN_S = 0.1
 """Seconds that git bisect has for one commit, however short the search beside it was."""
 TOOLS = ("git", "cc", "make", "cargo", "hyperfine", "equipoise")
 COLUMNS = (
@@ -210,7 +210,7 @@ def by_git(made: History, language: Language, folder: Path, seconds: float) -> A
     began = time.monotonic()
     commits = int(git(made.folder, "rev-list", "--count", f"{made.good}..{made.bad}"))
     # The good commit is visited twice, the bad one once.
-    share = max(FEWEST_S, seconds / (3 + math.ceil(math.log2(commits))))
+    share = max(MIN_S, seconds / (3 + math.ceil(math.log2(commits))))
     exported, script, log = folder / "times.csv", folder / "trial.sh", folder / "visits"
     build = language.build or "rm -rf program/__pycache__"
 

@@ -28,14 +28,14 @@ MakeMachine = Callable[[int], Machine]
 
 LEVEL = 0.05
 GROWING_LEVEL = 0.01
-MOST_GROWING = 160
+MAX_GROWING_RUNS = 160
 CERTAINTY = 0.95
-MOST_BAYES = 1500
+MAX_BAYES_RUNS = 1500
 ENDS = 10
 """Runs of both ends that Welch, growing samples and Bayes begin with."""
 PACKAGE = "git-bayesect==1.2"
 SCRIPT = Path(__file__).with_name("package.py")
-MOST_OF_PACKAGE = 100
+MAX_PACKAGE_CAMPAIGNS = 100
 """Campaigns of the package, which runs them one by one."""
 
 
@@ -69,8 +69,8 @@ def packages(
     They run campaigns one by one, so only some are searched; a package that cannot be installed is
     left out.
     """
-    few = levels[:MOST_OF_PACKAGE]
-    one_by_one = series(kind, sd, len(few), 2 * ENDS + MOST_BAYES, rng)
+    few = levels[:MAX_PACKAGE_CAMPAIGNS]
+    one_by_one = series(kind, sd, len(few), 2 * ENDS + MAX_BAYES_RUNS, rng)
     in_order = series(kind, sd, len(few), few.shape[1], rng)
     asked: dict[str, Callable[[], Answer]] = {
         "git_bayesect": lambda: git_bayesect(few, one_by_one, python_with(PACKAGE)),
@@ -176,7 +176,7 @@ def growing(make: MakeMachine, levels: FloatArray) -> Answer:
     """As Pinpoint: the midpoint against both neighbours, 10 to 160 runs, until one pair differs."""
     campaigns, count = levels.shape[0], levels.shape[1] - 1
     halvings = 1 + math.ceil(math.log2(count))
-    machine = make(2 * ENDS + halvings * (ENDS + 3 * 2 * MOST_GROWING))
+    machine = make(2 * ENDS + halvings * (ENDS + 3 * 2 * MAX_GROWING_RUNS))
     low, high = np.zeros(campaigns, dtype=np.int64), np.full(campaigns, count)
     trials = np.zeros(campaigns)
 
@@ -209,7 +209,7 @@ def growing(make: MakeMachine, levels: FloatArray) -> Answer:
             high[x], right[x] = middle[x], between[x]
             low[y], left[y] = middle[y], between[y]
             wait = wait[~sure]
-            if runs >= MOST_GROWING:
+            if runs >= MAX_GROWING_RUNS:
                 stuck[wait] = True
                 break
             for sums, commits in ((left, low), (between, middle), (right, high)):
@@ -223,7 +223,7 @@ def bayes(make: MakeMachine, levels: FloatArray, rng: np.random.Generator) -> An
     Both means and the variance are integrated out; the median of the posterior runs next.
     """
     campaigns, count = levels.shape[0], levels.shape[1] - 1
-    machine = make(2 * ENDS + MOST_BAYES)
+    machine = make(2 * ENDS + MAX_BAYES_RUNS)
     live = np.arange(campaigns)
     sums = np.zeros((3, campaigns, count + 1))  # counts, sums, sums of squares of each commit
     trials, named = np.full(campaigns, 2.0 * ENDS), np.full(campaigns, -1)
@@ -236,7 +236,7 @@ def bayes(make: MakeMachine, levels: FloatArray, rng: np.random.Generator) -> An
     for _ in range(ENDS):
         run(np.zeros(campaigns, dtype=np.int64))
         run(np.full(campaigns, count))
-    for _ in range(MOST_BAYES):
+    for _ in range(MAX_BAYES_RUNS):
         (n0, s0, _), total = np.cumsum(sums, 2)[:, :, :-1], sums.sum(2)[:, :, None]
         n1, s1 = total[0] - n0, total[1] - s0
         rest = np.maximum(total[2] - s0**2 / n0 - s1**2 / n1, 1e-12)

@@ -32,7 +32,7 @@ from packages.equipoise.tests.stats.simulated import campaign, white
 HOSTS = 8
 BLOCKS = 80
 NOISE = white(SD)
-LEAST_TO_JUDGE = 10
+MIN_BLOCKS_TO_JUDGE = 10
 """Blocks before a host can look slow to itself."""
 
 
@@ -80,7 +80,7 @@ def _first_bad_news(whole: PairedBlocks) -> int:
     """Return the blocks after which a host is 1.5 standard errors slower; all if it never is."""
     numbers = np.arange(1, len(whole) + 1)
     errors = SD * np.sqrt(2.0 * numbers)
-    is_bad = (np.cumsum(whole.differences) > 1.5 * errors) & (numbers >= LEAST_TO_JUDGE)
+    is_bad = (np.cumsum(whole.differences) > 1.5 * errors) & (numbers >= MIN_BLOCKS_TO_JUDGE)
     return int(np.argmax(is_bad)) + 1 if is_bad.any() else len(whole)
 
 

@@ -19,7 +19,7 @@ from equipoise.stats.sequence import PairedBlocks
 
 ALPHA = 0.05
 SPREADS = (0.02, 0.05, 0.10, 0.15, 0.20, 0.30)
-FIRST_BLOCKS, MOST_BLOCKS = 250, 16_000
+FIRST_BLOCKS, MAX_BLOCKS = 250, 16_000
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]
@@ -61,7 +61,7 @@ def blocks_to_fail(draw: Draw, spread: float, effect: float, margin: float, seed
     """After how many blocks one gate fails; infinite where it does not, or passes before."""
     generator = np.random.default_rng(seed)
     campaign = np.empty((3, 0))
-    while campaign.shape[1] < MOST_BLOCKS:
+    while campaign.shape[1] < MAX_BLOCKS:
         # As many again as there are: most gates need few.
         more = max(FIRST_BLOCKS, campaign.shape[1])
         times = np.exp(spread * draw(generator, (2, more)))

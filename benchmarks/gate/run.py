@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-LEAST_SHARE = 0.95
+MIN_SHARE = 0.95
 SETTINGS = ("-c", "user.name=bench", "-c", "user.email=bench@example.com")
 MAKEFILE = "bench: spinning.c Makefile\n\tcc -O1 -DWORK={work}UL -o bench spinning.c\n"
 
@@ -79,7 +79,7 @@ def main() -> int:
             f"{spread(tally.blocks):>16} {spread(tally.seconds):>16} "
             f"{f'{100 * statistics.median(tally.spreads):.1f} %':>8}"
         )
-    return 0 if all(one.right >= LEAST_SHARE * one.gates for one in tallies) else 1
+    return 0 if all(one.right >= MIN_SHARE * one.gates for one in tallies) else 1
 
 
 def calibrated(folder: Path, seconds: float) -> int:

@@ -18,7 +18,7 @@ MIN_EFFECT = 1.0
 """Percent."""
 MOMENTS = 2600
 """Trials over which the machine drifts: about as many as a whole history takes."""
-MOST_BLOCKS = 3000
+MAX_BLOCKS = 3000
 NAMES = names_of(COMMITS)
 
 
@@ -76,7 +76,7 @@ def _conducted(kind: str, seed: int, nights: Sequence[int]) -> Outcome:
     built: set[int] = set()
     for newest in nights:
         history.begin_campaign(NAMES[: newest + 1], range(newest + 1), "gcc 14", only_new=True)
-        for _ in range(MOST_BLOCKS):
+        for _ in range(MAX_BLOCKS):
             night = run_night(history, truth.levels, noise, rng, blocks=1, built=built)
             built.update(*night.blocks)
             trials += night.trials

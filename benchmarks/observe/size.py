@@ -31,8 +31,8 @@ import pyarrow as arrow
 from pyarrow import parquet
 
 COVARIATES = 8
-MOST_S, MOST_BYTES = 120.0, 3e9
-MOST_OF_A_WORKER, MOST_APART = 1.5e9, 1e-12
+MAX_S, MAX_BYTES = 120.0, 3e9
+MAX_WORKER_BYTES, MAX_DIFFERENCE = 1.5e9, 1e-12
 LOOK_S = 0.2
 """Seconds between two looks at the memory: the kernel keeps the peak of a living process."""
 
@@ -181,11 +181,11 @@ def main() -> int:
 
 def report_alone(asked: argparse.Namespace, alone: Run) -> bool:
     """Print the figures of one process; return whether they are within the limits."""
-    most_s = MOST_S * max(1.0, asked.rows / 1e6)
-    met = alone.answer is not None and alone.seconds <= most_s and alone.peak <= MOST_BYTES
+    max_s = MAX_S * max(1.0, asked.rows / 1e6)
+    met = alone.answer is not None and alone.seconds <= max_s and alone.peak <= MAX_BYTES
     print(
         f"{asked.rows:,} rows, {COVARIATES} covariates, {asked.method}, {asked.strata} strata: "
-        f"{alone.seconds:.0f} s, {alone.peak / 1e9:.2f} GB at the peak; within {most_s:.0f} s and "
+        f"{alone.seconds:.0f} s, {alone.peak / 1e9:.2f} GB at the peak; within {max_s:.0f} s and "
         f"3 GB: {'met' if met else 'NOT met'}",
         flush=True,
     )
@@ -195,8 +195,8 @@ def report_alone(asked: argparse.Namespace, alone: Run) -> bool:
 def report_cluster(address: str, alone: Run, there: Run) -> bool:
     """Print the figures of a cluster; return whether they are within the limits."""
     difference = largest_difference(alone.answer, there.answer)
-    met = there.answer is not None and difference <= MOST_APART
-    met = met and there.peak_of_workers <= MOST_OF_A_WORKER
+    met = there.answer is not None and difference <= MAX_DIFFERENCE
+    met = met and there.peak_of_workers <= MAX_WORKER_BYTES
     print(
         f"--cluster {address}: {there.seconds:.0f} s, {there.peak_of_workers / 1e9:.2f} GB at the "
         f"peak of a worker here, {there.peak / 1e9:.2f} GB of the command; largest difference of "

@@ -51,7 +51,7 @@ TIED = {
 SPREADS = (0.01, 0.02)
 MIN_EFFECTS = (1.0, 0.0)
 """Percent: the default, and none, with which a name is given more often."""
-MOST_BLOCKS = 300
+MAX_BLOCKS = 300
 LOOKS = (10, 20, 40, 70)
 """Blocks after which the contenders are also computed, beside the stop."""
 ALPHA = 0.05
@@ -125,7 +125,7 @@ def trials_table(campaigns: int, _blocks: int) -> Iterator[str]:
                 replace(plan, stopping=Stopping(min_seconds=0.0, leave_out_decided=leaves))
                 for leaves in (False, True)
             )
-            counts.append([len(simulated(one, ratios, 0.01, MOST_BLOCKS).trials) for one in plans])
+            counts.append([len(simulated(one, ratios, 0.01, MAX_BLOCKS).trials) for one in plans])
         trials = np.array(counts)
         without, leaving = trials.mean(axis=0)
         saved = 100.0 * (1.0 - leaving / without)

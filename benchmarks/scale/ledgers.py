@@ -82,7 +82,7 @@ def pull_growths() -> list[Growth]:
                 ends = [b""]
                 more = True
                 while more:
-                    part, more = host.slice(identity, ends[-1], most_trials=SLICE)
+                    part, more = host.slice(identity, ends[-1], max_trials=SLICE)
                     copy.absorb(part)
                     ends.append(copy.cursor(identity))
                 whole.append(time.process_time() - started)
@@ -95,7 +95,7 @@ def pull_growths() -> list[Growth]:
 
 def _pull(host: Ledger, copy: Ledger, identity: str) -> None:
     for _ in range(PULLS):
-        content, _more = host.slice(identity, copy.cursor(identity), most_trials=SLICE)
+        content, _more = host.slice(identity, copy.cursor(identity), max_trials=SLICE)
         assert not content, "nothing is new"
 
 

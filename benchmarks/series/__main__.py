@@ -19,7 +19,7 @@ from benchmarks.peers import ASV, ASV_STEPS, OTAVA, Peer
 from equipoise.stats.changes import LevelChange, level_changes
 
 SD, STEP, MIN_EFFECT, NEAR = 0.01, 0.05, 1.0, 5
-LEAST_LENGTH = 5
+MIN_SEGMENT_VALUES = 5
 Logs = np.ndarray
 Noise = Callable[[np.random.Generator, int], Logs]
 
@@ -71,7 +71,7 @@ NOISES: dict[str, Noise] = {
 def by_ruptures(logs: Logs) -> list[int]:
     """PELT with squared loss and the penalty of BIC, as its documentation has it."""
     sd = 1.4826 * float(np.median(np.abs(np.diff(logs)))) / math.sqrt(2.0)
-    pelt = ruptures.Pelt(model="l2", min_size=LEAST_LENGTH, jump=1).fit(logs)
+    pelt = ruptures.Pelt(model="l2", min_size=MIN_SEGMENT_VALUES, jump=1).fit(logs)
     cuts = [0, *pelt.predict(pen=2.0 * sd**2 * math.log(len(logs)))]
     levels = [float(np.mean(logs[begin:end])) for begin, end in itertools.pairwise(cuts)]
     pairs = zip(cuts[1:], itertools.pairwise(levels), strict=False)

@@ -56,7 +56,7 @@ class Question:
     noise: Noise
     effect: float
     """Percent."""
-    most_blocks: int
+    max_blocks: int
     excluded: tuple[float, ...] = (0.0,)
     """Effects in percent that must all be excluded."""
     one_sided: bool = False
@@ -102,7 +102,7 @@ FIRST_TRY = 32
 
 def blocks_needed(question: Question, random: Generator) -> int:
     """Return the blocks until one campaign excludes what is asked; the most if it never does."""
-    blocks = question.most_blocks
+    blocks = question.max_blocks
     times = question.noise(random, 2 * blocks).reshape(blocks, 2)
     orders = random.choice(np.array([-1, 1], dtype=np.int8), blocks)
     first = orders == 1

@@ -33,9 +33,9 @@ from equipoise.model.record import Accounting, Draw, RunRecord, Trial
 ALPHA = 0.05
 BLOCKS = 200
 RUNS = 2 * BLOCKS + 4 * BLOCKS
-MOST_MORE = 0.05
+MAX_EXTRA_SHARE = 0.05
 """Trials that the washouts may cost without any carry-over, as a part of those without them."""
-MOST_ERRORS = 3.0902
+MAX_STANDARD_ERRORS = 3.0902
 """Standard errors that chance may add to a mean: one-sided 99.9 %."""
 NOISES: dict[str, scenarios.Draw] = {
     "Gauss 2 %": scenarios.white(0.02),
@@ -238,7 +238,7 @@ class Row:
         if self.case.effect == 0.0 and not self.case.carried and self.called.exceeds(ALPHA):
             yield self.called.beyond(ALPHA, f"{where}: called different")
         more, error = self.more_trials
-        if not self.case.carried and more > MOST_MORE + MOST_ERRORS * error:
+        if not self.case.carried and more > MAX_EXTRA_SHARE + MAX_STANDARD_ERRORS * error:
             yield f"{where}, effect {self.case.effect:g} %: {100 * more:.1f} % more trials"
 
 

@@ -30,12 +30,12 @@ EFFECT = 1.0
 """True effect in percent, for the number of blocks."""
 COVERED = 3.0
 """True effect in percent, for the coverage."""
-MOST_BLOCKS = 700
+MAX_BLOCKS = 700
 LOOKS = 200
 """Blocks of a campaign that is looked at after each, for false alarms and coverage."""
 EXPLAINED = (0.0, 0.5, 0.8)
 MEMORIES = (0.0, 0.9)
-MOST_SHARE = 0.63
+MAX_SHARE = 0.63
 """Blocks with a covariate of R² 0.5, as a share of those without it."""
 
 
@@ -117,10 +117,10 @@ def saved(explained: float, campaigns: int, seed: int) -> Saved:
     counts = np.empty((campaigns, 2))
     for campaign in range(campaigns):
         random = np.random.default_rng([seed, campaign])
-        one = draw(random, MOST_BLOCKS, explained=explained, percent=EFFECT)
+        one = draw(random, MAX_BLOCKS, explained=explained, percent=EFFECT)
         ways = (one.pairs(adjusted=False), one.pairs(adjusted=True))
         counts[campaign] = [
-            pairs.engine.blocks_to_exclude(0.0, ALPHA) or MOST_BLOCKS for pairs in ways
+            pairs.engine.blocks_to_exclude(0.0, ALPHA) or MAX_BLOCKS for pairs in ways
         ]
     without, with_it = counts.mean(axis=0).tolist()
     error = float(np.std(counts[:, 1]) / math.sqrt(campaigns))
@@ -178,8 +178,8 @@ def main() -> int:
         ],
     )
     for one in rows:
-        if one.explained == 0.5 and one.with_it - 2 * one.error > MOST_SHARE * one.without:
-            broken.append(f"more than {MOST_SHARE:g} of the blocks without it at R² 0.5")
+        if one.explained == 0.5 and one.with_it - 2 * one.error > MAX_SHARE * one.without:
+            broken.append(f"more than {MAX_SHARE:g} of the blocks without it at R² 0.5")
 
     most = int(binom.ppf(0.999, campaigns, ALPHA))
     cells = []

@@ -17,7 +17,7 @@ from benchmarks.validity.machine import FloatArray, Machine
 Draw = Callable[[Generator, int], Machine]
 """Draws the machine of one campaign, good for so many runs."""
 
-LARGEST_LOG = 50.0
+MAX_LOG = 50.0
 """Cauchy noise is cut here: e^50 times the usual is still a number."""
 
 
@@ -89,7 +89,7 @@ def two_modes(apart: float, size: float) -> Draw:
 def student(freedom: int, size: float) -> Draw:
     """Heavy tails: Student's t; with 1 degree of freedom Cauchy's distribution."""
     return lambda random, runs: _same(
-        np.clip(size * random.standard_t(freedom, runs), -LARGEST_LOG, LARGEST_LOG)
+        np.clip(size * random.standard_t(freedom, runs), -MAX_LOG, MAX_LOG)
     )
 
 

@@ -16,7 +16,7 @@ END = "<!-- validity: end -->"
 FINDINGS_BEGIN = "<!-- findings: begin (python -m benchmarks.validity writes this) -->"
 FINDINGS_END = "<!-- findings: end -->"
 
-LEAST_WIDTH = 180
+MIN_WIDTH = 180
 
 
 class NoMarkers(Exception):
@@ -26,7 +26,7 @@ class NoMarkers(Exception):
 def on_screen(tables: Sequence[TextTable]) -> None:
     """Print them, however narrow the terminal is said to be."""
     console = Console()
-    console = Console(width=max(console.width, LEAST_WIDTH))
+    console = Console(width=max(console.width, MIN_WIDTH))
     for text in tables:
         table = Table(title=text.title, caption=text.reading, title_justify="left")
         for index, name in enumerate(text.header):

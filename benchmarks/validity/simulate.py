@@ -20,10 +20,10 @@ from benchmarks.validity.machine import BASELINE, CANDIDATE, Machine, measure
 from benchmarks.validity.pieces import in_pieces, source
 from benchmarks.validity.rules import RULES
 from benchmarks.validity.rules.rule import Decision, Rule
-from benchmarks.validity.rules.tachometer import MOST_ROUNDS
+from benchmarks.validity.rules.tachometer import MAX_ROUNDS
 from benchmarks.validity.scenarios import SCENARIOS, Scenario
 
-RUNS = 2 * MOST_ROUNDS
+RUNS = 2 * MAX_ROUNDS
 """The longest schedule of any tool."""
 
 MIN_EFFECT = 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EXIT_UNUSABLE_INPUT = 2
-LONGEST_TEXT = 1000
+MAX_TEXT_LETTERS = 1000
 """Largest number of letters of one part of an error, which may quote a name of any length."""
 
 
@@ -11,7 +11,7 @@ class EquipoiseError(Exception):
     """An error that the user can end.
 
     ``what`` says what is wrong, naming the thing and the place; ``hint`` is one thing that the user
-    can do about it. The middle of more than `LONGEST_TEXT` letters is left out of each.
+    can do about it. The middle of more than `MAX_TEXT_LETTERS` letters is left out of each.
     """
 
     exit_status = EXIT_UNUSABLE_INPUT
@@ -28,9 +28,9 @@ def _shortened(text: str) -> str:
 
     The place stands at the beginning and the reason at the end: both stay.
     """
-    if len(text) <= LONGEST_TEXT:
+    if len(text) <= MAX_TEXT_LETTERS:
         return text
-    half = LONGEST_TEXT // 2
+    half = MAX_TEXT_LETTERS // 2
     return f"{text[:half]} … ({len(text) - 2 * half} letters) … {text[-half:]}"
 
 

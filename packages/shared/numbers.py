@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 Interval = tuple[float | None, float | None]
 """Lower and upper bound; ``None`` where there is none yet."""
-MOST_LISTED = 6
+MAX_LISTED_VALUES = 6
 """Number of values of a column that an error lists."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:[nµm]?s|min|h|[kKMGT]?i?B)\b)")
 """Space between a number and its unit."""
@@ -44,7 +44,7 @@ def joined(parts: Iterable[str], last: str = "and") -> str:
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
-def listed(values: Sequence[str], most: int = MOST_LISTED, joint: str = ", ") -> str:
+def listed(values: Sequence[str], most: int = MAX_LISTED_VALUES, joint: str = ", ") -> str:
     """Return values as ``a, b, c``; of many, the first and how many more there are.
 
     Clauses are joined by ``"; "``.

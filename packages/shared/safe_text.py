@@ -35,16 +35,16 @@ def visible_lines(text: str) -> str:
     )
 
 
-def short_line(text: str, most_letters: int = MAX_LINE_LETTERS) -> str:
+def short_line(text: str, max_letters: int = MAX_LINE_LETTERS) -> str:
     """Return untrusted text as one line without controls, cut where it is longer than any text."""
     # What is far too long is cut before it is looked at letter by letter.
-    line = visible(" ".join(text[: 4 * most_letters].split()))
-    return line if len(line) <= most_letters else f"{line[: most_letters - 1]}…"
+    line = visible(" ".join(text[: 4 * max_letters].split()))
+    return line if len(line) <= max_letters else f"{line[: max_letters - 1]}…"
 
 
-def shortened(text: str, most_letters: int = MAX_NAME_LETTERS) -> str:
+def shortened(text: str, max_letters: int = MAX_NAME_LETTERS) -> str:
     """Return the text as it is, or as `short_line` cuts it if it is too long."""
-    return text if len(text) <= most_letters else short_line(text, most_letters)
+    return text if len(text) <= max_letters else short_line(text, max_letters)
 
 
 def as_unicode(text: str) -> str:

@@ -42,7 +42,7 @@ def test_a_series_has_each_commit_once_with_two_steps_in_it() -> None:
 def test_both_changes_are_named_early_while_the_machine_drifts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine, "MOST_BLOCKS", 60)
+    monkeypatch.setattr(engine, "MAX_BLOCKS", 60)
     outcome = engine.at_once("line", 2)
     assert outcome.right and outcome.others == 0 and not outcome.is_over
     assert outcome.named_after is not None and outcome.named_after < outcome.trials

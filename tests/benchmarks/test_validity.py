@@ -273,7 +273,7 @@ def test_tachometer_goes_on_from_fifty_rounds_until_the_interval_clears_zero(
     shift: float,
 ) -> None:
     random = np.random.default_rng(2)
-    first, second = random.normal(1.0, 0.5, (2, tachometer.MOST_ROUNDS)) + [[0.0], [shift]]
+    first, second = random.normal(1.0, 0.5, (2, tachometer.MAX_ROUNDS)) + [[0.0], [shift]]
     first, second = np.abs(first), np.abs(second)
     rounds, call, spent = 50, None, 0.0
     while True:
@@ -325,7 +325,7 @@ def test_blocks_needed_are_those_of_the_whole_campaign(
 ) -> None:
     (question,) = [one for one in QUESTIONS if one.name == name]
     needed = [blocks_needed(question, np.random.default_rng(seed)) for seed in range(5)]
-    monkeypatch.setattr("benchmarks.validity.blocks.FIRST_TRY", question.most_blocks)
+    monkeypatch.setattr("benchmarks.validity.blocks.FIRST_TRY", question.max_blocks)
     assert needed == [blocks_needed(question, np.random.default_rng(seed)) for seed in range(5)]
     assert max(needed) > 2 * 32
 

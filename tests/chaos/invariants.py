@@ -15,7 +15,7 @@ from tests.chaos.workplace import CANARY_FILES, Workplace
 
 NOTE = re.compile(r"(removed the folder of a killed campaign|left alone|note:|warning:)")
 """Lines on standard error that are no complaint."""
-MOST_LINES = 2
+MAX_LINES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def answer_is_fit(ended: Ended, allowed: frozenset[int], what: str) -> list[str]
         sentences.append(f"{what} printed a traceback: {said}")
     elif ended.status > 0 and ended.status != 130 and not complaints:
         sentences.append(f"{what} ended with status {ended.status} and does not say why")
-    elif ended.status > 0 and len(complaints) > MOST_LINES:
+    elif ended.status > 0 and len(complaints) > MAX_LINES:
         sentences.append(f"{what} complains in {len(complaints)} lines: {said}")
     return sentences
 

@@ -21,7 +21,7 @@ from equipoise.shared.safe_text import visible
 from tests.fuzz.case import Case, Outcome, Target, WrongResult
 from tests.fuzz.guard import Forbidden, Guard, OutOfTime
 
-LONGEST_MESSAGE = 2000
+MAX_MESSAGE_LETTERS = 2000
 """Letters of an error: what is longer is no line or two."""
 SOURCES = f"{os.sep}src{os.sep}equipoise"
 """Beginning of the folders of our sources: of `equipoise`, and of `equipoise_matching`."""
@@ -112,7 +112,7 @@ def _judged_error(error: UserError, place: str) -> Outcome:
     shown = visible(error.what)
     if not error.hint:
         return Outcome("find", f"an error without a hint in {place}", str(error)[:500])
-    if not error.what.strip() or max(len(shown), len(error.hint)) > LONGEST_MESSAGE:
+    if not error.what.strip() or max(len(shown), len(error.hint)) > MAX_MESSAGE_LETTERS:
         return Outcome("find", f"an error of {len(shown)} letters in {place}", str(error)[:500])
     if error.exit_status != EXIT_UNUSABLE_INPUT:
         return Outcome("find", f"exit status {error.exit_status} in {place}", str(error)[:500])

@@ -20,26 +20,26 @@ from benchmarks.validity.machine import BASELINE, CANDIDATE, FloatArray, IntArra
 from benchmarks.validity.rules.rule import RUN_SECONDS, SIGNIFICANT, Decision, Rule, call_by
 from benchmarks.validity.rules.t_test import running, welch_p
 
-LEAST_ROUNDS = 50
-MOST_ROUNDS = 500
+MIN_ROUNDS = 50
+MAX_ROUNDS = 500
 TIMEOUT_S = 180.0
 
 
 def schedule(_: Generator) -> IntArray:
     """A B A B …"""
-    return np.tile([BASELINE, CANDIDATE], MOST_ROUNDS)
+    return np.tile([BASELINE, CANDIDATE], MAX_ROUNDS)
 
 
 def decide(baseline: FloatArray, candidate: FloatArray) -> Decision:
     """A look after every round from the 50th on, until one is significant or time is up."""
     spent = RUN_SECONDS * np.cumsum(baseline + candidate)
-    in_time = spent - spent[LEAST_ROUNDS - 1] < TIMEOUT_S
+    in_time = spent - spent[MIN_ROUNDS - 1] < TIMEOUT_S
     last = min(int(in_time.sum()) + 1, len(baseline))
     first, second = running(baseline[:last]), running(candidate[:last])
-    significant = welch_p(first, second)[LEAST_ROUNDS - 1 :] < SIGNIFICANT
+    significant = welch_p(first, second)[MIN_ROUNDS - 1 :] < SIGNIFICANT
     if not significant.any():
         return Decision(None, 2 * last)
-    rounds = LEAST_ROUNDS + int(significant.argmax())
+    rounds = MIN_ROUNDS + int(significant.argmax())
     return Decision(call_by(float((second.means - first.means)[rounds - 1])), 2 * rounds)
 
 

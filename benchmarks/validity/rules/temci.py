@@ -21,15 +21,15 @@ from benchmarks.validity.machine import BASELINE, CANDIDATE, FloatArray, IntArra
 from benchmarks.validity.rules.rule import Decision, Rule, call_by
 from benchmarks.validity.rules.t_test import running, student_p
 
-LEAST_BLOCKS = 20
-MOST_BLOCKS = 100
+MIN_BLOCKS = 20
+MAX_BLOCKS = 100
 DISCARDED = 1
 UNCERTAIN = (0.05, 0.15)
 
 
 def schedule(random: Generator) -> IntArray:
     """Blocks of both, each in a random order."""
-    candidate_first = random.integers(0, 2, DISCARDED + MOST_BLOCKS)
+    candidate_first = random.integers(0, 2, DISCARDED + MAX_BLOCKS)
     first = np.where(candidate_first == 1, CANDIDATE, BASELINE)
     return np.column_stack([first, BASELINE + CANDIDATE - first]).ravel()
 
@@ -39,8 +39,8 @@ def decide(baseline: FloatArray, candidate: FloatArray) -> Decision:
     first, second = running(baseline[DISCARDED:]), running(candidate[DISCARDED:])
     p = student_p(first, second)
     outside = (p < UNCERTAIN[0]) | (p > UNCERTAIN[1])
-    conclusive = outside[LEAST_BLOCKS - 1 :]
-    blocks = LEAST_BLOCKS + int(conclusive.argmax()) if conclusive.any() else MOST_BLOCKS
+    conclusive = outside[MIN_BLOCKS - 1 :]
+    blocks = MIN_BLOCKS + int(conclusive.argmax()) if conclusive.any() else MAX_BLOCKS
     difference = float((second.means - first.means)[blocks - 1])
     different = p[blocks - 1] < UNCERTAIN[0]
     return Decision(call_by(difference) if different else None, 2 * (DISCARDED + blocks))

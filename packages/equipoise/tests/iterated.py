@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from equipoise.analysis.result import analyse_campaign
 from equipoise.model.record import Better, Draw, RunRecord, Sample, Trial
 from equipoise.model.result import Mode, ResultDocument, State
-from equipoise.stats.warm_up import LEAST_ITERATIONS
+from equipoise.stats.warm_up import MIN_ITERATIONS
 from packages.equipoise.tests.plans import plan_of, trial_of
 
 FloatArray = NDArray[np.float64]
@@ -37,7 +37,7 @@ def restless(generator: np.random.Generator, block: int) -> FloatArray:
 
 def short(generator: np.random.Generator, block: int) -> FloatArray:
     """Too few to be classed."""
-    return np.ones(LEAST_ITERATIONS - 1)
+    return np.ones(MIN_ITERATIONS - 1)
 
 
 def record_of(

@@ -13,7 +13,7 @@ from packages.equipoise.tests.cli.conftest import Answer, equipoise
 
 __all__ = ["equipoise"]
 
-LARGEST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 
 BAD_NUMBERS = [
     ("blocks", -1, "from 1 to 1000000000"),
@@ -33,8 +33,8 @@ BAD_NUMBERS = [
     ("timeout", 0, "above 0"),
     ("timeout", float("inf"), "above 0"),
     ("warmup", -1, "from 0 to 1000"),
-    ("seed", -1, f"from 0 to {LARGEST_SEED}"),
-    ("seed", LARGEST_SEED + 1, f"from 0 to {LARGEST_SEED}"),
+    ("seed", -1, f"from 0 to {MAX_SEED}"),
+    ("seed", MAX_SEED + 1, f"from 0 to {MAX_SEED}"),
     ("layouts", 1, "from 2 to 1000"),
 ]
 

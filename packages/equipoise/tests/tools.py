@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-LONGEST_S = 900
+MAX_S = 900
 """Many times what any of them takes on a loaded machine."""
 
 
@@ -24,7 +24,7 @@ def ran(
         check=False,
         capture_output=True,
         text=True,
-        timeout=LONGEST_S,
+        timeout=MAX_S,
     )
 
 

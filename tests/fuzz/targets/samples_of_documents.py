@@ -19,7 +19,7 @@ from packages.equipoise.tests.report import kinds
 from packages.studies.tests.builtin.synthetic import study_document
 
 STUDIES = Path(__file__).resolve().parents[3] / "packages/studies/src/equipoise_studies/builtin"
-MOST_CONDITIONS = 24
+MAX_CONDITIONS = 24
 
 
 @functools.cache
@@ -46,7 +46,7 @@ def _of_study(name: str) -> ResultDocument:
     """Make a result of a built-in study, with some levels of each factor and invented values."""
     study = read_study(STUDIES / name / "study.toml")
     factors = {factor.name: tuple(one.name for one in factor.levels) for factor in study.factors}
-    while len(list(product(*factors.values()))) > MOST_CONDITIONS:
+    while len(list(product(*factors.values()))) > MAX_CONDITIONS:
         longest = max(factors, key=lambda factor: len(factors[factor]))
         factors[longest] = factors[longest][:-1]
     metrics = dict.fromkeys((*study.measure.metrics, *study.workload.reports, "wall_s"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.campaign.progress import LEAST_TRIALS, forecast_block
+from equipoise.campaign.progress import MIN_TRIALS, forecast_block
 
 
 def test_too_few_trials_tell_nothing_and_all_of_them_tell_everything() -> None:
-    assert forecast_block([1.0] * (LEAST_TRIALS - 1), 50) is None
+    assert forecast_block([1.0] * (MIN_TRIALS - 1), 50) is None
     seconds = [float(number) for number in range(1, 51)]
     found = forecast_block(seconds, 50)
     assert found is not None

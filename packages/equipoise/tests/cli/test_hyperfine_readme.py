@@ -52,7 +52,7 @@ FILES = {
     "Makefile": "all:\n\t@true\nclean:\n\t@true\n",
 }
 FENCE = re.compile(r"^```(?:sh|bash)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FEWEST_EXAMPLES = 18
+MIN_EXAMPLES = 18
 DIFFER = (
     # An option, and how the line that Equipoise says begins.
     ("-S ", "-S: the start of the shell counts"),
@@ -112,7 +112,7 @@ def test_every_example_runs_and_says_what_it_does_otherwise(
     examples = [
         one.strip() for one in FENCE.findall(readme) if re.search(r"^hyperfine\b", one, re.M)
     ]
-    assert len(examples) >= FEWEST_EXAMPLES
+    assert len(examples) >= MIN_EXAMPLES
     environment = {**os.environ, "PATH": f"{desk.parent / 'bin'}:{os.environ['PATH']}"}
     wrong: list[str] = []
     table: list[str] = []

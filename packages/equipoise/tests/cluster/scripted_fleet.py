@@ -42,7 +42,7 @@ from equipoise.model.record import RunRecord
 from packages.equipoise.tests.plans import plan_of, trial_of
 
 T = TypeVar("T")
-MOST_TRIALS = 7
+MAX_TRIALS = 7
 """Trials of a slice: several slices for every campaign."""
 
 
@@ -142,10 +142,10 @@ class ScriptedHost:
             self._next_at += self.block_s
             if self.blocks == self.fails_at:
                 self._end("failed", "a condition failed", now)
-            elif self.blocks == self._most_blocks():
+            elif self.blocks == self._max_blocks():
                 self._end("ended", "block limit", now)
 
-    def _most_blocks(self) -> int | None:
+    def _max_blocks(self) -> int | None:
         limits = self.orders[-1].limits
         return self._plan.stopping.blocks if limits is None else limits.blocks
 
@@ -166,7 +166,7 @@ class ScriptedHost:
         if not self._run:
             return Followed(self.status())
         after = b"" if self.repeats and self.blocks < 5 else question.after
-        content, more = self.ledger.slice(question.identity, after, most_trials=MOST_TRIALS)
+        content, more = self.ledger.slice(question.identity, after, max_trials=MAX_TRIALS)
         return Followed(self.status(), content, more)
 
     def status(self) -> Status:

@@ -74,14 +74,14 @@ def test_what_is_not_the_content_of_its_digest_is_refused(host: Path) -> None:
 
 
 def test_a_file_that_is_too_large_is_named(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_SHIPPED_BYTES", len(CONTENT) - 1)
+    monkeypatch.setattr(files, "MAX_SHIPPED_BYTES", len(CONTENT) - 1)
     with pytest.raises(UnusableInput, match="bin/tool is too large to be shipped") as refusal:
         from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT))), Received)
     assert "copy it to every host" in str(refusal.value.hint)
 
 
 def test_shipped_files_take_a_bounded_room(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_KEPT_BYTES", 25)
+    monkeypatch.setattr(files, "MAX_KEPT_BYTES", 25)
     contents = [bytes([65 + number]) * 10 for number in range(4)]
     for content in contents:
         file = File("data", files.digest_of(content))

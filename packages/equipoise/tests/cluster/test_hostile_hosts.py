@@ -100,14 +100,14 @@ def test_a_host_that_never_knows_its_order_is_not_ordered_without_end(
     line = line_of_liar(fleet.start(plan))
     assert line.state == "failed"
     assert "did not begin the campaign" in str(line.problem)
-    assert len(orders) == coordinator.MOST_ABSENCES + 1
+    assert len(orders) == coordinator.MAX_ABSENCES + 1
 
 
 def test_a_host_whose_process_dies_behind_ever_more_blocks_is_given_up(
     fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = fleet_of()
-    monkeypatch.setattr(coordinator, "MOST_RESTARTS", 9)
+    monkeypatch.setattr(coordinator, "MAX_RESTARTS", 9)
     bob, claimed = fleet.hosts[1], iter(range(1, 10**6))
     monkeypatch.setattr(bob, "order", lambda *_: Status("running"))
     monkeypatch.setattr(bob, "follow", lambda *_: Followed(Status("died", next(claimed))))
@@ -180,7 +180,7 @@ def forged(folder: Path, fleet: ScriptedFleet, **changes: Any) -> bytes:
 
 
 def _everything(ledger: Ledger, identity: str) -> bytes:
-    content, more = ledger.slice(identity, most_trials=10_000)
+    content, more = ledger.slice(identity, max_trials=10_000)
     assert not more
     return content
 
@@ -273,6 +273,6 @@ def test_a_host_that_keeps_no_shipped_file_is_left_out(
     outcome = fleet.start(plan)
     assert [line.host for line in outcome.lines] == ["ada", "cyd"]
     assert "words could not be shipped to bob: no room" in left_out(fleet)[0]
-    monkeypatch.setattr(equality, "MOST_KEPT_BYTES", 4)
+    monkeypatch.setattr(equality, "MAX_KEPT_BYTES", 4)
     with pytest.raises(UnusableInput, match="the 1 files to ship have 0 MiB together"):
         fleet.start(plan)

@@ -99,7 +99,7 @@ def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Pat
 def test_what_is_followed_by_slices_is_what_the_host_recorded(
     host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "_MOST_TRIALS", 3)
+    monkeypatch.setattr(tasks, "_MAX_TRIALS", 3)
     order = order_for(plan_for(blocks=7))
     begun(order)
     slices = 0
@@ -310,7 +310,7 @@ def test_a_level_of_a_study_is_built_on_the_host(host: Path) -> None:
 def test_folders_of_ended_campaigns_are_bounded(
     host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "MOST_ENDED", 2)
+    monkeypatch.setattr(folders, "MAX_ENDED_CAMPAIGNS", 2)
     fleets = private_folder(folders.FLEETS)
     states: list[State] = ["ended", "died", "ended", "failed", "ended", "running"]
     for number, state in enumerate(states):
@@ -326,7 +326,7 @@ def test_folders_of_ended_campaigns_are_bounded(
 def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
     host: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    monkeypatch.setattr(folders, "MOST_ENDED", 1)
+    monkeypatch.setattr(folders, "MAX_ENDED_CAMPAIGNS", 1)
     method = getattr(CampaignFolder, moment)
 
     def removed_meanwhile(folder: CampaignFolder) -> Any:

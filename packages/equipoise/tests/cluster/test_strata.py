@@ -260,7 +260,7 @@ def test_clusters_of_any_kind_are_the_same_in_every_stratum(file: Path, tmp_path
 def test_an_answer_is_bounded(
     strata: StratifiedLog[StratumRows], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("equipoise.cluster.strata.LONGEST_ANSWER", 1000)
+    monkeypatch.setattr("equipoise.cluster.strata.MAX_ANSWER_BYTES", 1000)
     with pytest.raises(UnusableInput, match="the answer of a stratum has") as caught:
         on(Scripted(), strata)
     assert "without --cluster ADDRESS" in (caught.value.hint or "")

@@ -29,10 +29,10 @@ class LargeTrials:
         self.size = size
         self.asked: list[int] = []
 
-    def slice(self, most_trials: int) -> tuple[bytes, bool]:
+    def slice(self, max_trials: int) -> tuple[bytes, bool]:
         """The first trials, at most so many."""
-        self.asked.append(most_trials)
-        count = min(most_trials, 50)
+        self.asked.append(max_trials)
+        count = min(max_trials, 50)
         return bytes(self.size * count), count < 50
 
 
@@ -43,7 +43,7 @@ def test_a_slice_is_bounded_in_bytes(size: int, number_of_reads: int) -> None:
     ledger = LargeTrials(size)
     content, more = tasks.bounded_slice(ledger.slice)
     # A single trial goes out, whatever its size.
-    assert 0 < len(content) <= max(tasks.MOST_SLICE_BYTES, size)
+    assert 0 < len(content) <= max(tasks.MAX_SLICE_BYTES, size)
     assert more == (len(content) < 50 * size)
     assert len(ledger.asked) <= number_of_reads
 

@@ -10,9 +10,9 @@ import msgspec.structs
 import pytest
 
 from equipoise.design.coin import (
-    LARGEST_ARGUMENT_BYTES,
-    LARGEST_PADDING_BYTES,
-    LARGEST_SEED,
+    MAX_ARGUMENT_BYTES,
+    MAX_PADDING_BYTES,
+    MAX_SEED,
     draw_block,
     draw_intervention,
     draw_layouts,
@@ -58,7 +58,7 @@ def test_the_environment_size_is_drawn_per_block_within_one_page() -> None:
     plan = plan_of(seed=8)
     sizes = [draw_block(plan, "measured", block).padding_bytes for block in range(300)]
     assert min(sizes) >= 0
-    assert max(sizes) <= LARGEST_PADDING_BYTES
+    assert max(sizes) <= MAX_PADDING_BYTES
     assert len(set(sizes)) > 200
 
 
@@ -100,8 +100,8 @@ def test_layouts_are_drawn_from_the_seed_alone_and_within_their_bounds() -> None
     assert draws == draw_layouts(7, 400, "drawn")
     assert draws[:9] == draw_layouts(7, 9, "drawn")
     assert draws != draw_layouts(8, 400, "drawn")
-    assert max(one.environment_bytes for one in draws) <= LARGEST_PADDING_BYTES
-    assert max(one.argument_bytes for one in draws) <= LARGEST_ARGUMENT_BYTES
+    assert max(one.environment_bytes for one in draws) <= MAX_PADDING_BYTES
+    assert max(one.argument_bytes for one in draws) <= MAX_ARGUMENT_BYTES
     assert len({one.argument_bytes for one in draws}) > 150
     # Four standard errors of a fair coin.
     assert abs(sum(one.random_addresses for one in draws) - 200) < 40
@@ -142,7 +142,7 @@ def test_which_intervention_a_block_tries_says_nothing_of_its_order() -> None:
 def test_a_fresh_seed_fits_the_option_that_takes_it() -> None:
     seeds = {fresh_seed() for _ in range(50)}
     assert len(seeds) == 50
-    assert all(0 <= seed <= LARGEST_SEED for seed in seeds)
+    assert all(0 <= seed <= MAX_SEED for seed in seeds)
 
 
 GOLDEN = [((0, 1, 2, 3), 2732), ((0, 1, 2, 3), 1394), ((3, 1, 2, 0), 999)]

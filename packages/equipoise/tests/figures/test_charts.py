@@ -18,7 +18,7 @@ from equipoise.figures.ratios import sequence, shift
 from equipoise.figures.scaling import size_scaling
 from equipoise.figures.time_course import time_course
 from equipoise.figures.values import law_sentence, numeric_factors, scaling_laws
-from equipoise.figures.variance_by_level import MOST_ROWS, variance_by_level
+from equipoise.figures.variance_by_level import MAX_ROWS, variance_by_level
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
 from equipoise.stats.sequence import SequencePoint
@@ -330,8 +330,8 @@ def test_each_level_stands_at_the_deviation_that_it_adds_with_its_interval() -> 
 def test_of_many_conditions_the_first_are_drawn_and_the_chart_says_so() -> None:
     chart = variance_by_level(layered_document(*(f"c{number}" for number in range(9))))
     assert chart is not None
-    assert f"The first {MOST_ROWS} of 17" in notes(chart)
-    assert len(tables(chart, "point")[0]) == 2 * MOST_ROWS
+    assert f"The first {MAX_ROWS} of 17" in notes(chart)
+    assert len(tables(chart, "point")[0]) == 2 * MAX_ROWS
 
 
 def test_trials_alone_are_no_levels_to_draw() -> None:

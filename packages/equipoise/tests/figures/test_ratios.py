@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import gallery
-from equipoise.figures.ratios import CONTROL, MOST_ROWS, other_ratios, ratios
+from equipoise.figures.ratios import CONTROL, MAX_ROWS, other_ratios, ratios
 from equipoise.kinds.imported.terms import ImportedDocument, ImportedResult, ImportSource
 from equipoise.model.result import ControlResult, ResultDocument, SampleComparison
 from packages.equipoise.tests.documents import comparison_of, document_as, document_of
@@ -93,7 +93,7 @@ def test_a_far_end_does_not_squeeze_the_others() -> None:
 def test_more_than_fit_are_counted_and_the_control_stays() -> None:
     chart = ratios(controlled(compared(*[1.05] * 60)))
     rows = bars(chart)
-    assert len(rows) == MOST_ROWS
+    assert len(rows) == MAX_ROWS
     assert rows[-1]["kind"] == CONTROL
     assert chart is not None
     assert "40 of 61" in notes(chart)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.distributions import distributions
 from equipoise.figures.gallery import iteration_figures
-from equipoise.figures.iterations import MOST_TRIALS
+from equipoise.figures.iterations import MAX_TRIALS
 from equipoise.figures.ratios import shift
 from equipoise.figures.time_course import time_course
 from equipoise.model.result import Mode, ResultDocument, State
@@ -81,16 +81,16 @@ def test_each_condition_has_its_iterations_drawn_with_their_change_points() -> N
     warming, flat = list(iteration_figures(document))
     assert (warming.name, flat.name) == ("iterations_a_request_s", "iterations_b_request_s")
     (lines,) = tables(warming.chart, "line")
-    assert len(lines) == MOST_TRIALS * 40
+    assert len(lines) == MAX_TRIALS * 40
     row = next(one for one in document.trials if one.analysed and one.condition == "a")
     drawn = [one["value"] for one in lines if one["block"] == row.block]
     assert drawn == pytest.approx([1000 * one for one in row.iterations["request_s"]], rel=1e-5)
     (levels,), (changes,) = tables(warming.chart, "rule"), tables(warming.chart, "point")
     assert [(one["iteration"], one["end"]) for one in levels[:2]] == [(1, 10), (11, 40)]
-    assert [one["iteration"] for one in changes] == [11] * MOST_TRIALS
+    assert [one["iteration"] for one in changes] == [11] * MAX_TRIALS
     assert tables(flat.chart, "point") == [[]]
     assert "warm-up in all 12 trials" in notes(warming.chart)
-    assert f"The first {MOST_TRIALS} of 12 trials are drawn." in notes(warming.chart)
+    assert f"The first {MAX_TRIALS} of 12 trials are drawn." in notes(warming.chart)
 
 
 def test_a_long_series_is_thinned_to_medians_and_says_so() -> None:

@@ -230,7 +230,7 @@ def test_a_file_is_read_whole_and_no_further_than_asked(tmp_path: Path) -> None:
     content = bytes(3_000_000)
     (tmp_path / "file").write_bytes(content)
     assert read_whole(tmp_path / "file", hint=HINT) == content
-    assert 1_000 < len(read_whole(tmp_path / "file", hint=HINT, most_bytes=1_000)) < len(content)
+    assert 1_000 < len(read_whole(tmp_path / "file", hint=HINT, max_bytes=1_000)) < len(content)
 
 
 def test_a_fifo_is_read_to_the_end_of_its_writer(tmp_path: Path) -> None:

@@ -94,6 +94,6 @@ def test_the_name_that_was_given_stays_where_the_latest_run_is_the_saved_one(
 def test_a_folder_of_too_many_samples_is_refused_before_they_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(criterion, "MOST_BYTES", 100)
+    monkeypatch.setattr(criterion, "MAX_BYTES", 100)
     with pytest.raises(UnusableInput, match="its samples are larger than 0 MiB"):
         reading_of(WRITTEN / "plain")

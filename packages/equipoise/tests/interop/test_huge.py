@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from equipoise.interop.formats import FORMATS
-from equipoise.interop.reading import MOST_BYTES
+from equipoise.interop.reading import MAX_BYTES
 from equipoise.kinds.imported import assembly
 from equipoise.model.errors import EXIT_UNUSABLE_INPUT
 from packages.equipoise.tests.interop.test_damaged import WHOLE
@@ -84,7 +84,7 @@ def test_every_format_of_200_mb_is_refused_in_one_line_and_no_memory(tmp_path: P
 
 def test_a_file_just_within_the_limit_takes_a_small_multiple_of_its_size(tmp_path: Path) -> None:
     (tmp_path / "small.csv").write_bytes(WHOLE["csv"])
-    size = MOST_BYTES - 2**20
+    size = MAX_BYTES - 2**20
     with (tmp_path / "long name.json").open("w") as file:
         file.write('{"results": [{"times": [1], "command": "')
         file.write("a" * size)
@@ -95,10 +95,10 @@ def test_a_file_just_within_the_limit_takes_a_small_multiple_of_its_size(tmp_pat
     small, name, line = imported_one_by_one(
         tmp_path, "small.csv", "long name.json", "long line.csv"
     )
-    assert f"a name has more than {assembly.LONGEST_NAME} characters" in name["errors"]
+    assert f"a name has more than {assembly.MAX_WORD_BYTES} characters" in name["errors"]
     assert "line 2 has not the 2 columns" in line["errors"]
     assert {name["status"], line["status"]} == {EXIT_UNUSABLE_INPUT}
-    assert line["peak"] - small["peak"] < 8 * MOST_BYTES
+    assert line["peak"] - small["peak"] < 8 * MAX_BYTES
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/proc/self/mem"])

@@ -25,7 +25,7 @@ def refusal(path: Path, form: str | None = None) -> UnusableInput:
 def test_a_file_of_too_many_values_is_refused_before_it_is_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_SEPARATORS", 100)
+    monkeypatch.setattr(reading, "MAX_SEPARATORS", 100)
     path = written(tmp_path, "many.json", json.dumps({"results": [], "times": [1] * 200}))
     assert "more than 100 values or lines" in refusal(path).what
 

@@ -274,12 +274,12 @@ def test_a_merge_goes_on_with_slices_and_slices_go_on_with_a_merge(
         source = stack.enter_context(open_for_reading(whole.path))
         copy = stack.enter_context(open_for_writing(tmp_path / "copy.db", durable=False))
         for number, identity in enumerate(whole.moments):
-            content, _ = source.slice(identity.hex(), most_trials=1 + number)
+            content, _ = source.slice(identity.hex(), max_trials=1 + number)
             copy.absorb(content)
         assert merge(copy, source, None).extended == 4
         assert results_of(copy) == whole.results
         for identity in whole.moments:
-            assert source.slice(identity.hex(), copy.cursor(identity.hex()), most_trials=9) == (
+            assert source.slice(identity.hex(), copy.cursor(identity.hex()), max_trials=9) == (
                 b"",
                 False,
             )
@@ -319,7 +319,7 @@ def test_a_fork_is_refused_alone_and_both_copies_stay(whole: Whole, tmp_path: Pa
         assert (report.new, report.unchanged) == (1, 6)
         assert into.read_run(forked) == before
         with pytest.raises(Fork):
-            into.absorb(source.slice(source.identity_of(forked), most_trials=ALL)[0])
+            into.absorb(source.slice(source.identity_of(forked), max_trials=ALL)[0])
 
 
 def test_a_merged_run_that_claims_a_place_of_a_fleet_changes_no_result(
@@ -365,7 +365,7 @@ import os, signal, sys
 from contextlib import contextmanager
 from equipoise.ledger import file, merging, open_for_reading, open_for_writing
 
-merging.MOST_TRIALS = 4
+merging.MAX_TRIALS = 4
 commits, whole = int(sys.argv[3]), file.LedgerFile.writing
 
 @contextmanager

@@ -57,7 +57,7 @@ def pull(source: Ledger, target: Ledger, identity: str) -> int:
     """Absorb slices until nothing is new; return their number."""
     count = 0
     while True:
-        content, more = source.slice(identity, target.cursor(identity), most_trials=FEW)
+        content, more = source.slice(identity, target.cursor(identity), max_trials=FEW)
         if not content:
             assert not more
             return count
@@ -103,7 +103,7 @@ def test_a_copy_that_is_behind_has_not_ended(
     identity, more = ledger.identity_of(run), True
     whole = ledger.read_run(run)
     while more:
-        content, more = ledger.slice(identity, copy.cursor(identity), most_trials=FEW)
+        content, more = ledger.slice(identity, copy.cursor(identity), max_trials=FEW)
         copy.absorb(content)
         behind = read(copy, identity)
         assert whole.trials[: len(behind.trials)] == behind.trials
@@ -125,13 +125,13 @@ def test_a_slice_of_a_run_that_both_went_on_with_is_a_fork(
     before = read(copy, identity)
     for after in (b"", ledger.cursor(identity)):
         with pytest.raises(Fork, match=f"run {run} .*another (draw|trial)"):
-            copy.absorb(ledger.slice(identity, after, most_trials=99)[0] or _everything(ledger))
+            copy.absorb(ledger.slice(identity, after, max_trials=99)[0] or _everything(ledger))
     assert read(copy, identity) == before
 
 
 def _everything(ledger: Ledger) -> bytes:
     (run,) = ledger.runs()
-    return ledger.slice(ledger.identity_of(run.id), most_trials=99)[0]
+    return ledger.slice(ledger.identity_of(run.id), max_trials=99)[0]
 
 
 def test_a_slice_behind_the_end_of_a_copy_is_refused(
@@ -142,7 +142,7 @@ def test_a_slice_behind_the_end_of_a_copy_is_refused(
     record(ledger, run, range(1, 6))
     after = ledger.cursor(identity)
     record(ledger, run, range(6, 9))
-    content, _ = ledger.slice(identity, after, most_trials=99)
+    content, _ = ledger.slice(identity, after, max_trials=99)
     with pytest.raises(UnusableInput, match="begins behind the end"):
         copy.absorb(content)
     assert copy.runs() == []
@@ -154,7 +154,7 @@ def test_what_is_no_sound_slice_changes_nothing(
     make_plan: Callable[..., Plan],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parts, "MOST_SLICE_BYTES", 2**19)
+    monkeypatch.setattr(parts, "MAX_SLICE_BYTES", 2**19)
     run = ledger.begin_run(make_plan(), HERE, 1.0)
     record(ledger, run, range(1, 3))
     sound = _everything(ledger)
@@ -197,7 +197,7 @@ def test_what_is_no_sound_slice_changes_nothing(
         with pytest.raises(UnusableInput, match=f"cannot be used.*({why})"):
             copy.absorb(content)
     with pytest.raises(UnusableInput, match="no cursor"):
-        ledger.slice(ledger.identity_of(run), b"\xff", most_trials=1)
+        ledger.slice(ledger.identity_of(run), b"\xff", max_trials=1)
     assert copy.runs() == []
     assert row_count(copy.path, "environment") == 0
 

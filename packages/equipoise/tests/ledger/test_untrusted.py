@@ -130,7 +130,7 @@ def test_a_ledger_that_was_dumped_and_loaded_is_one_of_ours(filled: Path, tmp_pa
 def test_evidence_that_inflates_beyond_all_evidence_is_not_inflated(
     filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "MOST_DOCUMENT_BYTES", 1_000_000)
+    monkeypatch.setattr(rows, "MAX_DOCUMENT_BYTES", 1_000_000)
     bomb = zlib.compress(bytes(1_000_001))
     assert len(bomb) < 2000
     change(filled, "UPDATE observation SET document = ?", bomb)
@@ -144,7 +144,7 @@ def test_evidence_that_inflates_beyond_all_evidence_is_not_inflated(
 def test_all_evidence_of_a_run_together_is_bounded_too(
     filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "MOST_EVIDENCE_BYTES", 1_000_000)
+    monkeypatch.setattr(rows, "MAX_EVIDENCE_BYTES", 1_000_000)
     with open_for_writing(filled, durable=False) as ledger:
         (run,) = (one.id for one in ledger.runs())
         for repetition in (2, 3):
@@ -157,7 +157,7 @@ def test_all_evidence_of_a_run_together_is_bounded_too(
 def test_evidence_that_could_not_be_read_again_is_kept_as_a_failure(
     path: Path, make_plan: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "MOST_DOCUMENT_BYTES", 10)
+    monkeypatch.setattr(rows, "MAX_DOCUMENT_BYTES", 10)
     with open_for_writing(path, durable=False) as ledger:
         run = ledger.begin_run(make_plan(), {}, 1.0)
         ledger.record_observation(run, Observation("time", 0, 1, 0, 5.0, b"x" * 11, None))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from equipoise.measure.workload_metrics import (
-    MOST_LINE_BYTES,
-    MOST_LINES,
+    MAX_LINE_BYTES,
+    MAX_LINES,
     MetricsFile,
     WorkloadMetrics,
     metrics_reported,
@@ -119,7 +119,7 @@ GOOD = '{"metric": "a", "value": 1}\n'
         ('{"metric": "b", "value": 1, "iteration": -1}', "Expected `int`"),
         ('{"metric": "b", "value": ' + "9" * 5000 + "}", "cannot be read"),
         ('{"metric": "b", "value": 1, "x": ' + "[" * 200_000 + "]" * 200_000 + "}", "nested"),
-        ('{"metric": "' + "b" * MOST_LINE_BYTES + '", "value": 1}', "is longer than 1048576 bytes"),
+        ('{"metric": "' + "b" * MAX_LINE_BYTES + '", "value": 1}', "is longer than 1048576 bytes"),
     ],
     ids=["too large an iteration", "over 2**53", "negative", "digits", "deep", "long"],
 )
@@ -160,7 +160,7 @@ def gigabyte_of_nothing(file: Path) -> None:
 
 
 def very_many_empty_lines(file: Path) -> None:
-    file.write_bytes(b"\n" * (MOST_LINES + 1))
+    file.write_bytes(b"\n" * (MAX_LINES + 1))
 
 
 REPLACED = [

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.live("chromium")
 
 SCREENS = ((1280, 800), (390, 844))
 KINDS = {kind.name: kind for kind in kinds()}
-MOST_PAGES = 4
+MAX_PAGES = 4
 ORDER = """['.origin .question', '.origin .command', '.origin p:last-child', '.answer h1', 'figure']
     .map(one => document.querySelector(one).getBoundingClientRect())
     .map(box => [box.top, box.bottom, box.left, box.right])"""
@@ -176,7 +176,7 @@ def test_six_candidates_are_at_most_four_pages_and_headings_stay_with_their_tabl
     browser: Browser, tmp_path: Path
 ) -> None:
     pages = printed(browser, tmp_path, page([six()]))
-    assert len(pages) <= MOST_PAGES
+    assert len(pages) <= MAX_PAGES
     assert "zstd -1 or lz4 is the fastest of 6" in pages[0].replace("\n", " ")
     # The word that each heading must share a page with: the first of its table.
     for heading, beginning in (

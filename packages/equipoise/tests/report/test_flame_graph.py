@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import ExtraTime
 from equipoise.report.builders.result import CampaignReport
-from equipoise.report.renderers.html import LARGEST_FLAME_GRAPH
+from equipoise.report.renderers.html import MAX_FLAME_GRAPH_BYTES
 from packages.equipoise.tests.documents import HOSTILE, document_of
 from packages.equipoise.tests.report.forms import page
 from packages.equipoise.tests.report.test_html import Outline
@@ -35,7 +35,7 @@ def test_it_is_an_image_that_holds_the_picture() -> None:
 
 
 def test_one_that_is_too_large_is_left_to_a_file() -> None:
-    text = page([CampaignReport(explained(), flame_graph=b" " * (LARGEST_FLAME_GRAPH + 1))])
+    text = page([CampaignReport(explained(), flame_graph=b" " * (MAX_FLAME_GRAPH_BYTES + 1))])
     outline = Outline(text)
     assert not outline.tags("img")
     assert "It is too large for a page:" in outline.texts

@@ -26,7 +26,7 @@ from equipoise.report.document import (
 from equipoise_matching import gen_match, match, match_balance, match_by
 from equipoise_matching.matching.balance import Balance
 from equipoise_matching.matching.match import MatchResult
-from equipoise_matching.matching.report import MOST_STRATA
+from equipoise_matching.matching.report import MAX_STRATA
 from equipoise_matching.matching.wording import (
     Difference,
     MatchQuestion,
@@ -219,9 +219,9 @@ def test_of_many_strata_the_largest_stand_in_the_table_and_the_skipped_are_warne
     balance = match_balance({"age": x[:, 0]}, treated, result, boot=0)
     document = match_document(result, balance, None, QUESTION, COMMAND)
     table = tables_of(document)[0]
-    assert len(table.rows) == min(MOST_STRATA, len(result.strata))
+    assert len(table.rows) == min(MAX_STRATA, len(result.strata))
     assert table.notes == (
-        f"The largest of them; --json has the {len(result.strata) - MOST_STRATA} others too.",
+        f"The largest of them; --json has the {len(result.strata) - MAX_STRATA} others too.",
     )
     assert result.skipped
     assert "skipped" in codes_of(document)

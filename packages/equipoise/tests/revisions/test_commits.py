@@ -219,7 +219,7 @@ def test_branches_of_branches_and_what_is_on_another_line(made: MadeRepository) 
 def test_merges_without_room_stay_one_commit(
     made: MadeRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commits_module, "MOST_MERGED", 1)
+    monkeypatch.setattr(commits_module, "MAX_MERGED_COMMITS", 1)
     assert merged(made, "first", "main")[1] == MergedCommits()
 
 
@@ -239,7 +239,7 @@ def test_a_diff_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert not whole.is_cut
     assert whole.files.splitlines()[-1] == " 1 file changed, 1000 insertions(+), 1 deletion(-)"
     assert whole.patch.count("\n+two") == 1000
-    monkeypatch.setattr(commits, "MOST_DIFF_BYTES", 500)
+    monkeypatch.setattr(commits, "MAX_DIFF_BYTES", 500)
     cut = commits.diff_between(opened, first, second)
     assert cut is not None
     assert cut.is_cut

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.shared.errors import LONGEST_TEXT, UnusableInput
+from equipoise.shared.errors import MAX_TEXT_LETTERS, UnusableInput
 from equipoise.shared.extras import install_line
 
 
@@ -17,13 +17,13 @@ def test_an_overlong_text_keeps_its_place_and_its_reason() -> None:
     assert error.what.endswith("x'")
     assert "99" in error.what.split("(")[1].split(" letters)")[0]
     for part in (error.what, error.hint or "", *str(error).split("\n")):
-        assert len(part) < LONGEST_TEXT + 50
+        assert len(part) < MAX_TEXT_LETTERS + 50
 
 
 def test_a_text_of_ordinary_length_stays_as_it_is() -> None:
-    error = UnusableInput("w" * LONGEST_TEXT, hint="m" * LONGEST_TEXT)
-    assert error.what == "w" * LONGEST_TEXT
-    assert error.hint == "m" * LONGEST_TEXT
+    error = UnusableInput("w" * MAX_TEXT_LETTERS, hint="m" * MAX_TEXT_LETTERS)
+    assert error.what == "w" * MAX_TEXT_LETTERS
+    assert error.hint == "m" * MAX_TEXT_LETTERS
 
 
 @pytest.mark.parametrize(

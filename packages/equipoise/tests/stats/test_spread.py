@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.spread import LEAST_BLOCKS, describe_spread, holm, spread, spread_change
+from equipoise.stats.spread import MIN_BLOCKS, describe_spread, holm, spread, spread_change
 
 SIMULATIONS = 300
 
@@ -71,7 +71,7 @@ def test_times_that_do_not_vary_have_no_share_to_explain() -> None:
 
 
 def test_a_few_blocks_say_nothing() -> None:
-    few = np.linspace(1.0, 2.0, LEAST_BLOCKS - 1)
+    few = np.linspace(1.0, 2.0, MIN_BLOCKS - 1)
     assert spread_change(few, few, seed=6) is None
 
 

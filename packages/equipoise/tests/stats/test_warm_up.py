@@ -12,14 +12,14 @@ import ruptures
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import part_medians
 from equipoise.stats.changes import (
-    LEAST_LENGTH,
+    MIN_SEGMENT_VALUES,
     _running_median,
     best_cuts,
     find_changes,
     long_run_variance,
     states,
 )
-from equipoise.stats.warm_up import LEAST_ITERATIONS, WorkloadShape, classify_trial, workload_of
+from equipoise.stats.warm_up import MIN_ITERATIONS, WorkloadShape, classify_trial, workload_of
 from packages.equipoise.tests.stats.planted import ITERATIONS, SERIES, autoregressive
 from packages.equipoise.tests.stats.simulated import FloatArray, at_least, at_most
 
@@ -154,7 +154,7 @@ def test_the_unit_of_a_series_changes_nothing_but_its_numbers(series: str) -> No
 
 
 def test_a_few_iterations_are_not_classed() -> None:
-    assert classify_trial(np.ones(LEAST_ITERATIONS - 1)) is None
+    assert classify_trial(np.ones(MIN_ITERATIONS - 1)) is None
     assert classify_workload([np.ones(3), np.ones(4)]) is None
 
 
@@ -210,7 +210,9 @@ def test_the_cuts_are_those_of_ruptures(seed: int) -> None:
 @pytest.mark.parametrize("count", [1, 2, 5, 11, 12, 40, 401])
 def test_a_running_median_is_the_median_of_each_window(count: int) -> None:
     series = np.random.default_rng(count).normal(size=count)
-    windows = [series[max(0, at - LEAST_LENGTH) : at + LEAST_LENGTH + 1] for at in range(count)]
+    windows = [
+        series[max(0, at - MIN_SEGMENT_VALUES) : at + MIN_SEGMENT_VALUES + 1] for at in range(count)
+    ]
     assert _running_median(series).tolist() == [float(np.median(one)) for one in windows]
 
 

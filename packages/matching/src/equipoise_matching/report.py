@@ -12,7 +12,7 @@ from equipoise_matching.warning import AnalysisWarning
 
 UNKNOWN = "–"
 """Stands in a table cell for a number that is not known."""
-MOST_ALIKE = 3
+MAX_WARNINGS_OF_A_CODE = 3
 """Number of warnings of one code that a notebook shows."""
 
 
@@ -99,5 +99,5 @@ def _first_of_each_code(warnings: Iterable[AnalysisWarning]) -> Iterator[Analysi
     shown: dict[str, int] = {}
     for warning in warnings:
         shown[warning.code] = shown.get(warning.code, 0) + 1
-        if shown[warning.code] <= MOST_ALIKE:
+        if shown[warning.code] <= MAX_WARNINGS_OF_A_CODE:
             yield warning

@@ -10,7 +10,7 @@ from msgspec import Struct
 from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray, shared_ranks
 
-LEAST_POINTS = 5
+MIN_POINTS = 5
 """Fewer points give no useful interval."""
 PERMUTATIONS = 20_000
 _Z_95 = 1.959963984540054
@@ -29,12 +29,12 @@ class RankCorrelation(Struct, frozen=True):
 def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation | None:
     """Correlate two quantities over the same n points, by Spearman; shape (n,) each, finite.
 
-    ``None`` for fewer than ``LEAST_POINTS`` points, or where a quantity never changes. Bonett and
+    ``None`` for fewer than ``MIN_POINTS`` points, or where a quantity never changes. Bonett and
     Wright (2000), Sample size requirements for estimating Pearson, Kendall and Spearman
     correlations, Psychometrika 65, eq. 4: the variance of atanh(r) is (1 + r²/2) / (n - 3).
     """
     count = len(first)
-    if count < LEAST_POINTS or np.ptp(first) == 0 or np.ptp(second) == 0:
+    if count < MIN_POINTS or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
     value = float(np.corrcoef(shared_ranks(first), shared_ranks(second))[0, 1])
     if abs(value) >= 1.0 - 1e-12:
@@ -48,7 +48,7 @@ def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation |
 def chance_level(points: int, tried: int, *, alpha: float = 0.05, seed: int = 1) -> float:
     """Return the size that the largest of several correlations exceeds with probability alpha.
 
-    It is simulated by random orders of the points, at least ``LEAST_POINTS``, for independent
+    It is simulated by random orders of the points, at least ``MIN_POINTS``, for independent
     quantities of which ``tried`` are correlated with one.
     """
     generator = np.random.default_rng(seed)

@@ -21,7 +21,7 @@ from .running import running, until
 
 SEED = 8
 KILLS = 5
-LONGEST_S = 0.04
+MAX_S = 0.04
 CLEANER = "equipoise-clean"
 PROBES = [
     ("fork",),
@@ -51,7 +51,7 @@ def test_a_killed_probe_leaves_nothing(
 ) -> None:
     moments = random.Random(SEED)
     for _ in range(KILLS):
-        delay_s = moments.uniform(0, LONGEST_S)
+        delay_s = moments.uniform(0, MAX_S)
         with running(program, *words, "--folder", str(tmp_path)) as killed:
             time.sleep(delay_s)
             killed.process.kill()

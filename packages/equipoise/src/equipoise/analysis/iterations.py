@@ -24,7 +24,7 @@ from equipoise.model.result import Comparison, SteadyComparison
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.warm_up import (
-    LEAST_ITERATIONS,
+    MIN_ITERATIONS,
     TrialShape,
     WorkloadShape,
     classify_trial,
@@ -71,7 +71,7 @@ class ClassedCondition(Struct, frozen=True):
         if self.not_classed:
             return (
                 f"{self.not_classed} of its {len(self.trials)} trials reported fewer than "
-                f"{LEAST_ITERATIONS} iterations"
+                f"{MIN_ITERATIONS} iterations"
             )
         if self.workload is None:
             return "no trial of it ended"
@@ -115,7 +115,7 @@ def iteration_shape(classed: ClassedCondition) -> IterationShape:
     workload = classed.workload
     trials = tuple(_trial_iterations(trial, trial.shape) for trial in classed.trials if trial.shape)
     if workload is None:
-        summary = f"not classed: no trial has {LEAST_ITERATIONS} iterations"
+        summary = f"not classed: no trial has {MIN_ITERATIONS} iterations"
         return IterationShape(None, False, trials, classed.not_classed, summary)
     return IterationShape(
         workload.kind, workload.has_steady_state, trials, classed.not_classed, workload.summary

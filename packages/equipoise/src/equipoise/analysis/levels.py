@@ -267,7 +267,7 @@ def _ratios(low: float, high: float) -> Interval:
     return finite_ratio(low), finite_ratio(high)
 
 
-LEAST_SHARE = 0.1
+MIN_SHARE = 0.1
 """Fraction of the variance below which no source is named, however certain it is."""
 
 
@@ -308,7 +308,7 @@ def _explanation(
     status: Status = "not shown"
     if adjusted is None:
         status = "remainder"
-    elif adjusted <= alpha and change.share is not None and change.share >= LEAST_SHARE:
+    elif adjusted <= alpha and change.share is not None and change.share >= MIN_SHARE:
         status = "source"
     return Explanation(
         cause=name,

@@ -36,7 +36,7 @@ VARIABLES = "variables"
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
 Assigned = tuple[str, str]
 """A variable's name and one value of it."""
-LEAST_LENGTH = 8
+MIN_VALUE_LETTERS = 8
 """Characters from which on a value is hidden in a name also where its variable is not named."""
 _ORDINARY = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
 """Words, or a number with its unit: they stay in a name, which would say nothing without them."""
@@ -347,7 +347,7 @@ def _in_texts(
             # A word of a quoted command.
             replaced[quoted] = shlex.quote(f"{name}={text}")
             patterns[quoted] = re.escape(quoted)
-        if len(value) >= LEAST_LENGTH and not _ORDINARY.fullmatch(value):
+        if len(value) >= MIN_VALUE_LETTERS and not _ORDINARY.fullmatch(value):
             replaced.setdefault(value, text)
             patterns.setdefault(value, re.escape(value))
     replaced |= names

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import pairings_of
 from equipoise.analysis.kind import analysis_of
 from equipoise.analysis.levels import pooled_by_level
-from equipoise.campaign.interim import least_blocks
+from equipoise.campaign.interim import required_blocks
 from equipoise.campaign.washouts import analysed_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
@@ -33,7 +33,7 @@ from equipoise.shared.spelling import option
 from equipoise.stats.layouts import FIRST_ANALYSIS
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.sessions import (
-    LEAST_PROCESSES,
+    MIN_PROCESSES,
     Changes,
     RowChange,
     Session,
@@ -190,7 +190,7 @@ def _row(
             if name not in rows
         ]
         unknown = "; ".join(reasons) or "the two report different metrics"
-    elif min(len(row.session.costs) for row in known) < LEAST_PROCESSES:
+    elif min(len(row.session.costs) for row in known) < MIN_PROCESSES:
         unknown = "one process on a side: its spread is not known"
     return ReferenceRow(
         name=name,
@@ -429,7 +429,7 @@ def _certain_blocks(plan: Plan) -> int:
     first = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
         first = FIRST_ANALYSIS * len(plan.layouts)
-    return max(first, least_blocks(plan, plan.stopping))
+    return max(first, required_blocks(plan, plan.stopping))
 
 
 def effect_of(pairs: PairedBlocks) -> tuple[float, float] | None:

@@ -15,7 +15,7 @@ from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, 
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
 from equipoise.stats.sequence import SequencePoint
 
-MOST_INTERIMS = 400
+MAX_INTERIMS = 400
 """An analysis takes as long as there are blocks; a picture shows no more of them."""
 TOLERANCE = 1e-9
 """Relative difference of another machine's last digits."""
@@ -27,7 +27,7 @@ Sequences = dict[str, tuple[SequencePoint, ...]]
 def sequences_of(record: RunRecord) -> Sequences:
     """Return the interval of each candidate after the blocks as they came.
 
-    There is an analysis after every block, or after about ``MOST_INTERIMS`` of them, the last one
+    There is an analysis after every block, or after about ``MAX_INTERIMS`` of them, the last one
     always. An imported run has none: no coin of ours ordered it. Nor has a fleet: each host has its
     own blocks.
     """
@@ -37,7 +37,7 @@ def sequences_of(record: RunRecord) -> Sequences:
     plan = replace(record.plan, ranking=False)
     interim = interim_for(plan, plan.stopping)
     blocks = list(analysed_blocks(record).values())
-    step = -(-len(blocks) // MOST_INTERIMS) or 1
+    step = -(-len(blocks) // MAX_INTERIMS) or 1
     points: dict[str, list[SequencePoint]] = defaultdict(list)
     for number, block in enumerate(blocks, start=1):
         interim.add(block)

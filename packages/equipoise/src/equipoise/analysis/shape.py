@@ -28,7 +28,7 @@ from equipoise.shared.safe_text import MAX_LINE_LETTERS, shortened
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import states
 from equipoise.stats.companions import (
-    LEAST_TRIALS,
+    MIN_TRIALS,
     Association,
     Covariate,
     companions,
@@ -59,7 +59,7 @@ def shape_of(
     known = resolution_in(trials, metric)
     resolution = (known and known.quantum) or 0.0
     summary = describe(values, seed=plan.seed, resolution=resolution)
-    if len(summary.modes) > 1 and len(values) >= LEAST_TRIALS:
+    if len(summary.modes) > 1 and len(values) >= MIN_TRIALS:
         modes = find_modes(values, resolution=resolution).of(values)
         covariates = observed_covariates(trials)
         if plan.rules.has_random_order:
@@ -67,7 +67,7 @@ def shape_of(
         summary = replace(summary, companions=companions(modes, covariates))
     if metric != plan.judgement.primary_metric:
         return summary
-    changes = states(values) if len(values) >= LEAST_TRIALS else None
+    changes = states(values) if len(values) >= MIN_TRIALS else None
     return replace(summary, states=changes)
 
 

@@ -31,7 +31,7 @@ OVERSTATED = (
 """What is known of a small effect that has just become certain; no bound (docs/decisions.md)."""
 _SMALL_EFFECT = 1.1
 """Largest ratio to which what is known of a true 1 % applies."""
-MOST_PARTS = 3
+MAX_NAMED_COMPARISONS = 3
 """Number of comparisons whose numbers one warning tells."""
 
 
@@ -268,7 +268,7 @@ def _how_to_read_changing(changing: Sequence[Comparison]) -> str:
 
 def _parts(sentences: Iterator[str] | Sequence[str]) -> str:
     """Join what is said of each comparison; of many, the first and how many more there are."""
-    return listed(list(sentences), MOST_PARTS, "; ")
+    return listed(list(sentences), MAX_NAMED_COMPARISONS, "; ")
 
 
 def _by_the_minimum(comparison: Comparison) -> str:
@@ -292,8 +292,8 @@ def _of_its_end(
     verdicts = [comparison.verdict for comparison in comparisons]
     called: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
-    least_s = record.plan.stopping.min_seconds
-    if measured_s < least_s and record.segments and any(one != "undecided" for one in called):
+    min_s = record.plan.stopping.min_seconds
+    if measured_s < min_s and record.segments and any(one != "undecided" for one in called):
         yield CampaignWarning(
             "short_time",
             f"all blocks together took {measured_s:.2g} s: they saw one moment of this machine, "
@@ -308,20 +308,20 @@ def _of_its_end(
 def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) -> str:
     """Return what makes the blocks take the least time before a verdict."""
     plan, ended_because = record.plan, record.stopped_because
-    least_s = plan.stopping.min_seconds
+    min_s = plan.stopping.min_seconds
     restart = plan.rules.restart
     again = f"equipoise resume {record.id}" if restart is None else f"{restart} with"
-    times = least_s / max(measured_s, 1e-3)
-    if (own := plan.rules.longer_hint(least_s)) is not None:
+    times = min_s / max(measured_s, 1e-3)
+    if (own := plan.rules.longer_hint(min_s)) is not None:
         return own
     match ended_because:
         case "block limit":
             # A fraction more, since blocks differ.
-            return f"{again} --blocks {math.ceil(1.1 * blocks * times)}: that takes {least_s:g} s"
+            return f"{again} --blocks {math.ceil(1.1 * blocks * times)}: that takes {min_s:g} s"
         case "budget":
             total_s = 1.1 * _spent_s(record) * (times - 1.0 if restart is None else times)
             return (
-                f"{again} --budget {max(1, math.ceil(total_s))}: the blocks then take {least_s:g} s"
+                f"{again} --budget {max(1, math.ceil(total_s))}: the blocks then take {min_s:g} s"
             )
         case _ if ended_because == FAILED:
             return "correct the condition that failed, and measure again"

@@ -36,7 +36,7 @@ from equipoise.model.result import (
 from equipoise.stats.slow_runs import unseen_share
 
 _WALL_TIMES = (PRIMARY_METRIC, CALL_METRIC)
-_MOST_STRETCHES = 3
+_MAX_STRETCHES = 3
 """Number of changes of the ratio that a sentence tells."""
 _DESCRIPTION = "(description, without an error rate)"
 """Label of the ratio of means, for which no sequential guarantee is possible."""
@@ -198,11 +198,11 @@ def constancy_sentence(comparison: Comparison) -> str:
     if first is None:
         return f"{sentence}, and no single block explains it"
     stretches = [f"before block {later[0].first_block} {signed_change(first.ratio)}"]
-    for segment in later[:_MOST_STRETCHES]:
+    for segment in later[:_MAX_STRETCHES]:
         begin = f"from block {segment.first_block} on"
         stretches.append(f"{begin} {signed_change(segment.ratio)}")
-    if len(later) > _MOST_STRETCHES:
-        stretches.append(f"with {len(later) - _MOST_STRETCHES} more changes")
+    if len(later) > _MAX_STRETCHES:
+        stretches.append(f"with {len(later) - _MAX_STRETCHES} more changes")
     return f"{sentence}: {', '.join(stretches)}{_outside_clause(comparison)}"
 
 
@@ -512,7 +512,7 @@ def _time_sentence(
     is_faster = _is_faster(baseline, candidate, is_slower=verdict == "slower")
     if leaves_out(ratio_ci, ratio):
         return f"{is_faster}, {_extent(*ratio_ci)}"
-    least = _least_factor(ratio, ratio_ci)
+    least = _min_factor(ratio, ratio_ci)
     if least is not None and least < FACTOR_FROM:
         nearer = least if ratio > 1.0 else 1.0 / least
         return f"{is_faster}, by at least {_percent(nearer)}; by how much more is not known yet"
@@ -527,7 +527,7 @@ def _is_faster(baseline: str, candidate: str, *, is_slower: bool) -> str:
     return f"{candidate} is {'slower' if is_slower else 'faster'} than {baseline}"
 
 
-def _least_factor(ratio: float, ratio_ci: Interval) -> float | None:
+def _min_factor(ratio: float, ratio_ci: Interval) -> float | None:
     """Return the least factor that an interval allows, where the size is not known to a tenth.
 
     ``None`` where it is known, or where the ratio reads as a change in percent.

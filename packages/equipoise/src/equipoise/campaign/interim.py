@@ -52,7 +52,7 @@ DESCRIBED = 0
 """The condition that is described, where nothing is compared."""
 
 
-def least_blocks(plan: Plan, stopping: Stopping) -> int:
+def required_blocks(plan: Plan, stopping: Stopping) -> int:
     """Return the number of blocks before a campaign may stop: ``--min-blocks`` and ``--tail``."""
     if stopping.tail is None:
         return stopping.min_blocks
@@ -323,7 +323,7 @@ class InterimAnalysis(Judge):
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
         earliest = earliest_possible(self.plan.judgement.alpha, max(1, len(self.pairs)))
-        return max(earliest, least_blocks(self.plan, self._stopping))
+        return max(earliest, required_blocks(self.plan, self._stopping))
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Forecast how many more blocks would decide each open comparison.
@@ -342,7 +342,7 @@ class InterimAnalysis(Judge):
 
     def _is_answered(self, one: Interim) -> bool:
         stopping = self._stopping
-        if one.judged.blocks < least_blocks(self.plan, stopping) or not one.answered:
+        if one.judged.blocks < required_blocks(self.plan, stopping) or not one.answered:
             return False
         if not self.has_measured_enough:
             return False
@@ -411,7 +411,7 @@ class DescribingAnalysis(Judge):
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which the campaign may stop."""
-        return least_blocks(self.plan, self._stopping)
+        return required_blocks(self.plan, self._stopping)
 
 
 class CampaignKind:

@@ -44,8 +44,8 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     COMPARE_STUDY,
     COVARIATES_BEFORE_TRIAL,
-    FEWEST_RANKED,
-    MOST_RANKED,
+    MAX_RANKED_CONDITIONS,
+    MIN_RANKED_CONDITIONS,
     Judgement,
     Measure,
     Plan,
@@ -152,7 +152,7 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
     Raise `UnusableInput` if there is more than one command, a control, or too few blocks.
     """
     from equipoise.design import chance
-    from equipoise.stats.spread import LEAST_BLOCKS
+    from equipoise.stats.spread import MIN_BLOCKS
 
     if len(plan.conditions) != 1:
         raise UnusableInput(
@@ -160,10 +160,10 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
             hint=f"leave out {option('control')} and all commands but one",
         )
     blocks = plan.stopping.blocks or WHAT_VARIES_BLOCKS
-    if blocks < LEAST_BLOCKS:
+    if blocks < MIN_BLOCKS:
         raise UnusableInput(
             f"{option('what_varies')} with {blocks} blocks can tell nothing",
-            hint=f"give at least {option('blocks', LEAST_BLOCKS)}",
+            hint=f"give at least {option('blocks', MIN_BLOCKS)}",
         )
     environment = own_environment()
     sources, warnings = chance.sources_here(
@@ -286,7 +286,7 @@ def ranking_warnings(
             "nothing is compared, so it cannot be asked which condition is the fastest",
             hint="give two or more to compare, or leave out the ranking",
         )
-    if ranking is False or members < FEWEST_RANKED:
+    if ranking is False or members < MIN_RANKED_CONDITIONS:
         return ()
     if layouts:
         what = (
@@ -297,13 +297,13 @@ def ranking_warnings(
             f"{option('ranking', False)} asks about the baseline alone; a ranking needs no "
             f"{option('layouts')}"
         )
-    elif members > MOST_RANKED:
+    elif members > MAX_RANKED_CONDITIONS:
         what = (
             f"which of {members} conditions is the fastest cannot be asked: "
-            f"a ranking has at most {MOST_RANKED}"
+            f"a ranking has at most {MAX_RANKED_CONDITIONS}"
         )
         hint = (
-            f"compare {MOST_RANKED} at a time; {option('ranking', False)} asks about the "
+            f"compare {MAX_RANKED_CONDITIONS} at a time; {option('ranking', False)} asks about the "
             "baseline alone"
         )
     else:

@@ -80,7 +80,7 @@ class ProgressListener:
         """Hear that the segment ended, for whatever reason."""
 
 
-MOST_PATIENCE = 0.5
+MAX_EXTRA_BUDGET_SHARE = 0.5
 """Part of the budget again that a verdict may take and still be near."""
 
 
@@ -96,11 +96,11 @@ def nearest_enough(forecasts: Sequence[int], block_s: float, budget_s: float) ->
     block_s
         Seconds that a block takes.
     """
-    near = [blocks for blocks in forecasts if blocks * block_s < MOST_PATIENCE * budget_s]
+    near = [blocks for blocks in forecasts if blocks * block_s < MAX_EXTRA_BUDGET_SHARE * budget_s]
     return max(near, default=None)
 
 
-LEAST_TRIALS = 5
+MIN_TRIALS = 5
 _REACH = 2.0
 """Standard errors to either side: covers 95 % for similar trials, and some 80 % where they differ a
 hundredfold (tests/campaign/test_progress.py)."""
@@ -116,7 +116,7 @@ class BlockForecast(Struct, frozen=True):
 
 
 def forecast_block(seconds: Sequence[float], conditions: int) -> BlockForecast | None:
-    """Forecast the time of a block from its first trials; ``None`` before `LEAST_TRIALS` of them.
+    """Forecast the time of a block from its first trials; ``None`` before `MIN_TRIALS` of them.
 
     The coin draws the order, so the first trials are a simple random sample, without replacement,
     of the trials of the block. Their mean times the number of conditions estimates the whole
@@ -131,7 +131,7 @@ def forecast_block(seconds: Sequence[float], conditions: int) -> BlockForecast |
         Number of trials in the block.
     """
     count = len(seconds)
-    if count < min(LEAST_TRIALS, conditions):
+    if count < min(MIN_TRIALS, conditions):
         return None
     block_s = conditions * float(np.mean(seconds))
     spread = float(np.std(seconds, ddof=1)) if count > 1 else 0.0

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from msgspec import Struct, field
 
 from equipoise.campaign.progress import (
-    MOST_PATIENCE,
+    MAX_EXTRA_BUDGET_SHARE,
     CampaignProgress,
     ComparisonStatus,
     ProgressListener,
@@ -207,7 +207,7 @@ class SegmentInProgress(Struct):
         if self._last_block is None:
             ran, took_s = complete - self.blocks_before, elapsed_s - self.spent_before_s
             self._last_block = complete + self._patience(took_s / max(1, ran))
-        too_long = elapsed_s >= (1.0 + MOST_PATIENCE) * stopping.budget_s
+        too_long = elapsed_s >= (1.0 + MAX_EXTRA_BUDGET_SHARE) * stopping.budget_s
         return "budget" if complete >= self._last_block or too_long else None
 
     def _patience(self, block_s: float) -> int:

@@ -16,13 +16,13 @@ from pathlib import Path
 FOLDER = Path("equipoise", "crashes")
 """Below the user's state folder."""
 HIDDEN = "[left out]"
-MOST_LETTERS = 200
+MAX_LETTERS = 200
 """Number of letters of the error that its one line shows."""
 
 _ENVIRONMENT = "--env"
 _SECRET_OPTIONS = (_ENVIRONMENT, "--prepare", "--setup", "--conclude", "--cleanup", "--build")
 """``--env``, and options whose shell lines may set variables."""
-_SHORTEST_SECRET = 4
+_MIN_SECRET_LETTERS = 4
 """Letters of a value that is removed from the traceback too; a shorter one is in many words."""
 
 
@@ -58,7 +58,7 @@ def summary(error: BaseException, arguments: Sequence[str]) -> str:
     line = " ".join(traceback.format_exception_only(error)[-1].split())
     for value in hidden:
         line = line.replace(value, HIDDEN)
-    return line if len(line) <= MOST_LETTERS else f"{line[:MOST_LETTERS]}…"
+    return line if len(line) <= MAX_LETTERS else f"{line[:MAX_LETTERS]}…"
 
 
 def _folders() -> Iterator[Path]:
@@ -101,7 +101,7 @@ def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             public.append(argument)
             option = argument if argument in _SECRET_OPTIONS else ""
-    return public, [value for value in hidden if len(value) >= _SHORTEST_SECRET]
+    return public, [value for value in hidden if len(value) >= _MIN_SECRET_LETTERS]
 
 
 def _hide(option: str, value: str, hidden: list[str]) -> str:

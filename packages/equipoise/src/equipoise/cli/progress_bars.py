@@ -17,7 +17,7 @@ from rich.text import Text
 
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
 from equipoise.cli.study_forecast import StudyForecast
-from equipoise.cli.work_bars import SHORTEST_REDRAW_S, description_column
+from equipoise.cli.work_bars import MIN_REDRAW_S, description_column
 from equipoise.model.metrics import inverse_interval, inverse_ratio, verdict_word
 from equipoise.model.plan import Plan
 from equipoise.report.renderers.terminal import STYLES
@@ -137,7 +137,7 @@ class Bar(ProgressListener):
         self._progress.stop()
 
     def _is_due(self) -> bool:
-        return self._clock() - self._drawn_at >= SHORTEST_REDRAW_S
+        return self._clock() - self._drawn_at >= MIN_REDRAW_S
 
     def _say(self, line: str) -> None:
         self._console.print(line, style="dim", highlight=False, markup=False)

@@ -24,8 +24,8 @@ from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
 from equipoise.shared.safe_text import visible
 
-_MOST_NAMED = 4
-_MOST_LETTERS = 40
+_MAX_NAMED = 4
+_MAX_LETTERS = 40
 
 Differing = dict[str, tuple[str, ...]]
 """What differs, by name: the value of each campaign."""
@@ -132,7 +132,7 @@ def check_allowed(differing: Differing, allowed: Collection[str], instead: str) 
         return
     differences = [f"{name}: {_values_text(differing[name])}" for name in names]
     raise UnusableInput(
-        f"the campaigns ran in different environments ({listed(differences, _MOST_NAMED, '; ')})",
+        f"the campaigns ran in different environments ({listed(differences, _MAX_NAMED, '; ')})",
         hint=f"{instead.format(name=names[0])}; --allow {','.join(names)} lets it differ",
     )
 
@@ -145,7 +145,7 @@ def difference_warning(name: str, values: Sequence[str], hint: str) -> CampaignW
 
 def _values_text(values: Sequence[str]) -> str:
     """Return the first few different values, each shortened."""
-    return listed([visible(value)[:_MOST_LETTERS] for value in dict.fromkeys(values)], _MOST_NAMED)
+    return listed([visible(value)[:_MAX_LETTERS] for value in dict.fromkeys(values)], _MAX_NAMED)
 
 
 def _text(value: Any) -> str:

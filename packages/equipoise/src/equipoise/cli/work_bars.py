@@ -24,7 +24,7 @@ from equipoise.shared.safe_text import visible
 if TYPE_CHECKING:
     from equipoise_matching.genetic.search import Generation
 
-SHORTEST_REDRAW_S = 0.1
+MIN_REDRAW_S = 0.1
 
 
 def description_column() -> TextColumn:
@@ -72,7 +72,7 @@ def work_bar(
         def work_done(done: int, total: int) -> None:
             nonlocal drawn_at
             now = time.monotonic()
-            if update is not None and (done >= total or now - drawn_at >= SHORTEST_REDRAW_S):
+            if update is not None and (done >= total or now - drawn_at >= MIN_REDRAW_S):
                 drawn_at = now
                 update(completed=done, total=total)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from equipoise.report.document import Document, Figures
 
 FIGURE_FORMS = ("html", "svg", "png")
-MOST_LETTERS = 80
+MAX_LETTERS = 80
 """Number of letters of a run's id in the name of its folder."""
 Reported = tuple[ResultDocument, RunRecord | None]
 """A result and its campaign, as they are reported; ``None`` where only the document is left."""
@@ -195,7 +195,7 @@ def rendered(documents: Sequence[Document], form: str) -> str:
 
 def folder_name(number: int, run_id: str) -> str:
     """Return the folder of one run among several; the run's id may hold any text."""
-    return f"{number}-{re.sub(r'[^A-Za-z0-9-]+', '_', run_id)[:MOST_LETTERS]}"
+    return f"{number}-{re.sub(r'[^A-Za-z0-9-]+', '_', run_id)[:MAX_LETTERS]}"
 
 
 def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:

@@ -26,8 +26,8 @@ _SCHEDULER = re.compile(
     r"(?P<scheme>tcp|tls)://"
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+):(?P<port>[0-9]{1,5})"
 )
-_LARGEST_PORT = 65_535
-MOST_LOCAL_WORKERS = 64
+_MAX_PORT = 65_535
+MAX_LOCAL_WORKERS = 64
 _PRIVATE = tuple(
     ipaddress.ip_network(network)
     for network in (
@@ -89,10 +89,10 @@ def read_address(text: str) -> ClusterAddress:
             )
         return SshHosts(text, file)
     if kind == "local" and separator:
-        if not rest.isascii() or not rest.isdigit() or not 0 < int(rest) <= MOST_LOCAL_WORKERS:
+        if not rest.isascii() or not rest.isdigit() or not 0 < int(rest) <= MAX_LOCAL_WORKERS:
             raise UnusableInput(
                 f"{text!r} is no number of workers",
-                hint=f"give a number from 1 to {MOST_LOCAL_WORKERS}, as in local:2",
+                hint=f"give a number from 1 to {MAX_LOCAL_WORKERS}, as in local:2",
             )
         return LocalWorkers(text, int(rest))
     return read_scheduler(text, FORMS)
@@ -104,7 +104,7 @@ def read_scheduler(text: str, forms: str = SCHEDULER_FORM) -> SchedulerAddress:
     Raise `UnusableInput` if it is no such address.
     """
     parts = _SCHEDULER.fullmatch(text)
-    if parts is None or not 0 < int(parts["port"]) <= _LARGEST_PORT:
+    if parts is None or not 0 < int(parts["port"]) <= _MAX_PORT:
         raise UnusableInput(
             f"{text!r} is not the address of a scheduler",
             hint=f"give {forms}; `dask scheduler` prints its address",

@@ -38,7 +38,7 @@ CONNECT_S = 5.0
 
 _GREETING = struct.Struct("<Q")
 """The length of the first message, which a scheduler sends unasked."""
-_LONGEST_GREETING = 1 << 20
+_MAX_GREETING_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,5 +218,5 @@ def _greet(address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s:
         with connection, connection.makefile("rb") as stream:
             greeting = stream.read(_GREETING.size)
     is_whole = len(greeting) == _GREETING.size
-    if not is_whole or not 0 < _GREETING.unpack(greeting)[0] <= _LONGEST_GREETING:
+    if not is_whole or not 0 < _GREETING.unpack(greeting)[0] <= _MAX_GREETING_BYTES:
         raise ValueError("what answers there is not a Dask scheduler")

@@ -34,22 +34,22 @@ TASK_S = 20.0
 """Seconds that a host has to answer one question."""
 HALT_S = 4.0
 """Seconds that the hosts have, all at once, to hear that they are to stop."""
-SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.3, 5.0
+MIN_PAUSE_S, MAX_PAUSE_S = 0.3, 5.0
 PART_OF_TIME = 0.02
 """Part of its campaign's time after which a host is asked again: it answers beside its trials."""
-LONGEST_DELAY_S = 15.0
+MAX_DELAY_S = 15.0
 """Seconds until a host that gave no answer is asked again, at most."""
 IDLE_TIMEOUT_S = 3600.0
 """Seconds that a host may wait, or measure, and record nothing, before the fleet's campaign ends
 without it; `host_timeout_s` if that is longer. A host that always says the same stops no fleet."""
-MOST_ABSENCES = 5
+MAX_ABSENCES = 5
 """Times in a row that a host may not know the campaign that it was ordered to measure."""
-MOST_RESTARTS = 100
+MAX_RESTARTS = 100
 """Times that a host's process may die in all before it is not ordered again."""
-MOST_DEATHS = 3
+MAX_DEATHS = 3
 """Times that a host's process may die without a new block before it is not ordered again."""
 
-_LONGEST_TIME_S = 1e9
+_MAX_TIME_S = 1e9
 
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
 """``waiting`` for the host's lock; ``missing``: it gave no answer for too long."""
@@ -142,7 +142,7 @@ class HostCampaign:
                 state, problem, hint = "waiting", status.hint, None
             case "running":
                 state = "measuring"
-            case "absent" if self._absences > MOST_ABSENCES:
+            case "absent" if self._absences > MAX_ABSENCES:
                 problem = f"it was ordered {self._absences} times and did not begin the campaign"
                 hint = "look into the log of its worker, then resume"
             case "absent":
@@ -161,7 +161,7 @@ class HostCampaign:
         """Note that it gave no answer; return the seconds until it is asked again."""
         self.line = replace(self.line, state="no answer", problem=why, hint=None)
         self._silences += 1
-        return min(2.0 ** (self._silences - 1), LONGEST_DELAY_S)
+        return min(2.0 ** (self._silences - 1), MAX_DELAY_S)
 
     def gave_up(self, after_s: float) -> None:
         """Note that it is not asked any more."""
@@ -183,10 +183,10 @@ class HostCampaign:
         """Return the seconds until it is asked again."""
         if self.must_order:
             repeats = max(self._deaths, self._absences)
-            return min(2.0 ** (repeats - 1), LONGEST_DELAY_S) if repeats else 0.0
+            return min(2.0 ** (repeats - 1), MAX_DELAY_S) if repeats else 0.0
         part = PART_OF_TIME * self.line.status.running_s
         # In this order the bounds also hold for NaN.
-        return max(SHORTEST_PAUSE_S, min(LONGEST_PAUSE_S, part))
+        return max(MIN_PAUSE_S, min(MAX_PAUSE_S, part))
 
     def _has_more_to_do(self, status: Status) -> bool:
         """Return whether a campaign that has ended earlier is to go on."""
@@ -201,9 +201,9 @@ class HostCampaign:
             self._deaths, self._blocks_at_death = 0, blocks
         self._deaths += 1
         self._restarts += 1
-        if self._deaths > MOST_DEATHS or self._restarts > MOST_RESTARTS:
+        if self._deaths > MAX_DEATHS or self._restarts > MAX_RESTARTS:
             problem = f"its process died {self._deaths} times without a new block"
-            if self._deaths <= MOST_DEATHS:
+            if self._deaths <= MAX_DEATHS:
                 problem = f"its process died {self._restarts} times"
             return (
                 "failed",
@@ -254,7 +254,7 @@ class Coordinator:
 
     async def _tell_of_the_roster(self) -> None:
         while True:
-            await self.roster.news(LONGEST_PAUSE_S)
+            await self.roster.news(MAX_PAUSE_S)
             self.listener.changed(self.progress())
 
     async def _follow(self, campaign: HostCampaign) -> None:
@@ -283,7 +283,7 @@ class Coordinator:
             campaign.answered(status, self._now())
         except NotConnected as absence:
             campaign.kept_silent(str(absence))
-            await self.roster.news(LONGEST_PAUSE_S)
+            await self.roster.news(MAX_PAUSE_S)
             return 0.0
         except NoAnswer as silence:
             return campaign.kept_silent(str(silence))
@@ -333,7 +333,7 @@ def _bounded(status: Status) -> Status:
     is_time = math.isfinite(status.running_s) and status.running_s >= 0.0
     return replace(
         status,
-        running_s=min(status.running_s, _LONGEST_TIME_S) if is_time else 0.0,
+        running_s=min(status.running_s, _MAX_TIME_S) if is_time else 0.0,
         stopped_because=status.stopped_because and short_line(status.stopped_because),
         failure=status.failure and short_line(status.failure),
         hint=status.hint and short_line(status.hint),

@@ -21,8 +21,8 @@ from msgspec import Struct
 from equipoise.cluster import tasks
 from equipoise.cluster.files import (
     FOLDER,
-    MOST_KEPT_BYTES,
-    MOST_SHIPPED_BYTES,
+    MAX_KEPT_BYTES,
+    MAX_SHIPPED_BYTES,
     Places,
     digest_of,
     file_here,
@@ -49,7 +49,7 @@ _MAX_SHIPMENTS = 2
 _OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
 _FOR_A_SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
 _WORD_ENDS = re.compile(r"[\s;&|<>()='\"`]+")
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 class HostComparison(Struct, frozen=True):
@@ -113,10 +113,10 @@ async def _inventory(
 def _check_room(folder: str, files: Sequence[File]) -> None:
     """Refuse files that are together larger than what a host keeps: the first would be removed."""
     sizes = [Path(folder, file.path).stat().st_size for file in files]
-    if sum(sizes) > MOST_KEPT_BYTES:
+    if sum(sizes) > MAX_KEPT_BYTES:
         raise UnusableInput(
             f"the {len(files)} files to ship have {sum(sizes) >> 20} MiB together, at most "
-            f"{MOST_KEPT_BYTES >> 20}",
+            f"{MAX_KEPT_BYTES >> 20}",
             hint="copy the large ones to every host yourself, into the folder of its worker",
         )
 
@@ -200,7 +200,7 @@ def _files_to_ship(
     elif ship:
         hint += ": only files in the working folder are shipped"
     differences = [f"{_display_name(path)} {complaints[path]}" for path in named]
-    raise UnusableInput(f"{name}: {listed(differences, _MOST_NAMED, '; ')}", hint=hint)
+    raise UnusableInput(f"{name}: {listed(differences, _MAX_NAMED, '; ')}", hint=hint)
 
 
 def _display_name(path: str) -> str:
@@ -227,9 +227,9 @@ def shipment_of(file: File, folder: str) -> Shipment:
     """
     path = Path(folder, file.path)
     content = read_whole(
-        path, hint="leave the file as it is until the hosts have it", most_bytes=MOST_SHIPPED_BYTES
+        path, hint="leave the file as it is until the hosts have it", max_bytes=MAX_SHIPPED_BYTES
     )
-    if len(content) > MOST_SHIPPED_BYTES:
+    if len(content) > MAX_SHIPPED_BYTES:
         raise too_large(file.path, path.stat().st_size)
     if digest_of(content) != file.digest:
         raise UnusableInput(

@@ -182,9 +182,9 @@ def inside(path: str) -> bool:
 
 SHIPPED = "shipped"
 """Folder of shipped files, in the state folder."""
-MOST_SHIPPED_BYTES = 256 * 1024 * 1024
+MAX_SHIPPED_BYTES = 256 * 1024 * 1024
 """Largest size of a file that is shipped."""
-MOST_KEPT_BYTES = 2 * 1024**3
+MAX_KEPT_BYTES = 2 * 1024**3
 """Shipped files beyond this size together make room: those that were used last stay."""
 _new_digest = partial(hashlib.blake2b, digest_size=16)
 _DIGEST = re.compile("[0-9a-f]{32}")
@@ -242,7 +242,7 @@ def keep(shipment: Shipment) -> str:
     """
     file, content = shipment.file, shipment.content
     digest = check_shipped(file)
-    if len(content) > MOST_SHIPPED_BYTES:
+    if len(content) > MAX_SHIPPED_BYTES:
         raise too_large(file.path, len(content))
     if digest_of(content) != digest:
         raise UnusableInput(
@@ -275,7 +275,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 def _make_room(folder: Path, size: int) -> None:
     """Remove the files that were shipped longest ago, until there is room for one more."""
     entries = [(entry.lstat(), entry) for entry in folder.iterdir()]
-    room = MOST_KEPT_BYTES - size - sum(status.st_size for status, _ in entries)
+    room = MAX_KEPT_BYTES - size - sum(status.st_size for status, _ in entries)
     for status, entry in sorted(entries, key=lambda each: each[0].st_mtime_ns):
         if room >= 0:
             return
@@ -286,7 +286,7 @@ def _make_room(folder: Path, size: int) -> None:
 def too_large(path: str, size: int) -> UnusableInput:
     """Return the error for a file that is too large to be shipped."""
     return UnusableInput(
-        f"{path} is too large to be shipped: {size >> 20} MiB, at most {MOST_SHIPPED_BYTES >> 20}",
+        f"{path} is too large to be shipped: {size >> 20} MiB, at most {MAX_SHIPPED_BYTES >> 20}",
         hint="copy it to every host yourself, into the folder of its worker",
     )
 

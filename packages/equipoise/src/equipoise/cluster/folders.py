@@ -38,7 +38,7 @@ from equipoise.shared.safe_text import short_line
 
 FLEETS = "fleets"
 """Folder of the campaigns, in the state folder."""
-MOST_ENDED = 100
+MAX_ENDED_CAMPAIGNS = 100
 """Number of ended campaigns whose folders are kept: more than ``local:N`` has at most."""
 _STATE_BYTES = 4096
 """Size of the file: one page, which is written whole."""
@@ -236,7 +236,7 @@ class CampaignFolder:
 
 
 def remove_old_campaigns(fleets: Path) -> None:
-    """Remove the folders of all ended campaigns but the `MOST_ENDED` latest.
+    """Remove the folders of all ended campaigns but the `MAX_ENDED_CAMPAIGNS` latest.
 
     Their trials stay in the ledger. A campaign that failed, died or goes on keeps its folder.
     """
@@ -247,7 +247,7 @@ def remove_old_campaigns(fleets: Path) -> None:
             # Another worker of this host may remove the same folders just now.
             with contextlib.suppress(FileNotFoundError):
                 ended.append((state.stat().st_mtime_ns, state.parent))
-    for _, path in sorted(ended)[:-MOST_ENDED]:
+    for _, path in sorted(ended)[:-MAX_ENDED_CAMPAIGNS]:
         with (
             contextlib.suppress(FileNotFoundError),
             CampaignFolder(path).starting() as life,

@@ -54,7 +54,7 @@ from equipoise.model.record import INTERRUPTED
 from equipoise.shared.spelling import command_line_spelling, option
 
 MODULE = "equipoise.cluster.laboratory"
-_MOST_LOG_BYTES = 1 << 16
+_MAX_LOG_BYTES = 1 << 16
 _NANNY_VARIABLES = {
     "MALLOC_TRIM_THRESHOLD_": "65536",
     "OMP_NUM_THREADS": "1",
@@ -114,7 +114,7 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         progress = replace(progress, run=before.run, blocks=before.blocks)
     folder.write_progress(progress)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-    if folder.log.exists() and folder.log.stat().st_size > _MOST_LOG_BYTES:
+    if folder.log.exists() and folder.log.stat().st_size > _MAX_LOG_BYTES:
         flags |= os.O_TRUNC
     log = os.open(folder.log, flags, 0o600)
     try:

@@ -67,8 +67,8 @@ _HOST = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:\s\[\]]+)(?::(?P<port>\d{1,5}))?"
 )
 _SETTINGS = ("python", "folder", "name")
-_LARGEST_PORT = 65_535
-_MOST_BYTES = 1 << 20
+_MAX_PORT = 65_535
+_MAX_BYTES = 1 << 20
 
 
 @contextmanager
@@ -206,9 +206,9 @@ def read_hosts(file: Path) -> tuple[SshHost, ...]:
     Raise `UnusableInput` if it cannot be read, names no host, or a line has another form.
     """
     hint = f"write a host in each line: {_FORM}"
-    content = read_whole(file, hint=hint, most_bytes=_MOST_BYTES)
+    content = read_whole(file, hint=hint, max_bytes=_MAX_BYTES)
     try:
-        lines = content[:_MOST_BYTES].decode().splitlines()
+        lines = content[:_MAX_BYTES].decode().splitlines()
     except UnicodeDecodeError as error:
         raise UnusableInput(f"{file} is no text in UTF-8", hint=hint) from error
     hosts = []
@@ -233,7 +233,7 @@ def _host_of(words: list[str]) -> SshHost | None:
     if parts is None or not known or len(settings) != len(pairs):
         return None
     port = None if parts["port"] is None else int(parts["port"])
-    if port is not None and not 0 < port <= _LARGEST_PORT:
+    if port is not None and not 0 < port <= _MAX_PORT:
         return None
     return SshHost(parts["host"].strip("[]"), parts["user"], port, **settings)
 

@@ -156,7 +156,7 @@ async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
 
 ROUND_S = 2.0
 """Seconds between two questions to the scheduler for its workers."""
-LONGEST_DELAY_S = 15.0
+MAX_DELAY_S = 15.0
 """Seconds between two attempts to reach a scheduler that does not answer, at most."""
 INTRODUCE_S = 20.0
 """Seconds that a worker has to introduce itself: its first task imports Equipoise."""
@@ -195,7 +195,7 @@ class Roster:
                 except Unreachable as error:
                     self.trouble = str(error)
                     self.introductions.clear()
-                    delay = min(2 * delay, LONGEST_DELAY_S)
+                    delay = min(2 * delay, MAX_DELAY_S)
                 self._tell()
                 await asyncio.sleep(delay)
         finally:

@@ -37,11 +37,11 @@ from equipoise_matching.observation.strata import (
 )
 from equipoise_matching.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
-MOST_LOSSES = 3
+MAX_LOSSES = 3
 """Workers that may be lost over one stratum before it is given up."""
 POLL_S = 1.0
 """Seconds after which a lost worker is noticed."""
-LONGEST_ANSWER = 1 << 28
+MAX_ANSWER_BYTES = 1 << 28
 """Bytes of an answer: it grows with the number of clusters, not of rows."""
 
 
@@ -78,7 +78,7 @@ def judge_request(request: bytes) -> bytes:
         return to_bytes(Refusal.of(error))
     except (TypeError, OverflowError) as error:
         return _refusal(f"the clusters of a stratum cannot be sent: {error}")
-    if len(answer) > LONGEST_ANSWER:
+    if len(answer) > MAX_ANSWER_BYTES:
         return _refusal(f"the answer of a stratum has {len(answer):,} bytes")
     return answer
 
@@ -253,11 +253,11 @@ class _Judging:
 
     def _lose(self, place: int, why: str) -> None:
         self._losses[place] += 1
-        if self._losses[place] < MOST_LOSSES:
+        if self._losses[place] < MAX_LOSSES:
             heapq.heappush(self._waiting, place)
             return
         raise UnusableInput(
-            f"stratum {self._names[place]}: {MOST_LOSSES} workers were lost over it, the last one: "
+            f"stratum {self._names[place]}: {MAX_LOSSES} workers were lost over it, the last one: "
             f"{why}",
             hint="look into the workers' logs; if memory ran out, name a column with smaller "
             "strata, or start fewer workers",

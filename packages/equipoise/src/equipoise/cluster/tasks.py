@@ -34,8 +34,8 @@ from equipoise.ledger import open_for_reading
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.shared.spelling import command_line_spelling
 
-MOST_SLICE_BYTES = 1 << 20
-_MOST_TRIALS = 1000
+MAX_SLICE_BYTES = 1 << 20
+_MAX_TRIALS = 1000
 """Trials of a slice, unless they are larger than usual."""
 
 
@@ -101,7 +101,7 @@ def follow(request: bytes) -> bytes:
 
 
 def _slice(folder: CampaignFolder, question: Follow) -> tuple[bytes, bool]:
-    """Return what the host's ledger has after the cursor, at most about `MOST_SLICE_BYTES`."""
+    """Return what the host's ledger has after the cursor, at most about `MAX_SLICE_BYTES`."""
     stored, progress = folder.stored(), folder.progress()
     path = default_ledger() if stored is None else Path(stored.ledger)
     begun = progress is not None and progress.run is not None
@@ -111,21 +111,21 @@ def _slice(folder: CampaignFolder, question: Follow) -> tuple[bytes, bool]:
         if ledger.id_of(question.identity) is None:
             return b"", False
         return bounded_slice(
-            lambda most: ledger.slice(question.identity, question.after, most_trials=most)
+            lambda most: ledger.slice(question.identity, question.after, max_trials=most)
         )
 
 
 def bounded_slice(slice_of: Callable[[int], tuple[bytes, bool]]) -> tuple[bytes, bool]:
-    """Return a slice of a run of about `MOST_SLICE_BYTES` at most, and whether more is there.
+    """Return a slice of a run of about `MAX_SLICE_BYTES` at most, and whether more is there.
 
     ``slice_of`` returns one of so many trials at most.
     """
-    most = _MOST_TRIALS
+    most = _MAX_TRIALS
     while True:
         content, more = slice_of(most)
-        if len(content) <= MOST_SLICE_BYTES or most == 1:
+        if len(content) <= MAX_SLICE_BYTES or most == 1:
             return content, more
-        most = max(1, most * MOST_SLICE_BYTES // (2 * len(content)))
+        most = max(1, most * MAX_SLICE_BYTES // (2 * len(content)))
 
 
 @_answering

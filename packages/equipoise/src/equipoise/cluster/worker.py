@@ -41,7 +41,7 @@ from equipoise.shared.spelling import command_line_spelling
 
 FIRST_DELAY_S = 1.0
 """Seconds between the end of a worker and the start of the next one."""
-LONGEST_DELAY_S = 30.0
+MAX_DELAY_S = 30.0
 LONG_LIFE_S = 60.0
 """Seconds after which a worker counts as one that worked: the delays begin anew."""
 GRACE_S = 10.0
@@ -158,7 +158,7 @@ async def supervise(
             delay = FIRST_DELAY_S
         log.info("the worker ended (%s); the next one starts in %g s", ending, delay)
         await sleep(delay)
-        delay = min(LONGEST_DELAY_S, 2 * delay)
+        delay = min(MAX_DELAY_S, 2 * delay)
 
 
 async def run_worker(command: Sequence[str], environment: dict[str, str]) -> str:

@@ -14,12 +14,12 @@ from typing import Literal
 from equipoise.model.plan import Layout, Plan
 from equipoise.model.record import Draw, Phase
 
-LARGEST_PADDING_BYTES = 4096
+MAX_PADDING_BYTES = 4096
 """One page: the stack's start moves through all its alignments (Mytkowicz et al. 2009, §4)."""
 
-LARGEST_ARGUMENT_BYTES = 255
+MAX_ARGUMENT_BYTES = 255
 
-LARGEST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 
 Addresses = Literal["drawn", "on", "off"]
 """Whether the kernel draws addresses anew in each trial (ASLR): by a coin for each layout, in all
@@ -28,7 +28,7 @@ layouts, or in none."""
 
 def fresh_seed() -> int:
     """Return a random seed from the operating system."""
-    return secrets.randbelow(LARGEST_SEED + 1)
+    return secrets.randbelow(MAX_SEED + 1)
 
 
 def seed_of_campaign(seed: int, earlier: int) -> int:
@@ -71,7 +71,7 @@ def draw_block(
         layout = layout_of_block(plan, phase, block)
         padding_bytes = plan.layouts[layout - 1].environment_bytes
     elif plan.measure.vary_environment_size:
-        padding_bytes = _below(LARGEST_PADDING_BYTES + 1, bits)
+        padding_bytes = _below(MAX_PADDING_BYTES + 1, bits)
     washout = None
     if washouts and order:
         bits = _random_integers(plan.seed, "washouts", block)
@@ -105,8 +105,8 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
     bits = _random_integers(seed, "layouts", 0)
     layouts: list[Layout] = []
     for _ in range(count):
-        environment_bytes = _below(LARGEST_PADDING_BYTES + 1, bits)
-        argument_bytes = _below(LARGEST_ARGUMENT_BYTES + 1, bits)
+        environment_bytes = _below(MAX_PADDING_BYTES + 1, bits)
+        argument_bytes = _below(MAX_ARGUMENT_BYTES + 1, bits)
         # Drawn in any case: a choice of addresses changes no other draw.
         coin = _below(2, bits) == 1
         random_addresses = coin if addresses == "drawn" else addresses == "on"

@@ -27,7 +27,7 @@ from equipoise.model.packages import PROGRAMS_OF_STUDIES, own_file, studies_are_
 from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks, Output
 from equipoise.shared.spelling import option
 
-MOST_CONDITIONS = 1000
+MAX_CONDITIONS = 1000
 NO_SHELL = "none"
 """No shell, and shell syntax is taken as plain arguments."""
 
@@ -89,9 +89,9 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
             "compare needs a command",
             hint="give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
         )
-    if len(commands) > MOST_CONDITIONS:
+    if len(commands) > MAX_CONDITIONS:
         raise UnusableInput(
-            f"{len(commands)} conditions are more than the {MOST_CONDITIONS} of one block",
+            f"{len(commands)} conditions are more than the {MAX_CONDITIONS} of one block",
             hint="give fewer parameter values",
         )
     names = _names(options, commands)
@@ -621,7 +621,7 @@ def parameter_list(text: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-_MOST_COUNTED = 10**15
+_MAX_COUNT = 10**15
 
 
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
@@ -652,11 +652,11 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
     except ArithmeticError:
         # The quotient has more digits than the largest exponent allows.
         steps = Decimal("Infinity")
-    if steps >= MOST_CONDITIONS:
+    if steps >= MAX_CONDITIONS:
         # A count of thousands of digits could not be printed.
-        count = int(steps) + 1 if steps < _MOST_COUNTED else f"{_MOST_COUNTED} or more"
+        count = int(steps) + 1 if steps < _MAX_COUNT else f"{_MAX_COUNT} or more"
         raise UnusableInput(
-            f"{option('parameter_scan')} makes {count} values, over {MOST_CONDITIONS}",
+            f"{option('parameter_scan')} makes {count} values, over {MAX_CONDITIONS}",
             hint="take a larger step with -D",
         )
     return tuple(str(start + stride * index) for index in range(int(steps) + 1))

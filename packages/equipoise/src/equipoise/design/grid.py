@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from equipoise.design.commands import MOST_CONDITIONS, find_programs, refuse_in_shell_line
+from equipoise.design.commands import MAX_CONDITIONS, find_programs, refuse_in_shell_line
 from equipoise.design.site import Site, search_folders, search_path
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
@@ -51,9 +51,9 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
             f"the study {study.name} excludes every condition",
             "leave out an [[exclude]], or choose other levels",
         )
-    if len(settings) > MOST_CONDITIONS:
+    if len(settings) > MAX_CONDITIONS:
         raise study.places.table("factors").fail(
-            f"{len(settings)} conditions are more than the {MOST_CONDITIONS} of one block",
+            f"{len(settings)} conditions are more than the {MAX_CONDITIONS} of one block",
             f"choose fewer levels with {option('factor')}, or write an [[exclude]]",
         )
     for levels in settings:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from equipoise.design.coin import LARGEST_SEED, fresh_seed
+from equipoise.design.coin import MAX_SEED, fresh_seed
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Stopping
 from equipoise.shared.spelling import option
@@ -25,7 +25,7 @@ WHAT_VARIES_BLOCKS = 200
 """Default maximum of `compare --what-varies`, which compares nothing either."""
 ONE_COMMAND = Stopping(budget_s=10.0, blocks_before_budget=10)
 """Limits of `compare` with one command, which reaches no verdict: more time tells little more."""
-MOST_BLOCKS = 1_000_000_000
+MAX_BLOCKS = 1_000_000_000
 
 
 class NumberRange(Struct, frozen=True):
@@ -70,8 +70,8 @@ class NumberRange(Struct, frozen=True):
 
 
 RANGES = {
-    "blocks": NumberRange(1, MOST_BLOCKS, whole=True),
-    "min_blocks": NumberRange(1, MOST_BLOCKS, whole=True),
+    "blocks": NumberRange(1, MAX_BLOCKS, whole=True),
+    "min_blocks": NumberRange(1, MAX_BLOCKS, whole=True),
     "min_seconds": NumberRange(0),
     "budget": NumberRange(0, above_low=True),
     "precision": NumberRange(0, above_low=True),
@@ -81,8 +81,8 @@ RANGES = {
     "timeout": NumberRange(0, above_low=True),
     "host_timeout": NumberRange(0, above_low=True),
     "warmup": NumberRange(0, 1000, whole=True),
-    "seed": NumberRange(0, LARGEST_SEED, whole=True),
-    "every": NumberRange(1, MOST_BLOCKS, whole=True),
+    "seed": NumberRange(0, MAX_SEED, whole=True),
+    "every": NumberRange(1, MAX_BLOCKS, whole=True),
     "layouts": NumberRange(2, 1000, whole=True),
 }
 """Range of each number, by its Python name."""

@@ -34,7 +34,7 @@ _PERCENT_BELOW = 2.0
 _ROOM_AT_ONE = 0.11
 """Part of an axis of ratios around 1 that has no other label."""
 _MARGIN = 0.08
-_SMALLEST_SPAN = 0.002
+_MIN_SPAN = 0.002
 
 
 def condition_color(names: Sequence[str]) -> alt.Color:
@@ -206,7 +206,7 @@ def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
     finite = [ratio for ratio in ratios if ratio is not None and math.isfinite(ratio) and ratio > 0]
     low, high = min([*finite, 1.0 / margin, 1.0]), max([*finite, margin, 1.0])
     in_percent = high < _PERCENT_BELOW and low > 1.0 / _PERCENT_BELOW
-    step = math.exp(_MARGIN * max(math.log(high / low), _SMALLEST_SPAN))
+    step = math.exp(_MARGIN * max(math.log(high / low), _MIN_SPAN))
     return RatioAxis(low / step, high * step, in_percent)
 
 

@@ -19,7 +19,7 @@ from equipoise.model.kinds import kind_of
 from equipoise.model.metrics import as_values, inverse_interval
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.sequence import SequencePoint
-from equipoise.stats.shift import LEAST_BLOCKS, shift_function
+from equipoise.stats.shift import MIN_BLOCKS, shift_function
 
 if TYPE_CHECKING:
     import altair as alt
@@ -112,7 +112,7 @@ def _shifts(document: ResultDocument, comparisons: Sequence[Comparison]) -> Iter
 
     for comparison in comparisons:
         pairs = pairs_of(document, comparison)
-        if len(pairs.baseline) >= LEAST_BLOCKS:
+        if len(pairs.baseline) >= MIN_BLOCKS:
             numbers = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
             chart = ratios.shift(document, comparison, numbers)
             yield Figure("shift", ratios.HOW_TO_READ_SHIFT, chart)

@@ -30,9 +30,9 @@ HOW_TO_READ = (
     "stepping up and down have no steady state."
 )
 HEIGHT = 260
-MOST_POINTS = 200
+MAX_POINTS = 200
 """Points of each line; a longer series is drawn as medians of stretches."""
-MOST_TRIALS = 10
+MAX_TRIALS = 10
 _LOGARITHMIC_FROM = 3.0
 """Ratio of the largest to the smallest value above which the axis is logarithmic."""
 _MARGIN = 0.05
@@ -49,15 +49,15 @@ class _Series(Struct, frozen=True):
 def iterations(
     document: ResultDocument, condition: ConditionResult, metric: str
 ) -> alt.LayerChart | None:
-    """Draw the first ``MOST_TRIALS`` analysed trials; ``None`` without an iteration."""
+    """Draw the first ``MAX_TRIALS`` analysed trials; ``None`` without an iteration."""
     series = _series(document, condition, metric)
-    trials = series[:MOST_TRIALS]
+    trials = series[:MAX_TRIALS]
     if not trials:
         return None
     values = np.concatenate([trial.values for trial in trials])
     divisor, unit = unit_of(metric, float(np.median(values)))
     longest = max(len(trial.values) for trial in trials)
-    stretch = max(1, -(-longest // MOST_POINTS))
+    stretch = max(1, -(-longest // MAX_POINTS))
     name = metric_name(metric)
     x = count_axis("iteration", 0.0, 1.0 + longest, "iteration")
     y = _vertical(name, unit, values / divisor)
@@ -80,8 +80,8 @@ def iterations(
     notes = [f"{metric}: {condition.iterations[metric].summary}."]
     if stretch > 1:
         notes.append(f"Each point of a thin line is the median of {stretch} iterations.")
-    if len(series) > MOST_TRIALS:
-        notes.append(f"The first {MOST_TRIALS} of {len(series)} trials are drawn.")
+    if len(series) > MAX_TRIALS:
+        notes.append(f"The first {MAX_TRIALS} of {len(series)} trials are drawn.")
     return frame(
         layers,
         title=f"Iterations of {condition.name}",

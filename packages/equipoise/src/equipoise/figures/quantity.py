@@ -29,7 +29,7 @@ _OUTER = (2.0, 98.0)
 _MARGIN = 0.07
 _DIGITS = 6
 
-_MOST_TICKS = 9
+_MAX_TICKS = 9
 _NARROW = 4.0
 """Factor below which a logarithmic axis is nearly linear, and labelled like one."""
 _STEPS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
@@ -142,16 +142,16 @@ def log_ticks(low: float, high: float) -> list[float]:
     for steps in _STEPS:
         places = [rounded(step * 10.0**power) for power in powers for step in steps]
         ticks = [place for place in places if low <= place <= high]
-        if len(ticks) <= _MOST_TICKS:
+        if len(ticks) <= _MAX_TICKS:
             return ticks
-    every = math.ceil(len(powers) / _MOST_TICKS)
+    every = math.ceil(len(powers) / _MAX_TICKS)
     places = [10.0**power for power in powers if power % every == 0]
     return [place for place in places if low <= place <= high]
 
 
 def _even_ticks(low: float, high: float) -> list[float]:
-    power = 10.0 ** math.floor(math.log10((high - low) / _MOST_TICKS))
-    width = next(s * power for s in (1, 2, 5, 10, 20) if (high - low) / (s * power) < _MOST_TICKS)
+    power = 10.0 ** math.floor(math.log10((high - low) / _MAX_TICKS))
+    width = next(s * power for s in (1, 2, 5, 10, 20) if (high - low) / (s * power) < _MAX_TICKS)
     first, last = math.ceil(low / width), math.floor(high / width)
     return [rounded(number * width) for number in range(first, last + 1)]
 

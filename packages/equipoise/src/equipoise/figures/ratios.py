@@ -56,8 +56,8 @@ HOW_TO_READ_SHIFT = (
     "Each bar is an interval for that point alone."
 )
 COMPARED, CONTROL = "compared", "control"
-MOST_ROWS = 40
-MOST_POINTS = 400
+MAX_ROWS = 40
+MAX_POINTS = 400
 _ROW_HEIGHT = 38
 _LABEL_OFFSET = 14
 """Pixels by which a name stands above its bar."""
@@ -162,7 +162,7 @@ def sequence(
     )
     name = metric_name(comparison.metric)
     y = axis.position(alt.Y, f"{name} against the baseline")
-    step = -(-len(points) // MOST_POINTS)
+    step = -(-len(points) // MAX_POINTS)
     rows: Rows = [
         {
             "block": point.block,
@@ -191,7 +191,7 @@ def sequence(
         layer(known, line, x=x, y="ratio:Q", tooltip=tooltip),
     ]
     notes = []
-    if len(points) > MOST_POINTS:
+    if len(points) > MAX_POINTS:
         notes.append(f"Drawn at {len(rows)} of {len(points)} interim analyses.")
     if not known:
         notes.append("The interval is still unlimited: more blocks are needed.")
@@ -256,10 +256,10 @@ def shift(
 def _draw(
     rows: Sequence[_Row], title: str, subject: str, notes: list[str], min_effect: float
 ) -> alt.LayerChart:
-    shown = rows[:MOST_ROWS]
+    shown = rows[:MAX_ROWS]
     # The control is the last row, and the others are compared with it.
-    if len(rows) > MOST_ROWS:
-        shown = [*rows[: MOST_ROWS - 1], rows[-1]]
+    if len(rows) > MAX_ROWS:
+        shown = [*rows[: MAX_ROWS - 1], rows[-1]]
         notes = [*notes, f"{len(shown)} of {len(rows)} are drawn; the document holds all."]
     axis = ratio_axis(
         extent([(row.comparison.ratio, row.comparison.ratio_ci) for row in shown]), min_effect

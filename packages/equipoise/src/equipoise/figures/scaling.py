@@ -46,9 +46,9 @@ HOW_TO_READ_NORMALISED = (
     "smallest size: a level line grows as that law does, a rising one faster, and a line at 2 "
     "costs twice as much as the first did. Bars are the medians' intervals."
 )
-MOST_LAWS = 4
+MAX_LAWS = 4
 """Number of fitted laws in the subtitle; the page's table has all."""
-_MOST_LABELS = 8
+_MAX_LABELS = 8
 _LOGARITHMIC_FROM = 4.0
 _COSTS = ("value", "low", "high")
 
@@ -72,9 +72,9 @@ def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
     rows = [_row(measurement, factor, divisor) for measurement in measured]
     name, ends = metric_name(metric), ends_of(rows)
     laws = scaling_laws(document, factor, metric)
-    notes = [f"{line}: {law_sentence(law)}" for line, law in list(laws.items())[:MOST_LAWS]]
-    if len(laws) > MOST_LAWS:
-        notes.append(f"and {len(laws) - MOST_LAWS} more lines")
+    notes = [f"{line}: {law_sentence(law)}" for line, law in list(laws.items())[:MAX_LAWS]]
+    if len(laws) > MAX_LAWS:
+        notes.append(f"and {len(laws) - MAX_LAWS} more lines")
     return frame(
         _lines(
             rows,
@@ -139,7 +139,7 @@ def _lines(rows: Rows, factor: str, y: alt.Y) -> list[alt.Chart]:
     """Draw a line, bars and marks for each combination of the other levels."""
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
     sizes = sorted({float(row["size"]) for row in rows})
-    labels = sizes if len(sizes) <= _MOST_LABELS else log_ticks(sizes[0], sizes[-1])
+    labels = sizes if len(sizes) <= _MAX_LABELS else log_ticks(sizes[0], sizes[-1])
     x = log_x("size:Q", factor, 20, values=labels, format=",")
     tooltip = tooltips(("condition:N",), ("size:Q",), ("value:Q", "value", ".5~r"))
     line, points = lines(rows, x, y, names, tooltip=tooltip, width=2, point_size=60)

@@ -44,7 +44,7 @@ BINS = 150
 WITHIN, BEYOND, TIMED_OUT = "within", "beyond", "timed out"
 _WINDOW_SHARE = 10
 _MIN_WINDOW = 5
-_MOST_LINE_POINTS = 400
+_MAX_LINE_POINTS = 400
 
 
 def time_course(document: ResultDocument, *, every_trial: int = EVERY_TRIAL) -> alt.LayerChart:
@@ -171,7 +171,7 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
             continue
         values = np.array([row["value"] for row in trials])
         windows = np.lib.stride_tricks.sliding_window_view(values, 2 * half + 1)
-        step = -(-len(windows) // _MOST_LINE_POINTS)
+        step = -(-len(windows) // _MAX_LINE_POINTS)
         medians = np.median(windows[::step], axis=1).tolist()
         points += [
             {"trial": row["trial"], "value": median, "condition": name}

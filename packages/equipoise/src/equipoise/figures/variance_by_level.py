@@ -25,7 +25,7 @@ HOW_TO_READ = (
     "level farthest to the right narrow the interval most. The first lines are the ratios within "
     "blocks, the others the conditions."
 )
-MOST_ROWS = 12
+MAX_ROWS = 12
 ROW_HEIGHT = 26
 HEAD_HEIGHT = 60
 
@@ -35,7 +35,7 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
     parts = list(_parts(document))
     if not parts:
         return None
-    drawn = parts[:MOST_ROWS]
+    drawn = parts[:MAX_ROWS]
     levels = list(dict.fromkeys(part.level for _, one in drawn for part in one.components))
     names = [name for name, _ in drawn]
     rows: Rows = [

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
-FEWEST_OPEN_FILES = 24
+MIN_OPEN_FILES = 24
 """Open files below which commands fail; a campaign needs 20."""
 _SQLITE_CANTOPEN = 14
-MOST_LETTERS = 40
+MAX_LETTERS = 40
 """Number of letters that a message shows of an overlong name."""
 
 
@@ -47,7 +47,7 @@ def _means_open_files(error: BaseException) -> bool:
         isinstance(error, OSError) and _is_without_temporary_folder(error)
     )
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return is_vague and limit < FEWEST_OPEN_FILES
+    return is_vague and limit < MIN_OPEN_FILES
 
 
 def _is_without_temporary_folder(error: OSError) -> bool:
@@ -61,7 +61,7 @@ def environment_fault(error: OSError) -> UnusableInput | None:
     name = "" if error.filename is None else str(error.filename)
     if error.errno == errno.ENAMETOOLONG:
         return UnusableInput(
-            f"the name {name[:MOST_LETTERS]}… of {len(name)} letters is too long", hint="shorten it"
+            f"the name {name[:MAX_LETTERS]}… of {len(name)} letters is too long", hint="shorten it"
         )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return UnusableInput(

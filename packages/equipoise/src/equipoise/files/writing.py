@@ -34,10 +34,10 @@ OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Flags to open what somebody else may have put there: no link is followed, no FIFO waited for."""
 
 
-def read_whole(path: Path, *, hint: str, most_bytes: int | None = None) -> bytes:
+def read_whole(path: Path, *, hint: str, max_bytes: int | None = None) -> bytes:
     """Return the content of a file or a pipe.
 
-    Reading stops behind ``most_bytes``, so a longer result means that the file is too large for the
+    Reading stops behind ``max_bytes``, so a longer result means that the file is too large for the
     caller. Raise `UnusableInput` with ``hint`` if the file cannot be read, is neither a file nor a
     pipe, or is a FIFO that nobody writes to.
     """
@@ -53,7 +53,7 @@ def read_whole(path: Path, *, hint: str, most_bytes: int | None = None) -> bytes
                 raise refusal("it is a folder")
             if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
                 raise refusal("it is neither a file nor a pipe")
-            while most_bytes is None or len(content) <= most_bytes:
+            while max_bytes is None or len(content) <= max_bytes:
                 if stat.S_ISFIFO(mode):
                     _wait_for_writer(path, descriptor)
                 chunk = os.read(descriptor, _CHUNK_BYTES)
@@ -104,7 +104,7 @@ UNFINISHED = ".equipoise-unfinished-"
 """Beginning of the name of a file that is not complete yet."""
 
 _POLL_S = 0.02
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 _NO_FILE_BESIDE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
 """Errors of a folder that takes no new file, and of a file that is a mount point."""
 
@@ -150,7 +150,7 @@ def _followed(path: Path) -> str:
     Such a link leads to an open file, whatever its text says.
     """
     place = os.path.abspath(path)
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         folder, name = os.path.split(place)
         place = os.path.join(os.path.realpath(folder), name)
         if place.startswith("/proc/") or not os.path.islink(place):

@@ -179,9 +179,9 @@ _SECONDS = {
     **dict.fromkeys(("min", "minute"), 60.0),
     **dict.fromkeys(("hr", "hour"), 3600.0),
 }
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """Largest size of one file."""
-MOST_SEPARATORS = 1_000_000
+MAX_SEPARATORS = 1_000_000
 """Commas and tabs, or lines, in one file: it bounds what is decoded at once."""
 
 _COMPRESSED = {
@@ -211,7 +211,7 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
             raise UnusableInput(f"{name} is no regular file", hint="write it to a file first")
         with path.open("rb") as file:
             # What the system makes up as it is read, as in /proc, has no size beforehand.
-            content = file.read(MOST_BYTES + 1) if status.st_size <= MOST_BYTES else None
+            content = file.read(MAX_BYTES + 1) if status.st_size <= MAX_BYTES else None
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnusableInput(
             f"{name or repr(name)}: there is no such file", hint="check the name"
@@ -221,13 +221,13 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
             f"{name}: {(error.strerror or str(error)).lower()}",
             hint="name a file that you may read",
         ) from error
-    if content is None or len(content) > MOST_BYTES:
-        raise _too_large(name, f"is larger than {MOST_BYTES // 2**20} MiB")
+    if content is None or len(content) > MAX_BYTES:
+        raise _too_large(name, f"is larger than {MAX_BYTES // 2**20} MiB")
     if not content.strip():
         raise UnusableInput(f"{name} is empty", hint="run the tool again; it wrote nothing")
     content = _plain(name, content)
-    if max(content.count(b",") + content.count(b"\t"), content.count(b"\n")) > MOST_SEPARATORS:
-        raise _too_large(name, f"holds more than {MOST_SEPARATORS} values or lines")
+    if max(content.count(b",") + content.count(b"\t"), content.count(b"\n")) > MAX_SEPARATORS:
+        raise _too_large(name, f"holds more than {MAX_SEPARATORS} values or lines")
     return SourceFile(name, path, content)
 
 

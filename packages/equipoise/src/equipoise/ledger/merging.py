@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from equipoise.ledger.file import LedgerFile, damaged
 from equipoise.ledger.parts import (
-    MOST_TRIALS,
+    MAX_TRIALS,
     Cursor,
     RunPart,
     RunRefused,
@@ -149,7 +149,7 @@ def _parts(source: LedgerFile, identity: bytes, after: Cursor) -> Iterator[RunPa
     more = True
     while more:
         with _run_in(source, identity) as run:
-            part, more = read_part(source.connection, run, after, MOST_TRIALS)
+            part, more = read_part(source.connection, run, after, MAX_TRIALS)
             if more and part.end == after:
                 raise damaged(source.path, "an index has rows that its table lacks")
         after = part.end

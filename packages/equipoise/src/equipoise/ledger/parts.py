@@ -41,15 +41,15 @@ from equipoise.ledger.rows import (
 )
 from equipoise.ledger.run_reference import name_of
 from equipoise.ledger.schema import digest_of_content, migrate
-from equipoise.ledger.untrusted import MOST_ROW_BYTES, check_small_tables
+from equipoise.ledger.untrusted import MAX_ROW_BYTES, check_small_tables
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
 
-MOST_TRIALS = 20_000
+MAX_TRIALS = 20_000
 """Trials that are copied in one transaction: a campaign that writes meanwhile waits for its end."""
-_MOST_SAMPLES = 200_000
-_MOST_OBSERVED_BYTES = 8 * 1024 * 1024
-MOST_SLICE_BYTES = MOST_ROW_BYTES + 64 * 1024 * 1024
+_MAX_SAMPLES = 200_000
+_MAX_OBSERVED_BYTES = 8 * 1024 * 1024
+MAX_SLICE_BYTES = MAX_ROW_BYTES + 64 * 1024 * 1024
 """Largest size of a slice before it is compressed; most have less than a MiB."""
 _SLICE_FORM = 1
 _FAST = 1
@@ -180,7 +180,7 @@ def run_of(connection: sqlite3.Connection, identity: bytes) -> int | None:
 
 
 def read_part(
-    connection: sqlite3.Connection, run: int, after: Cursor, most_trials: int
+    connection: sqlite3.Connection, run: int, after: Cursor, max_trials: int
 ) -> tuple[RunPart, bool]:
     """Return a part of a run that goes on from a cursor, and whether more is there.
 
@@ -191,9 +191,9 @@ def read_part(
     anchors = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(have), strict=True))
     # An observation may be large, and is not sent twice.
     start = replace(Cursor(*anchors), observations=min(after.observations, have.observations))
-    draws = _rows(connection, SELECT_DRAWS, run, start.draws, most_trials + 1)
+    draws = _rows(connection, SELECT_DRAWS, run, start.draws, max_trials + 1)
     drawn = start.draws + len(draws) == have.draws
-    most = most_trials + 1 if drawn else after.trials - start.trials
+    most = max_trials + 1 if drawn else after.trials - start.trials
     trials = _read_trials(connection, run, start.trials, most)
     whole = drawn and start.trials + len(trials) == have.trials
 
@@ -293,7 +293,7 @@ def _read_trials(
     count = 0
     stretch = (run, trials[0][0], trials[-1][0])
     for trial, *sample in connection.execute(_SELECT_SAMPLES, stretch):
-        if trial not in samples and count >= _MOST_SAMPLES:
+        if trial not in samples and count >= _MAX_SAMPLES:
             trials = tuple(row for row in trials if row[0] < trial)
             break
         samples.setdefault(trial, []).append(tuple(sample))
@@ -308,7 +308,7 @@ def _read_observations(connection: sqlite3.Connection, run: int, start: int) -> 
     for row in connection.execute(statement, (run, _EVERYTHING, start)):
         observations.append(row)
         size += len(row[5] or b"")
-        if size > _MOST_OBSERVED_BYTES:
+        if size > _MAX_OBSERVED_BYTES:
             break
     return tuple(observations)
 
@@ -434,14 +434,14 @@ _cursors = msgspec.msgpack.Decoder(Cursor)
 
 
 def slice_of(
-    connection: sqlite3.Connection, run: int, after: bytes, most_trials: int
+    connection: sqlite3.Connection, run: int, after: bytes, max_trials: int
 ) -> tuple[bytes, bool]:
     """Return a slice behind a cursor, ``b""`` if nothing is new, and whether more is there.
 
     Raise `UnusableInput` if the cursor is none.
     """
     cursor = _cursor_from(after)
-    part, more = read_part(connection, run, cursor, most_trials)
+    part, more = read_part(connection, run, cursor, max_trials)
     if cursor.reaches(part.end):
         return b"", False
     return zlib.compress(msgspec.msgpack.encode(_Slice(_SLICE_FORM, part)), _FAST), more
@@ -487,9 +487,9 @@ def part_from(content: bytes) -> RunPart:
 def _unpacked(content: bytes) -> RunPart:
     inflater = zlib.decompressobj()
     try:
-        unpacked = inflater.decompress(content, MOST_SLICE_BYTES)
+        unpacked = inflater.decompress(content, MAX_SLICE_BYTES)
         if not inflater.eof:
-            raise ValueError(f"it is cut short, or larger than {MOST_SLICE_BYTES} bytes")
+            raise ValueError(f"it is cut short, or larger than {MAX_SLICE_BYTES} bytes")
         decoded = _slices.decode(unpacked)
     except (zlib.error, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error

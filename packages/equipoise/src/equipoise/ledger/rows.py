@@ -96,11 +96,11 @@ def _what_runs(condition: Condition) -> Sequence[Any]:
     return (condition.command, environment, process, server, output)
 
 
-MOST_DOCUMENT_BYTES = 256 * 1024 * 1024
+MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
 """Largest size of an observation as JSON; the largest in practice is a few MiB."""
-MOST_EVIDENCE_BYTES = 4 * MOST_DOCUMENT_BYTES
+MAX_EVIDENCE_BYTES = 4 * MAX_DOCUMENT_BYTES
 """The documents of one run together."""
-_MOST_PLACES = 50_000_000
+_MAX_PLACES = 50_000_000
 """Blocks times conditions: the size of the arrays that an analysis makes."""
 
 _MAX_SEED = 2**64
@@ -226,8 +226,8 @@ def observation_row(observation: Observation) -> Row:
     A document that could not be read again is left out, and the row says so.
     """
     document, failure = observation.document, observation.failure
-    if document is not None and len(document) > MOST_DOCUMENT_BYTES:
-        failure = f"it saw {len(document)} bytes; at most {MOST_DOCUMENT_BYTES} are kept"
+    if document is not None and len(document) > MAX_DOCUMENT_BYTES:
+        failure = f"it saw {len(document)} bytes; at most {MAX_DOCUMENT_BYTES} are kept"
         document = None
     return (
         as_unicode(observation.source),
@@ -335,7 +335,7 @@ def _trials(rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]) -> t
 
 def _observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
     observations: list[Observation] = []
-    room = MOST_EVIDENCE_BYTES
+    room = MAX_EVIDENCE_BYTES
     for source, condition, repetition, position, at, document, failure in rows:
         unpacked = None if document is None else _unpacked(document, room)
         room -= len(unpacked or b"")
@@ -347,7 +347,7 @@ def _observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
 
 def _unpacked(document: bytes, room: int) -> bytes:
     """Decompress a document, but no more of it than any document has."""
-    limit = min(MOST_DOCUMENT_BYTES, room)
+    limit = min(MAX_DOCUMENT_BYTES, room)
     inflater = zlib.decompressobj()
     try:
         unpacked = inflater.decompress(document, limit + 1)
@@ -355,8 +355,8 @@ def _unpacked(document: bytes, room: int) -> bytes:
         raise ValueError(f"a document of evidence: {error}") from error
     if len(unpacked) > limit:
         raise ValueError(
-            f"a document of evidence unpacks to more than {MOST_DOCUMENT_BYTES} bytes, "
-            f"or those of the run to more than {MOST_EVIDENCE_BYTES}"
+            f"a document of evidence unpacks to more than {MAX_DOCUMENT_BYTES} bytes, "
+            f"or those of the run to more than {MAX_EVIDENCE_BYTES}"
         )
     if not inflater.eof:
         raise ValueError("a document of evidence: it is cut short")
@@ -382,9 +382,9 @@ def _refuse_impossible_terms(plan: Plan) -> None:
         "alpha": 0.0 < judgement.alpha < 1.0,
         "smallest effect": 0.0 <= judgement.min_effect <= _MAX_MIN_EFFECT,
         "seed": 0 <= plan.seed < _MAX_SEED,
-        "number of blocks": stopping.blocks is None or 0 <= stopping.blocks <= _MOST_PLACES,
-        "smallest number of blocks": 0 <= stopping.min_blocks <= _MOST_PLACES,
-        "number of blocks before the budget": 0 <= stopping.blocks_before_budget <= _MOST_PLACES,
+        "number of blocks": stopping.blocks is None or 0 <= stopping.blocks <= _MAX_PLACES,
+        "smallest number of blocks": 0 <= stopping.min_blocks <= _MAX_PLACES,
+        "number of blocks before the budget": 0 <= stopping.blocks_before_budget <= _MAX_PLACES,
         "tail": stopping.tail is None or 0.0 < stopping.tail < 100.0,
         "precision": stopping.precision is None or 0.0 < stopping.precision <= MAX_MEASURED,
         "budget": 0.0 <= stopping.budget_s <= MAX_MEASURED,
@@ -420,5 +420,5 @@ def _refuse_inconsistent(record: RunRecord) -> None:
         place = trial.position // 2 if block in washed else trial.position
         if order[place : place + 1] != (trial.condition,):
             raise ValueError(f"a trial of block {trial.block} is not the one that was drawn")
-    if count * len(record.draws) > _MOST_PLACES:
+    if count * len(record.draws) > _MAX_PLACES:
         raise ValueError(f"{len(record.draws)} blocks of a plan with {count} conditions")

@@ -33,7 +33,7 @@ def new_run_id(started_at: float) -> str:
 LAST = "last"
 ORDER = "run.started_at, run.identity"
 _MAX_LISTED = 5
-_FEWEST_DIGITS = 4
+_MIN_DIGITS = 4
 
 
 class _Run(NamedTuple):
@@ -134,7 +134,7 @@ def _names(runs: Sequence[_Run]) -> dict[int, str]:
 
 
 def _longer(run: _Run, same: Sequence[_Run]) -> str:
-    digits = _FEWEST_DIGITS
+    digits = _MIN_DIGITS
     while len({one.identity[:digits] for one in same}) < len(same):
         digits += 1
     return f"{run.id}-{run.identity[:digits]}"

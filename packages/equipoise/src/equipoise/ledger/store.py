@@ -147,7 +147,7 @@ class Ledger(LedgerFile):
             run = run_of(self.connection, bytes.fromhex(identity))
             return None if run is None else name_of(self.connection, run)
 
-    def slice(self, identity: str, after: bytes = b"", *, most_trials: int) -> tuple[bytes, bool]:
+    def slice(self, identity: str, after: bytes = b"", *, max_trials: int) -> tuple[bytes, bool]:
         """Return a slice of a run for `absorb` of another ledger, and whether more is there.
 
         The slice begins where the other ledger's copy ends, by its `cursor`. It holds at most so
@@ -162,7 +162,7 @@ class Ledger(LedgerFile):
                     f"no run of identity {identity} in {self.path}",
                     hint=f"name the ledger that has it: {option('ledger', 'FILE')}",
                 )
-            return slice_of(self.connection, run, after, most_trials)
+            return slice_of(self.connection, run, after, max_trials)
 
     def absorb(self, slice: bytes, *, check: Callable[[Head], None] | None = None) -> None:
         """Append what a slice of a run holds and this ledger lacks; the same one again is nothing.

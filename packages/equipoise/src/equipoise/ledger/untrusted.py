@@ -22,8 +22,8 @@ from equipoise.ledger.schema import IDENTITY_BYTES, Statements, scripts_up_to
 from equipoise.model.quantities import MAX_MEASURED
 from equipoise.model.record import FailureKind
 
-MOST_ROW_BYTES = 256 * 1024 * 1024
-_MOST_SQL_BYTES = 100_000
+MAX_ROW_BYTES = 256 * 1024 * 1024
+_MAX_SQL_BYTES = 100_000
 
 _LARGEST = 2**53
 _LATEST = 253402300799.0
@@ -131,8 +131,8 @@ def confine(connection: sqlite3.Connection) -> None:
     """Let SQLite trust nothing that is in the file, and give each row a largest size."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _MOST_SQL_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _MAX_SQL_BYTES)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     if sys.version_info >= (3, 12):
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)

@@ -22,7 +22,7 @@ from equipoise.shared.spelling import option
 
 BUILDS_VARIABLE = "EQUIPOISE_BUILDS"
 """Variable that names the folder in which builds of revisions are kept."""
-MOST_LETTERS = 40
+MAX_LETTERS = 40
 """Number of letters of a level in the name of its folder; a file system limits the bytes."""
 _FULL_BYTES = 1 << 20
 _LAST_LINES = 5
@@ -49,7 +49,7 @@ def build_levels(
     builds: dict[str, str] = {}
     for level, line in lines.items():
         home.mkdir(parents=True, exist_ok=True)
-        prefix = re.sub(r"[^\w.-]", "_", level)[:MOST_LETTERS] + "-"
+        prefix = re.sub(r"[^\w.-]", "_", level)[:MAX_LETTERS] + "-"
         folder = builds[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
         command = line.replace("{build}", folder)
         status, output = _run_build(command, working_folder, folder, environment)

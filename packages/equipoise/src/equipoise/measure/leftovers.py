@@ -34,7 +34,7 @@ from equipoise.measure.scratch import (
 )
 
 _REMOVE = "remove it yourself if nothing in it is yours"
-_MOST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 _NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
 """Form of a probe's folder, which its cleaner removes (scratch.rs in the crate of the probes)."""
 
@@ -162,7 +162,7 @@ def _free_lock(user_folder: int, path: Path) -> Iterator[LockContent | None]:
             raise _Doubt(path, "it is not a lock file of Equipoise")
         if not _locks(descriptor) or not os.fstat(descriptor).st_nlink:
             yield None
-        elif text := os.pread(descriptor, _MOST_BYTES, 0):
+        elif text := os.pread(descriptor, _MAX_BYTES, 0):
             content = _decoded(text, path)
             # Hosts may share a folder; each clears away its own.
             yield content if content.host == os.uname().nodename else None

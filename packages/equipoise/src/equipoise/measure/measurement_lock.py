@@ -25,7 +25,7 @@ from equipoise.shared.spelling import option
 
 NAME = "equipoise-campaign"
 _CREDENTIALS = struct.Struct("3i")
-_MOST_WAITERS = 128
+_MAX_WAITERS = 128
 _RETRY_S = 1.0
 """Seconds between two attempts where the owner cannot be waited for."""
 
@@ -116,7 +116,7 @@ def _try_lock(name: str) -> MeasurementLock | None:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(f"\0{name}")
-        listener.listen(_MOST_WAITERS)
+        listener.listen(_MAX_WAITERS)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:

@@ -30,10 +30,10 @@ from equipoise.model.record import Accounting, Better, Sample
 from equipoise.shared.spelling import option
 
 METRICS_VARIABLE = "EQUIPOISE_METRICS"
-MOST_BYTES = 64 * 1024 * 1024
-MOST_LINES = 2_000_000
-MOST_LINE_BYTES = 1024 * 1024
-LARGEST_ITERATION = 2**53
+MAX_BYTES = 64 * 1024 * 1024
+MAX_LINES = 2_000_000
+MAX_LINE_BYTES = 1024 * 1024
+MAX_ITERATION = 2**53
 """Every JSON reader keeps integers up to here, and so does the ledger."""
 
 ALL_METRICS = "metrics"
@@ -66,7 +66,7 @@ class WorkloadMetrics(Struct, frozen=True):
 class _Line(Struct, frozen=True):
     metric: str
     value: float
-    iteration: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_ITERATION)] | None = None
+    iteration: Annotated[int, msgspec.Meta(ge=0, le=MAX_ITERATION)] | None = None
     unit: str | None = None
     better: Better = "lower"
     resolution: float | None = None
@@ -148,10 +148,10 @@ def _lines(folder: int, name: str) -> list[bytes]:
     with open(os.open(name, _FILE_FLAGS, dir_fd=folder), "rb") as file:
         _check_status(os.fstat(file.fileno()))
         # Another process may still write to it: its size alone bounds nothing.
-        content = file.read(MOST_BYTES + 1)
+        content = file.read(MAX_BYTES + 1)
     _check_size(len(content))
-    if content.count(b"\n") + content.count(b"\r") > MOST_LINES:
-        raise _Refused(f"holds more than {MOST_LINES} lines")
+    if content.count(b"\n") + content.count(b"\r") > MAX_LINES:
+        raise _Refused(f"holds more than {MAX_LINES} lines")
     return content.splitlines()
 
 
@@ -163,8 +163,8 @@ def _check_status(status: os.stat_result) -> None:
 
 
 def _check_size(size: int) -> None:
-    if size > MOST_BYTES:
-        raise _Refused(f"has {size} bytes or more; at most {MOST_BYTES} are read")
+    if size > MAX_BYTES:
+        raise _Refused(f"has {size} bytes or more; at most {MAX_BYTES} are read")
 
 
 def _parsed(lines: Iterable[bytes]) -> WorkloadMetrics:
@@ -185,8 +185,8 @@ def _parsed(lines: Iterable[bytes]) -> WorkloadMetrics:
 
 
 def _sample(decoder: msgspec.json.Decoder[_Line], text: bytes) -> Sample:
-    if len(text) > MOST_LINE_BYTES:
-        raise _Refused(f"is longer than {MOST_LINE_BYTES} bytes")
+    if len(text) > MAX_LINE_BYTES:
+        raise _Refused(f"is longer than {MAX_LINE_BYTES} bytes")
     try:
         line = decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -127,7 +127,7 @@ class Terms:
         """Return what campaigns of the same question have in common; ``runs`` by default."""
         return runs
 
-    def longer_hint(self, least_s: float | None) -> str | None:
+    def longer_hint(self, min_s: float | None) -> str | None:
         """Return how to measure longer, at least so many seconds, where no command goes on."""
         return None
 

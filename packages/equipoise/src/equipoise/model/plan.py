@@ -20,10 +20,10 @@ PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
 TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 """Sets tunables of the C library (ld.so(8))."""
-MOST_RANKED = 20
+MAX_RANKED_CONDITIONS = 20
 """Largest number of conditions, the baseline among them, of which the fastest is asked: the pairs
 grow with its square."""
-FEWEST_RANKED = 3
+MIN_RANKED_CONDITIONS = 3
 """With one candidate, its verdict is the ranking."""
 COMPARE_STUDY = "compare"
 """The study of every campaign of `compare`."""
@@ -47,8 +47,8 @@ COVARIATES_BEFORE_TRIAL = (
 The trial before can: pressure and steal are rates since it began, and load, frequency and
 temperature follow it.
 """
-MOST_COVARIATES = 8
-"""At most this many covariates are tried (`MOST_COVARIATES` in crates/verdict)."""
+MAX_COVARIATES = 8
+"""Largest number of covariates that are tried; crates/verdict has the same bound."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it runs on."""
@@ -348,13 +348,17 @@ class Plan(Struct, frozen=True):
         # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
         if not self.ranking or self.layouts or not self.rules.ranks:
             return ()
-        return tuple(one for one in self.groups if FEWEST_RANKED <= len(one) + 1 <= MOST_RANKED)
+        return tuple(
+            one
+            for one in self.groups
+            if MIN_RANKED_CONDITIONS <= len(one) + 1 <= MAX_RANKED_CONDITIONS
+        )
 
     @property
     def adjust_by(self) -> tuple[str, ...]:
         """Covariates that costs may be adjusted by; none where the plan is no plan for it."""
         fits = self.not_adjustable_because is None
-        return self.judgement.adjust_by[:MOST_COVARIATES] if fits else ()
+        return self.judgement.adjust_by[:MAX_COVARIATES] if fits else ()
 
     @property
     def not_adjustable_because(self) -> str | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from equipoise.shared.numbers import MOST_LISTED as MOST_LISTED
+from equipoise.shared.numbers import MAX_LISTED_VALUES as MAX_LISTED_VALUES
 from equipoise.shared.numbers import Interval as Interval
 from equipoise.shared.numbers import amount as amount
 from equipoise.shared.numbers import joined as joined
@@ -24,7 +24,7 @@ BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 _LARGE_COUNTS = ((1e9, "billion"), (1e6, "million"))
 _EXACT_BYTES = 1e6
-MOST_NAMES = 5
+MAX_NAMES = 5
 """Number of conditions that a sentence names."""
 
 
@@ -109,11 +109,11 @@ def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
 
 def names_of(conditions: Sequence[str], last: str = "and") -> str:
     """Return names as ``a, b and c``; of many, the first and how many more there are."""
-    more = len(conditions) - MOST_NAMES
+    more = len(conditions) - MAX_NAMES
     if more < 2:
         return joined(conditions, last)
     others = f"one of {more} more" if last == "or" else f"{more} more"
-    return joined([*conditions[:MOST_NAMES], others], last)
+    return joined([*conditions[:MAX_NAMES], others], last)
 
 
 def iso_time(seconds: float) -> str:

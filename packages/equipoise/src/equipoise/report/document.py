@@ -38,7 +38,7 @@ EVERYWHERE: Forms = SCREEN | PAGE | TEXT
 
 UNKNOWN = "–"
 """Stands in a table cell for a number that is not known."""
-MOST_CLAIMS = 3
+MAX_CLAIMS = 3
 """Number of claims that are told in sentences; more of them stand in a table."""
 ALIKE_SHOWN = 3
 """Number of lines of one kind that the terminal and text forms show."""
@@ -150,7 +150,7 @@ class Table(AnyPart, frozen=True):
     label: str = ""
     """Accessible name where no title is shown."""
     notes: tuple[str, ...] = ()
-    most_rows: int | None = None
+    max_rows: int | None = None
     """Number of rows that a terminal shows."""
 
     @property
@@ -171,7 +171,7 @@ class Bullets(AnyPart, frozen=True):
 
     items: tuple[str, ...]
     style: str = ""
-    most_items: int | None = None
+    max_items: int | None = None
     """Number of items that a terminal shows."""
 
 

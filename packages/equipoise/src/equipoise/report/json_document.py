@@ -22,7 +22,7 @@ from equipoise.model.quantities import MAX_MEASURED, Interval
 from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
 from equipoise.report.kind import report_kind
 
-MOST_BYTES = 1024 * 1024 * 1024
+MAX_BYTES = 1024 * 1024 * 1024
 """A campaign of 100,000 trials writes about 100 MB."""
 _HINT = "name a file that `equipoise … --json FILE` wrote"
 MAX_MIN_EFFECT = 1000.0
@@ -110,9 +110,9 @@ def read_document(path: Path) -> ResultDocument:
 
     Raise `UnusableInput` if the file cannot be read, or holds no document that a campaign writes.
     """
-    content = read_whole(path, hint=_HINT, most_bytes=MOST_BYTES)
-    if len(content) > MOST_BYTES:
-        raise UnusableInput(f"{path} is larger than {MOST_BYTES >> 30} GiB", hint=_HINT)
+    content = read_whole(path, hint=_HINT, max_bytes=MAX_BYTES)
+    if len(content) > MAX_BYTES:
+        raise UnusableInput(f"{path} is larger than {MAX_BYTES >> 30} GiB", hint=_HINT)
     document = decode(content, str(path))
     for what in _impossible(document):
         raise UnusableInput(f"{path}: it is no result document: {what}", hint=_HINT)

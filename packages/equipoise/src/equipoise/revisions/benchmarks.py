@@ -30,7 +30,7 @@ class Benchmark(Struct, frozen=True):
     """A program with a slash in its name is looked for in each revision."""
 
 
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 _FORM = """as in: build = "make" and, under [benchmarks], parse = "./bench parse\""""
 
 
@@ -47,9 +47,9 @@ def read_suite(path: Path) -> Suite:
     Raise `UnusableInput` if the file cannot be read, is no TOML, or holds something other than a
     suite.
     """
-    content = read_whole(path, hint="check the name", most_bytes=_MOST_BYTES)
-    if len(content) > _MOST_BYTES:
-        raise UnusableInput(f"{path} is larger than {_MOST_BYTES >> 20} MiB", hint=_FORM)
+    content = read_whole(path, hint="check the name", max_bytes=_MAX_BYTES)
+    if len(content) > _MAX_BYTES:
+        raise UnusableInput(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint=_FORM)
     try:
         suite = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:

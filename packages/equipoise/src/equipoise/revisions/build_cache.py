@@ -176,11 +176,11 @@ class BuildCache:
     Raise `UnusableInput` if the folder cannot be made, or others can write to it.
     """
 
-    def __init__(self, recipe: Recipe, campaign: Path, folder: Path, most_bytes: int) -> None:
+    def __init__(self, recipe: Recipe, campaign: Path, folder: Path, max_bytes: int) -> None:
         self.recipe = recipe
         self._campaign = campaign
         self._folder = _private(folder)
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._held: dict[str, int] = {}
         """Descriptors of the shared locks, by key."""
         self._holding = threading.Lock()
@@ -336,7 +336,7 @@ class BuildCache:
                 with contextlib.suppress(OSError):
                     used = (self._folder / key / _RECORD).stat().st_mtime
                     complete.append((used, record.size, key))
-        excess = sum(size for _, size, _ in complete) - self._most_bytes
+        excess = sum(size for _, size, _ in complete) - self._max_bytes
         for _, size, key in sorted(complete):
             if excess <= 0:
                 break

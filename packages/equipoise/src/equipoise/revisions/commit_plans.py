@@ -39,7 +39,7 @@ from equipoise.revisions.terms import CommitBenchmark, CommitsPlan, commits_of
 from equipoise.shared.spelling import option
 
 _POLL_S = 0.05
-_FEWEST_AT_ONCE = 2
+_MIN_BUILDS_AT_ONCE = 2
 """Number of builds that always run side by side: both commits of a pair."""
 BUDGET_S = 900.0
 """Default budget: a search runs some hundred trials, and builds about ten commits."""
@@ -90,7 +90,7 @@ class CommitBuilds:
         needed = [self._sources[commit] for commit in commits]
         # Commits of one tree are one build.
         first = {self.trees[commit]: commit for commit in reversed(commits)}
-        most = max(_FEWEST_AT_ONCE, os.cpu_count() or 1)
+        most = max(_MIN_BUILDS_AT_ONCE, os.cpu_count() or 1)
         with ThreadPoolExecutor(max_workers=min(len(first), most)) as threads:
             builds: dict[Future[Build], Path] = {}
             for tree, commit in first.items():

@@ -41,21 +41,21 @@ _LOG = (
     *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showSignature=false", "log", "-z"),
     "--format=" + "%x00".join(_FIELDS),
 )
-LONGEST_SUBJECT = 60
+MAX_SUBJECT_LETTERS = 60
 """Letters of a subject that a sentence shows."""
-MOST_DIFF_BYTES = 1 << 20
+MAX_DIFF_BYTES = 1 << 20
 """Size of the patch that is kept."""
-_MOST_FILES = 20
+_MAX_FILES = 20
 _DIFF_OPTIONS = (
     *("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"),
     *("--src-prefix=a/", "--dst-prefix=b/"),
 )
-_STAT = (f"--stat=100,{_MOST_FILES * 3},30", f"--stat-count={_MOST_FILES}")
+_STAT = (f"--stat=100,{_MAX_FILES * 3},30", f"--stat-count={_MAX_FILES}")
 LIKELY_WEIGHT = 10.0
 """Weight of a commit that touches a likely path, where others have 1. So no commit starts with less
 than a tenth of an equal weight (the floor of docs/statistics.md), however many are likely."""
 
-MOST_MERGED = 2000
+MAX_MERGED_COMMITS = 2000
 """Number of commits of branches that a search has room for; merges past them stay one commit."""
 
 
@@ -186,7 +186,7 @@ class _Lines:
         self.places = {one.name: place for place, one in enumerate(line)}
         """Condition of each commit by its name, in the order of conditions."""
         self.branches: list[MergedBranch] = []
-        self._room = len(line) + MOST_MERGED
+        self._room = len(line) + MAX_MERGED_COMMITS
 
     def add_branches(self, merge: Commit, known: Mapping[str, Commit]) -> None:
         """Add the branches of a merge, and those of the merges on them."""
@@ -358,13 +358,13 @@ def diff_between(repository: Repository, parent: Commit, commit: Commit) -> Comm
 
     def diff(*form: str) -> bytes:
         arguments = ("diff-tree", "-r", *form, *_DIFF_OPTIONS, *ends)
-        return first_bytes_of_git(repository.top, *arguments, most_bytes=MOST_DIFF_BYTES)
+        return first_bytes_of_git(repository.top, *arguments, max_bytes=MAX_DIFF_BYTES)
 
     files, patch = diff(*_STAT), diff("--patch", "--unified=3")
     return CommitDiff(
         files=files.decode("utf-8", "replace").strip("\n"),
-        patch=patch[:MOST_DIFF_BYTES].decode("utf-8", "replace"),
-        is_cut=len(patch) > MOST_DIFF_BYTES,
+        patch=patch[:MAX_DIFF_BYTES].decode("utf-8", "replace"),
+        is_cut=len(patch) > MAX_DIFF_BYTES,
     )
 
 
@@ -386,7 +386,7 @@ def _parsed(listed: str) -> Iterator[Commit]:
 
 def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
     """Return a commit with its subject, and those right before it that do not build."""
-    named = f"{short_name(commit)} ({shortened(subject, LONGEST_SUBJECT)})"
+    named = f"{short_name(commit)} ({shortened(subject, MAX_SUBJECT_LETTERS)})"
     if not not_built:
         return named
     others = joined([*map(short_name, not_built), named], "or")

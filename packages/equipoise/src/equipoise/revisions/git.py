@@ -81,8 +81,8 @@ def run_git(
         ) from None
 
 
-def first_bytes_of_git(folder: Path, *arguments: str, most_bytes: int) -> bytes:
-    """Return the beginning of what git prints; at most one byte more than ``most_bytes``.
+def first_bytes_of_git(folder: Path, *arguments: str, max_bytes: int) -> bytes:
+    """Return the beginning of what git prints; at most one byte more than ``max_bytes``.
 
     Raise `UnusableInput` if git fails.
     """
@@ -95,8 +95,8 @@ def first_bytes_of_git(folder: Path, *arguments: str, most_bytes: int) -> bytes:
         stderr=subprocess.DEVNULL,
     ) as git:
         assert git.stdout is not None
-        printed = git.stdout.read(most_bytes + 1)
-        is_cut = len(printed) > most_bytes
+        printed = git.stdout.read(max_bytes + 1)
+        is_cut = len(printed) > max_bytes
         if is_cut:
             git.kill()
     if git.returncode != 0 and not is_cut:

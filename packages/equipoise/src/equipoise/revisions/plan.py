@@ -39,7 +39,7 @@ from equipoise.revisions.build_cache import tool_variables
 from equipoise.revisions.git import Repository
 from equipoise.shared.spelling import option
 
-_MOST_LISTED_BYTES = 1 << 20
+_MAX_LISTED_BYTES = 1 << 20
 
 
 class RevisionsRequest(Struct, frozen=True, kw_only=True):
@@ -156,7 +156,7 @@ def _names_listed(
                 problem = f"{describe_status(status)}{stderr_suffix(said)}"
                 raise _no_program_of(kind, condition, problem)
             output.seek(0)
-            text = output.read(_MOST_LISTED_BYTES).decode("utf-8", "replace")
+            text = output.read(_MAX_LISTED_BYTES).decode("utf-8", "replace")
         return [line for line in text.splitlines() if line and line.isprintable()]
 
     # A program may print something of its own, whichever benchmarks are chosen.

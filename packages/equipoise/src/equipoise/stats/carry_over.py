@@ -31,7 +31,7 @@ from equipoise.model.result import CarryOver
 from equipoise.stats.arrays import LEVEL, NORMAL_MAD, FloatArray, IntArray, median_of, row_medians
 from equipoise.stats.verdict import margin_of
 
-LEAST_TRIALS_EACH = 6
+MIN_TRIALS_EACH = 6
 """After the baseline, and after the candidate."""
 NEAREST, FARTHEST = 2, 6
 """The neighbours, on each side, that the local trend is taken from. Not the nearest: of two
@@ -85,7 +85,7 @@ def carry_over(
     known = first_costs[np.isfinite(first_costs) & (first_costs > 0)]
     after = [before == one for one in (candidate, baseline)]
     counts = [int(one.sum()) for one in after]
-    if not len(known) or min(counts) < LEAST_TRIALS_EACH:
+    if not len(known) or min(counts) < MIN_TRIALS_EACH:
         return None
     logs = np.log(np.clip(first_costs, known.min(), known.max()))
     residuals = _residuals(logs, conditions, before)

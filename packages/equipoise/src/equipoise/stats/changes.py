@@ -8,7 +8,7 @@ docs/decisions.md.
 Suspicions are the change-points of a series of one value for each commit, on logarithms, with a
 smaller penalty: a false one costs one bisection. Nothing can tell a change of the program from one
 of the machine there: the values were not measured side by side. Each has a range that probably
-holds it: the places k at which the squared loss is at most `MOST_LOSS` above the least. The loss at
+holds it: the places k at which the squared loss is at most `MAX_LOSS` above the least. The loss at
 the true place is above the least by the greater of two maxima of random walks with drift, each
 nearly exponential with mean 2 for small steps (Siegmund 1988; Bai 1997, Proposition 3), so
 P(loss > x) = 1 - (1 - exp(-x/2))², which is 5 % at x = 7.35.
@@ -28,7 +28,7 @@ from equipoise.model.result import RatioSegment, State
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray, part_medians, row_medians
 from equipoise.stats.sequence import PairedBlocks
 
-LEAST_LENGTH = 5
+MIN_SEGMENT_VALUES = 5
 """Least length of a segment, in values."""
 PENALTY_PER_LOG = 5.0
 """Times ln n, in units of the long-run variance."""
@@ -36,13 +36,13 @@ SHORT = 30
 CLIP_SCALES = 3.0
 EQUAL_SHARE = 0.01
 """Segments whose means differ by less than this share, or by one sd, count as one."""
-MOST_VALUES = 2000
-MOST_DEPENDENT = 0.95
-LEAST_VALUES = 2 * LEAST_LENGTH
+MAX_VALUES = 2000
+MAX_DEPENDENCE = 0.95
+MIN_VALUES = 2 * MIN_SEGMENT_VALUES
 """Fewer values have no change-point."""
 PENALTY_OF_SUSPICIONS = 4.0
 """Times ln n. Of series without a change, at most 5 % have a suspicion: ``benchmarks/series``."""
-MOST_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
+MAX_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
 """7.35, in units of the long-run variance."""
 
 
@@ -87,7 +87,7 @@ def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
             hint="leave out the trials that have none",
         )
     clean, count = huberised(series), len(series)
-    variance = long_run_variance(clean) if count >= LEAST_VALUES else 0.0
+    variance = long_run_variance(clean) if count >= MIN_VALUES else 0.0
     if variance == 0.0:
         return _segments(clean, [count])
     # Centred and scaled, so that sums of squares stay exact.
@@ -100,7 +100,7 @@ def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
 def states(values: FloatArray) -> tuple[State, ...]:
     """Return the states that a campaign went through: the trials of one condition, in order.
 
-    Neighbouring segments on equal levels are one state. Over ``MOST_VALUES`` trials, medians of
+    Neighbouring segments on equal levels are one state. Over ``MAX_VALUES`` trials, medians of
     consecutive ones are used instead. Values, and what is raised, are those of ``find_changes``.
     """
     medians, begins = thinned(values)
@@ -120,7 +120,7 @@ def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegmen
     """Return the stretches in which the ratio of two conditions kept its level.
 
     The change-points of the block differences; blocks with a timeout are left out, and over
-    ``MOST_VALUES`` blocks medians of consecutive differences are used. ``numbers``, shape (n,), are
+    ``MAX_VALUES`` blocks medians of consecutive differences are used. ``numbers``, shape (n,), are
     those of the blocks in their campaign. There is one stretch where no change is found, and none
     where no difference is finite.
     """
@@ -137,11 +137,11 @@ def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegmen
 
 
 def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the values, or ``MOST_VALUES`` medians of consecutive ones where there are more.
+    """Return the values, or ``MAX_VALUES`` medians of consecutive ones where there are more.
 
     Shape (m,); with them, shape (m + 1,), before which value each of them begins, and n.
     """
-    parts = max(1, min(len(values), MOST_VALUES))
+    parts = max(1, min(len(values), MAX_VALUES))
     length, longer = divmod(len(values), parts)
     begins = np.concatenate([[0], np.cumsum(length + (np.arange(parts) < longer))])
     return part_medians(values, parts) if len(values) else values, begins
@@ -150,8 +150,8 @@ def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
 def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     """Return the ends of the segments of the cheapest partition: squared loss, and a penalty each.
 
-    The ends are ascending; the last is n, which is at least ``LEAST_LENGTH``, the least length of a
-    segment. The penalty is in units of the series' square. O(n²) operations.
+    The ends are ascending; the last is n, which is at least ``MIN_SEGMENT_VALUES``. The penalty
+    is in units of the series' square. O(n²) operations.
     """
     count = len(series)
     sums = np.concatenate([[0.0], np.cumsum(series)])
@@ -160,8 +160,8 @@ def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     cheapest = np.full(count + 1, math.inf)
     cheapest[0] = 0.0
     begins = np.zeros(count + 1, dtype=np.int64)
-    for end in range(LEAST_LENGTH, count + 1):
-        last = end - LEAST_LENGTH + 1
+    for end in range(MIN_SEGMENT_VALUES, count + 1):
+        last = end - MIN_SEGMENT_VALUES + 1
         loss = squares[end] - squares[:last]
         loss -= (sums[end] - sums[:last]) ** 2 / (end - positions[:last])
         loss += cheapest[:last]
@@ -192,8 +192,8 @@ def huberised(series: FloatArray) -> FloatArray:
 
 def _running_median(series: FloatArray) -> FloatArray:
     """Return the median of the 11 values around each; of fewer at the ends."""
-    padded = np.pad(series, LEAST_LENGTH, constant_values=math.nan)
-    return row_medians(sliding_window_view(padded, 2 * LEAST_LENGTH + 1))
+    padded = np.pad(series, MIN_SEGMENT_VALUES, constant_values=math.nan)
+    return row_medians(sliding_window_view(padded, 2 * MIN_SEGMENT_VALUES + 1))
 
 
 def long_run_variance(series: FloatArray) -> float:
@@ -211,7 +211,7 @@ def long_run_variance(series: FloatArray) -> float:
     if variance == 0.0:
         return 0.0
     correlation = float(np.mean(steps[1:] * steps[:-1])) / variance
-    dependence = min(MOST_DEPENDENT, max(0.0, 1.0 + 2.0 * correlation))
+    dependence = min(MAX_DEPENDENCE, max(0.0, 1.0 + 2.0 * correlation))
     return variance * (1.0 + dependence) / (2.0 * (1.0 - dependence) ** 2)
 
 
@@ -252,14 +252,14 @@ def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, .
     -------
     None for fewer than ten values. A level has at least five, unless the values repeat exactly.
     """
-    if len(values) < LEAST_VALUES:
+    if len(values) < MIN_VALUES:
         return ()
     logs = np.log(values)
     if np.median(np.abs(np.diff(logs))) == 0.0:
         segments, margin = _runs(logs), 0.0
     else:
         segments = list(find_changes(logs, PENALTY_OF_SUSPICIONS * math.log(len(logs))).segments)
-        margin = MOST_LOSS * long_run_variance(huberised(logs))
+        margin = MAX_LOSS * long_run_variance(huberised(logs))
     least = math.log1p(min_effect / 100.0)
     return tuple(
         _change(logs, before, after, margin)

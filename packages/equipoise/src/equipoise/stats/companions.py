@@ -22,12 +22,12 @@ from equipoise.model.result import ModeAssociation
 from equipoise.stats.arrays import LEVEL, FloatArray, IntArray, shared_ranks
 from equipoise.stats.spread import holm
 
-LEAST_TRIALS = 20
-LEAST_MEMBERS = 4
+MIN_TRIALS = 20
+MIN_MEMBERS = 4
 """Trials in a mode, and trials with a value: fewer cannot be distinguished from chance."""
-LEAST_STRENGTH = 0.3
+MIN_STRENGTH = 0.3
 """Least correlation that is worth reporting."""
-LEAST_FOR_AMOUNTS = 7
+MIN_TRIALS_FOR_AMOUNTS = 7
 """Trials; and of each name of a covariate at least two."""
 
 
@@ -72,7 +72,7 @@ def strongest_association(
         Each with n values. One that is not known everywhere, or never changes, is left out.
     """
     count = len(values)
-    column = _standard(shared_ranks(values), 0) if count >= LEAST_FOR_AMOUNTS else None
+    column = _standard(shared_ranks(values), 0) if count >= MIN_TRIALS_FOR_AMOUNTS else None
     if column is None:
         return None
     tested = [
@@ -101,16 +101,16 @@ def companions(modes: IntArray, covariates: Sequence[Covariate]) -> tuple[ModeAs
     -------
     The strongest first. Of two modes only the higher is reported: the lower goes with the opposite.
     """
-    if len(modes) < LEAST_TRIALS:
+    if len(modes) < MIN_TRIALS:
         return ()
     tested: list[ModeAssociation] = []
     labels = np.unique(modes)
     for mode in labels[1:] if len(labels) == 2 else labels:
-        member = _standard((modes == mode).astype(np.float64), LEAST_MEMBERS)
+        member = _standard((modes == mode).astype(np.float64), MIN_MEMBERS)
         if member is not None:
             tested += [
                 ModeAssociation(int(mode), name, value, size, _p_value(size, trials))
-                for name, value, size, trials in _correlations(member, covariates, LEAST_MEMBERS)
+                for name, value, size, trials in _correlations(member, covariates, MIN_MEMBERS)
             ]
     tested.sort(key=lambda one: one.p_value)
     adjusted = holm([one.p_value for one in tested])
@@ -119,7 +119,7 @@ def companions(modes: IntArray, covariates: Sequence[Covariate]) -> tuple[ModeAs
         for one, p_value in zip(tested, adjusted, strict=True)
         if p_value <= LEVEL
         and (one.value is None or one.correlation > 0)
-        and abs(one.correlation) >= LEAST_STRENGTH
+        and abs(one.correlation) >= MIN_STRENGTH
     ]
     return tuple(sorted(named, key=lambda one: -abs(one.correlation)))
 

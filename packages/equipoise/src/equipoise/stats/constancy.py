@@ -24,7 +24,7 @@ RELEARNT_AT_EACH = 256
 """Up to this many blocks the middle is computed again at each block, as the engine does."""
 RELEARNT_GROWTH = 1.0 / 64.0
 RESAMPLES = 40
-LEAST_STANDARD_ERRORS = 2.0
+MIN_STANDARD_ERRORS = 2.0
 """A 95 % interval that holds at any stop reaches about three standard errors to each side."""
 CLIP = 1.25
 """Of the Huber centre, in scales; as in the engine."""
@@ -91,14 +91,14 @@ def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
     draws = np.random.default_rng(0).integers(0, len(differences), (RESAMPLES, len(differences)))
     tolerance = float(median_of(blocks.tolerances))
     spread = float(np.std(_huber_centres(differences[draws], tolerance)))
-    return bool(0.5 * (high - low) < LEAST_STANDARD_ERRORS * spread - tolerance)
+    return bool(0.5 * (high - low) < MIN_STANDARD_ERRORS * spread - tolerance)
 
 
-def _huber_centres(samples: FloatArray, least_scale: float) -> FloatArray:
+def _huber_centres(samples: FloatArray, min_scale: float) -> FloatArray:
     """Return Huber's M-estimate of each row, with the scale 1.4826·MAD."""
     centres: FloatArray = median_of(samples)
     deviations = median_of(np.abs(samples - centres[:, np.newaxis]))
-    limits = CLIP * np.maximum(NORMAL_MAD * deviations, max(least_scale, 1e-12))[:, np.newaxis]
+    limits = CLIP * np.maximum(NORMAL_MAD * deviations, max(min_scale, 1e-12))[:, np.newaxis]
     for _ in range(_ROUNDS):
         distances = np.maximum(np.abs(samples - centres[:, np.newaxis]), 1e-300)
         weights = np.minimum(1.0, limits / distances)

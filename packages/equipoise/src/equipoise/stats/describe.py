@@ -33,9 +33,9 @@ from equipoise.stats.modes import find_modes
 
 BEYOND_CHANCE = 2.33
 """Standard errors that one independent series in a hundred exceeds."""
-LEAST_AUTOCORRELATION = 0.2
+MIN_AUTOCORRELATION = 0.2
 """Rank autocorrelation from which on an interval for independent values is too narrow."""
-LEAST_TRIALS_FOR_DRIFT = 6
+MIN_TRIALS_FOR_DRIFT = 6
 BINS_FOR_DRIFT = 100
 
 
@@ -167,7 +167,7 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     ties).
     """
     third = len(values) // 3
-    if len(values) < LEAST_TRIALS_FOR_DRIFT:
+    if len(values) < MIN_TRIALS_FOR_DRIFT:
         return Drift(ratio=None, ratio_ci=(None, None))
     bins = min(third, BINS_FOR_DRIFT)
     first, last = part_medians(values[:third], bins), part_medians(values[-third:], bins)
@@ -201,7 +201,7 @@ def rank_autocorrelation(values: FloatArray) -> float | None:
 
     ``None`` under 6 values, or where all are equal.
     """
-    if len(values) < LEAST_TRIALS_FOR_DRIFT:
+    if len(values) < MIN_TRIALS_FOR_DRIFT:
         return None
     ranks = shared_ranks(values)
     ranks -= ranks.mean()
@@ -216,7 +216,7 @@ def is_visible(autocorrelation: float, count: int) -> bool:
     of about 1/count (Wald and Wolfowitz 1943): by chance one series in a hundred is called visible.
     """
     by_chance = -1.0 / count + BEYOND_CHANCE / math.sqrt(count)
-    return autocorrelation > max(by_chance, LEAST_AUTOCORRELATION)
+    return autocorrelation > max(by_chance, MIN_AUTOCORRELATION)
 
 
 def _resampled_medians(values: FloatArray, generator: np.random.Generator) -> FloatArray:
@@ -224,7 +224,7 @@ def _resampled_medians(values: FloatArray, generator: np.random.Generator) -> Fl
     return median_of(resampled)
 
 
-LEAST_BLOCKS = 5
+MIN_BLOCKS = 5
 """Fewer say nothing about the spread of a mean."""
 
 
@@ -269,7 +269,7 @@ def ratio_of_means(baseline: FloatArray, candidate: FloatArray, *, seed: int) ->
     if not math.isfinite(logarithm):
         return MeanRatio(ratio=None, ratio_ci=(None, None))
     ratio = float(np.mean(candidate) / np.mean(baseline))
-    if len(baseline) < LEAST_BLOCKS:
+    if len(baseline) < MIN_BLOCKS:
         return MeanRatio(ratio=ratio, ratio_ci=(None, None))
     # Scaled, so that the sums of very large or very small costs stay exact.
     scaled = np.column_stack([baseline / np.mean(baseline), candidate / np.mean(candidate)])

@@ -38,7 +38,7 @@ FEW_LAYOUTS = 6
 LEVEL_OF_FEW = 0.8
 """Fraction of the level that intervals over fewer layouts have (docs/statistics.md)."""
 _EVERYTHING = (-math.inf, math.inf)
-_LEAST_SLOPE = 1e-9
+_MIN_SLOPE = 1e-9
 """Below it the correction for skewness is lost in rounding."""
 
 
@@ -165,7 +165,7 @@ def _hall(quantile: float, skewness: float, count: int) -> float:
     falls; this is the inverse.
     """
     slope = skewness / (3.0 * math.sqrt(count))
-    if abs(slope) < _LEAST_SLOPE:
+    if abs(slope) < _MIN_SLOPE:
         return quantile
     return (math.cbrt(1.0 + 3.0 * slope * (quantile - slope / 2.0)) - 1.0) / slope
 

@@ -21,17 +21,17 @@ from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray
 if TYPE_CHECKING:
     from numpy.polynomial import Chebyshev
 
-LEAST_VALUES = 10
+MIN_VALUES = 10
 SHALLOWEST_VALLEY = 0.9
 """The density in the valley over that of the lower peak, at most."""
-LEAST_EVIDENCE = 0.5
+MIN_EVIDENCE = 0.5
 EVIDENCE_TIMES_VALUES = 40.0
 """The evidence is at least this over the number of values: BIC is rash in small samples."""
 FURTHER_EVIDENCE = 6.0
 """The least for a side of a valley: cut off where another mode begins, it is no whole shape."""
-LEAST_SHARE = 0.05
-LEAST_MEMBERS = 4
-MOST_VALUES = 1000
+MIN_SHARE = 0.05
+MIN_MEMBERS = 4
+MAX_VALUES = 1000
 """Larger samples are reduced to so many of their quantiles: a rare tail is no mode."""
 
 
@@ -73,10 +73,10 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     count = len(ordered)
     step = max(resolution, _printed_step(ordered))
     sample = ordered
-    if count > MOST_VALUES:
-        sample = np.quantile(ordered, (np.arange(MOST_VALUES) + 0.5) / MOST_VALUES)
-    members = max(LEAST_SHARE * len(sample), LEAST_MEMBERS * len(sample) / count)
-    cuts, evidence = _cuts(_spread_ties(sample, step), members, step, LEAST_EVIDENCE)
+    if count > MAX_VALUES:
+        sample = np.quantile(ordered, (np.arange(MAX_VALUES) + 0.5) / MAX_VALUES)
+    members = max(MIN_SHARE * len(sample), MIN_MEMBERS * len(sample) / count)
+    cuts, evidence = _cuts(_spread_ties(sample, step), members, step, MIN_EVIDENCE)
     # Ties were spread out to find the valleys: one may part no values.
     places = [0, *np.searchsorted(ordered, cuts).tolist()]
     cuts = [
@@ -113,7 +113,7 @@ def _split(
 ) -> tuple[float | None, float | None]:
     """Return the valley, if it is evident, and the evidence, if there is a valley at all."""
     count = len(ordered)
-    if count < max(LEAST_VALUES, 2 * members) or ordered[-1] - ordered[0] <= step:
+    if count < max(MIN_VALUES, 2 * members) or ordered[-1] - ordered[0] <= step:
         return None, None
     two = two_normals(ordered)
     below = int(np.searchsorted(ordered, two.valley_at))
@@ -134,7 +134,7 @@ def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
     count = sum(len(side) for side in sides)
     bic = math.log(count)
     for side in sides:
-        if len(side) < LEAST_VALUES or np.var(side) == 0.0:
+        if len(side) < MIN_VALUES or np.var(side) == 0.0:
             return math.inf
         normal = 2.0 * math.log(len(side)) + len(side) * (
             math.log(2.0 * math.pi * float(np.var(side))) + 1.0
@@ -176,7 +176,7 @@ ROUNDS_OF_ALL = 30
 """After so many only the best start goes on."""
 STARTS = 4
 CLOSE_ENOUGH = 1e-6
-LEAST_SPREAD = 0.01
+MIN_SPREAD = 0.01
 """The sd of a part, in those of the whole: a part may not shrink onto one trial."""
 VALLEY_POINTS = 101
 
@@ -199,7 +199,7 @@ def two_normals(values: FloatArray) -> TwoNormals:
 
     Once with one spread for both and once with two; of lesser BIC is what is returned. Begun at the
     splits of the ordered sample that classify it best. The sd of either part is at least
-    ``LEAST_SPREAD`` of the whole's. The values, at least four, are ordered, finite, and not equal.
+    ``MIN_SPREAD`` of the whole's. The values, at least four, are ordered, finite, and not equal.
     """
     count, spread, middle = len(values), float(np.std(values)), float(np.mean(values))
     scaled = (values - middle) / spread
@@ -234,7 +234,7 @@ def _starts(values: FloatArray) -> FloatArray:
         (size, below, squares_below),
         (count - size, sums[-1] - below, squares[-1] - squares_below),
     ):
-        variance = np.maximum(square / part - (total / part) ** 2, LEAST_SPREAD**2)
+        variance = np.maximum(square / part - (total / part) ** 2, MIN_SPREAD**2)
         fit += part * (np.log(part) - 0.5 * np.log(variance))
     # The best split of each quarter of the sample: neighbours would all end in one place.
     quarters = np.array_split(np.arange(len(size)), min(STARTS, len(size)))
@@ -260,7 +260,7 @@ def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, 
         if pooled:
             common = np.sum(shares * variances, axis=1, keepdims=True)
             variances = np.broadcast_to(common, variances.shape)
-        variances = np.maximum(variances, LEAST_SPREAD**2)
+        variances = np.maximum(variances, MIN_SPREAD**2)
         logs = (
             np.log(shares / np.sqrt(2.0 * math.pi * variances))[:, :, None]
             - 0.5 * (values - places[:, :, None]) ** 2 / variances[:, :, None]
@@ -311,12 +311,12 @@ STUDENT_FREEDOMS = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0])
 STUDENT_ROUNDS = 40
 GUMBEL_ROUNDS = 30
 SEARCH_ROUNDS = 60
-SHORTEST_STEP = 0.01
+MIN_STEP = 0.01
 BETA_ENDS = (0.5, 2.0, 8.0)
 """Distances of the ends beyond the extremes, in mean distances between neighbours."""
 SPIKE_ROUNDS = 40
 SPIKE_SHARES = (0.02, 0.1)
-MOST_SPIKES = 0.15
+MAX_SPIKE_SHARE = 0.15
 """More often than this, what is far off is no spike."""
 _LEAST = 1e-300
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -495,7 +495,7 @@ def _normal_with_spikes(values: FloatArray) -> float:
         place = (member * values).sum(axis=1, keepdims=True) / weight
         spread = (member * (values - place) ** 2).sum(axis=1, keepdims=True) / weight
         sd = np.sqrt(np.maximum(spread, 1e-4))
-        rare = np.clip(1.0 - weight / count, 1e-4, MOST_SPIKES)
+        rare = np.clip(1.0 - weight / count, 1e-4, MAX_SPIKE_SHARE)
     return float(likelihoods.max())
 
 
@@ -511,7 +511,7 @@ def _greatest(likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray
         place = int(np.argmax(values))
         if values[place] > greatest:
             best, greatest = points[place], float(values[place])
-        elif step < SHORTEST_STEP:
+        elif step < MIN_STEP:
             break
         else:
             step *= 0.5

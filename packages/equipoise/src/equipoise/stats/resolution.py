@@ -22,7 +22,7 @@ from equipoise.stats.arrays import FloatArray
 TIE_QUANTA = 1.5
 """Two readings of equal times can differ by a whole quantum; half a quantum more leaves room for
 the rounding of the ratio under test (docs/statistics.md#the-verdicts-interval)."""
-LARGEST_TOLERANCE = 1e6
+MAX_TOLERANCE = 1e6
 """Log units; no two finite costs differ by as much, so that everything is a tie."""
 LOW_QUANTILE = 0.1
 """The quanta are set against this quantile of the past values."""
@@ -55,7 +55,7 @@ def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -
     tolerance = np.zeros_like(smaller)
     with np.errstate(over="ignore"):
         np.divide(TIE_QUANTA * quantum, smaller, out=tolerance, where=smaller > 0)
-    return np.minimum(tolerance, LARGEST_TOLERANCE)
+    return np.minimum(tolerance, MAX_TOLERANCE)
 
 
 class PastValues:
@@ -125,7 +125,7 @@ class PastValues:
 
         There must be a value.
         """
-        return min(TIE_QUANTA * self.quantum / self._quantile.value, LARGEST_TOLERANCE)
+        return min(TIE_QUANTA * self.quantum / self._quantile.value, MAX_TOLERANCE)
 
     def _tick(self) -> float:
         if not self._ticks_possible or len(self._quantile) < VALUES_FOR_TICKS:

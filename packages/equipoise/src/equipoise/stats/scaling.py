@@ -26,7 +26,7 @@ from equipoise.stats.arrays import (
 )
 from equipoise.stats.describe import median_interval
 
-LEAST_BLOCKS = 5
+MIN_BLOCKS = 5
 """Fewer say nothing about the spread of an exponent."""
 LOG_POWERS = (0, 1, 2)
 """The powers of log N for which the exponent of N is given."""
@@ -170,7 +170,7 @@ def _profiles(logs: FloatArray) -> FloatArray:
 
 def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
     """Return the profiles of resamples of whole blocks, shape (r, k)."""
-    if len(logs) < LEAST_BLOCKS:
+    if len(logs) < MIN_BLOCKS:
         return None
     indices = circular_block_indices(len(logs), RESAMPLES, np.random.default_rng(seed))
     profiles = _profiles(logs[indices])

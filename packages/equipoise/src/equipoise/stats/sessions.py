@@ -32,13 +32,13 @@ from msgspec import Struct
 from equipoise._native import student_p_value, student_quantile
 from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray
 
-LEAST_PROCESSES = 2
-_LEAST_FOR_HALVES = 4
+MIN_PROCESSES = 2
+_MIN_VALUES_FOR_HALVES = 4
 _TRIMMED = 0.2
 """At each end."""
 _MEDIAN_EFFICIENCY = 0.37
 """Efficiency of the median absolute value as an estimate of a normal standard deviation."""
-_LEAST_ROWS = 5
+_MIN_ROWS = 5
 """Fewer rows tell nothing of what sessions do to all of them."""
 
 
@@ -157,7 +157,7 @@ def difference_between_sessions(earlier: Sequence[Session], later: Sequence[Sess
     The normal standard deviation of the median row, less its error. For sessions between which
     nothing is known to have changed, so that most rows have not.
     """
-    if len(earlier) < _LEAST_ROWS:
+    if len(earlier) < _MIN_ROWS:
         return 0.0
     pairs = _paired(earlier, later)
     shared = pairs.drifts[0].together ** 2 + pairs.drifts[1].together ** 2
@@ -200,7 +200,7 @@ def _trimmed_mean(row: Session) -> tuple[float, float, int]:
     inner = ordered[trimmed : count - trimmed]
     freedom = len(inner) - 1
     variance = math.inf
-    if count >= LEAST_PROCESSES:
+    if count >= MIN_PROCESSES:
         winsorised = np.clip(ordered, inner[0], inner[-1])
         variance = float(np.var(winsorised, ddof=1)) * (count - 1) / (len(inner) * freedom)
     return float(np.mean(inner)), variance, freedom
@@ -217,7 +217,7 @@ def session_drift(rows: Sequence[Session]) -> SessionDrift:
         if (excess := _excess(np.log(row.costs) - [together.get(one, 0.0) for one in row.blocks]))
         is not None
     ]
-    enough = len(excesses) >= _LEAST_ROWS
+    enough = len(excesses) >= _MIN_ROWS
     halves = max(1.0, float(np.median(excesses))) if enough else 1.0
     return SessionDrift(halves, spread, len(moves))
 
@@ -232,7 +232,7 @@ def _together(rows: Sequence[Session]) -> dict[int, float]:
     return {
         block: float(np.median(listed))
         for block, listed in moves.items()
-        if len(listed) >= _LEAST_ROWS
+        if len(listed) >= _MIN_ROWS
     }
 
 
@@ -242,7 +242,7 @@ def _excess(logs: FloatArray) -> float | None:
     ``None`` for too few processes, or for ones that are all alike.
     """
     half = len(logs) // 2
-    if len(logs) < _LEAST_FOR_HALVES:
+    if len(logs) < _MIN_VALUES_FOR_HALVES:
         return None
     first, last = logs[:half], logs[-half:]
     freedom = 2 * (half - 1)

@@ -31,7 +31,7 @@ TAIL_QUANTILE = 0.99
 BLOCKS_FOR_TAIL = 100
 """Blocks from which the 99th percentile and the largest cost have an answer: with fewer the former
 lies between the two largest costs."""
-LEAST_BLOCKS = 10
+MIN_BLOCKS = 10
 """Below it the outer deciles are the extremes, and a resampled band says nothing of them."""
 
 _CHUNK = 2_000_000
@@ -66,7 +66,7 @@ def shift_function(
     of a block share stays shared (Davison and Hinkley 1997, §3.8); bands are of percentiles.
     Deciles are of type 8 of Hyndman and Fan (1996).
 
-    Raise `UnusableInput` if the shapes differ, there are fewer than ``LEAST_BLOCKS`` blocks, or a
+    Raise `UnusableInput` if the shapes differ, there are fewer than ``MIN_BLOCKS`` blocks, or a
     cost is negative or NaN.
 
     Parameters
@@ -106,10 +106,10 @@ def _check(baseline: FloatArray, candidate: FloatArray) -> None:
             f"{candidate.shape} candidate costs",
             hint="give the costs of both conditions in the same blocks",
         )
-    if len(baseline) < LEAST_BLOCKS:
+    if len(baseline) < MIN_BLOCKS:
         raise UnusableInput(
-            f"a shift function needs {LEAST_BLOCKS} blocks, but there are {len(baseline)}",
-            hint=f"measure more: {option('min_blocks', LEAST_BLOCKS)}",
+            f"a shift function needs {MIN_BLOCKS} blocks, but there are {len(baseline)}",
+            hint=f"measure more: {option('min_blocks', MIN_BLOCKS)}",
         )
     for name, costs in (("baseline", baseline), ("candidate", candidate)):
         if np.isnan(costs).any() or (costs < 0).any():

@@ -27,7 +27,7 @@ from equipoise.stats.arrays import (
 
 KIND: Kind = "chance"
 """The ``kind`` of an entry of ``why`` that names a source of chance (docs/document.md)."""
-LEAST_BLOCKS = 8
+MIN_BLOCKS = 8
 """Fewer pairs than this cannot give a small p-value after Holm's correction for five sources."""
 FLIPS = 9999
 _FACTOR_FROM = 0.25
@@ -65,11 +65,11 @@ def describe_spread(log_spread: float) -> str:
 
 
 def spread_change(varying: FloatArray, fixed: FloatArray, *, seed: int) -> SpreadChange | None:
-    """Compare the spread of two conditions; ``None`` under ``LEAST_BLOCKS``.
+    """Compare the spread of two conditions; ``None`` under ``MIN_BLOCKS``.
 
     The costs, shape (n,) each, are of the same blocks, positive and finite.
     """
-    if len(varying) < LEAST_BLOCKS:
+    if len(varying) < MIN_BLOCKS:
         return None
     varying_spread, fixed_spread = spread(varying), spread(fixed)
     return SpreadChange(

@@ -36,17 +36,17 @@ from equipoise.stats.slow_runs import (
 )
 
 CONTINUATIONS = 40
-MOST_CONTINUATIONS = 800
-"""Continuations of all undecided comparisons, down to `FEWEST_CONTINUATIONS` for each."""
-FEWEST_CONTINUATIONS = 8
+MAX_CONTINUATIONS = 800
+"""Continuations of all undecided comparisons, down to `MIN_CONTINUATIONS` for each."""
+MIN_CONTINUATIONS = 8
 FORECAST_GROWTH = 20
 FORECAST_CAP = 4000
 FORECAST_LEAST_CAP = 200
-_MOST_WON = 200
+_MAX_WON_BLOCKS = 200
 """Number of won blocks that exclude a ratio at any level in use."""
-LEAST_PART_OF_WIDTH = 0.7
+MIN_PART_OF_WIDTH = 0.7
 """Least width of a running interval that is shown, as a part of the one at the stop."""
-LARGEST_LEVEL = 0.999_999
+MAX_LEVEL = 0.999_999
 """Levels of the engine lie below 1."""
 
 
@@ -211,8 +211,8 @@ def blocks_to_go(
     margin = margin_of(min_effect)
     decided = sum(one.verdict != "undecided" for one in judged)
     level = alpha * min(decided + 1, len(judged)) / len(judged) if judged else alpha
-    share = MOST_CONTINUATIONS // max(1, len(judged) - decided)
-    continuations = max(FEWEST_CONTINUATIONS, min(CONTINUATIONS, share))
+    share = MAX_CONTINUATIONS // max(1, len(judged) - decided)
+    continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, share))
 
     def forecast(blocks: PairedBlocks, typical: float | None) -> int | None:
         cap = min(max(FORECAST_GROWTH * len(blocks), FORECAST_LEAST_CAP), FORECAST_CAP)
@@ -339,7 +339,7 @@ def _shown_interval(
     if math.isinf(low) or math.isinf(high):
         return interval, True, False
     stop_low, stop_high = engine.interval_at_stop(level)
-    if high - low < LEAST_PART_OF_WIDTH * (stop_high - stop_low):
+    if high - low < MIN_PART_OF_WIDTH * (stop_high - stop_low):
         return (stop_low, stop_high), True, True
     return interval, True, False
 
@@ -354,7 +354,7 @@ def _never_empty(engine: BettingSequence, level: float) -> tuple[tuple[float, fl
 
 def equivalence_level(level: float) -> float:
     """Return the level of the interval that decides on ``equivalent``."""
-    return min(EQUIVALENCE_LEVELS * level, LARGEST_LEVEL)
+    return min(EQUIVALENCE_LEVELS * level, MAX_LEVEL)
 
 
 def judge_by(
@@ -452,7 +452,7 @@ def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
 def blocks_to_win(level: float) -> int:
     """Return the number of blocks, each won, after which the interval leaves out a ratio."""
     won = BettingSequence(
-        np.ones(_MOST_WON), np.ones(_MOST_WON, dtype=np.int8), np.zeros(_MOST_WON)
+        np.ones(_MAX_WON_BLOCKS), np.ones(_MAX_WON_BLOCKS, dtype=np.int8), np.zeros(_MAX_WON_BLOCKS)
     ).blocks_to_exclude(0.0, level)
     assert won is not None, "a level is far above the smallest float"
     return won
@@ -469,9 +469,9 @@ def check_alpha(alpha: float) -> None:
 
 CAMPAIGNS = 60
 FOUND_IN = 0.9
-MOST_SIMULATED = 100_000
+MAX_SIMULATED_BLOCKS = 100_000
 """Blocks of the longest campaign that is simulated; a longer one sees at least as much."""
-LARGEST_EFFECT = 1.0
+MAX_EFFECT = 1.0
 
 
 def smallest_effect(
@@ -489,8 +489,8 @@ def smallest_effect(
         return None
     effects = smallest_effects(
         np.asarray(differences - np.median(differences), dtype=np.float64),
-        math.log1p(LARGEST_EFFECT),
-        blocks=min(blocks, MOST_SIMULATED),
+        math.log1p(MAX_EFFECT),
+        blocks=min(blocks, MAX_SIMULATED_BLOCKS),
         level=alpha,
         campaigns=CAMPAIGNS,
         seed=seed,

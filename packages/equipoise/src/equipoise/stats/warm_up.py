@@ -23,7 +23,7 @@ DISSENTING_SHARE = 0.2
 """Up to this share of the trials may be of another class. A series is given its class in nine
 cases of ten: if only a tenth might dissent, every third pure workload of 30 trials would be called
 inconsistent."""
-LEAST_ITERATIONS = 20
+MIN_ITERATIONS = 20
 """Fewer cannot hold a change and a steady state after it."""
 
 
@@ -72,14 +72,14 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
 
     Returns
     -------
-    ``None`` under ``LEAST_ITERATIONS``. Levels are alike if they differ by less than 1 % or one sd
+    ``None`` under ``MIN_ITERATIONS``. Levels are alike if they differ by less than 1 % or one sd
     (docs/statistics.md). The steady state is the last stretch on levels alike; it must hold for a
     quarter of the iterations. Then: flat if all levels are alike, slowdown if an earlier level was
     lower, else warm-up. Whatever multiplies all iterations multiplies the levels and leaves the
     rest as it is.
     """
     count = len(iterations)
-    if count < LEAST_ITERATIONS:
+    if count < MIN_ITERATIONS:
         return None
     medians, begins = thinned(iterations)
     changes = find_changes(medians)

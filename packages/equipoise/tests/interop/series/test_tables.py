@@ -83,8 +83,8 @@ def test_a_row_that_says_nothing_is_refused_with_its_line(
 def test_too_many_series_or_commits_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_SERIES", 1)
-    monkeypatch.setattr(reading, "MOST_COMMITS", 2)
+    monkeypatch.setattr(reading, "MAX_SERIES", 1)
+    monkeypatch.setattr(reading, "MAX_COMMITS", 2)
     with pytest.raises(UnusableInput, match="has 3 commits, more than 2"):
         series_of(table(tmp_path, [1.0, 1.0, 1.0]))
     with pytest.raises(UnusableInput, match="it holds 2 series, more than 1"):

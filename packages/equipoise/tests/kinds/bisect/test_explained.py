@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.kinds.bisect.explained import LONGEST_LINE, MOST_LINES, _hunks_of, _identifier
+from equipoise.kinds.bisect.explained import MAX_LINE_LETTERS, MAX_LINES, _hunks_of, _identifier
 
 PATCH = """diff --git a/a.c b/a.c
 index 1..2 100644
@@ -51,10 +51,10 @@ def test_a_word_of_a_file_of_data_or_prose_is_no_use_of_a_function() -> None:
 
 
 def test_long_places_are_cut() -> None:
-    lines = "\n".join(["+swap " + "x" * LONGEST_LINE] * (MOST_LINES + 5))
+    lines = "\n".join(["+swap " + "x" * MAX_LINE_LETTERS] * (MAX_LINES + 5))
     (found,) = _hunks_of(f"+++ b/a.c\n@@ -1 +1 @@\n{lines}\n", ("swap",))
     assert found.lines[-1] == "… 6 more lines"
-    assert max(map(len, found.lines)) == LONGEST_LINE
+    assert max(map(len, found.lines)) == MAX_LINE_LETTERS
 
 
 @pytest.mark.parametrize(

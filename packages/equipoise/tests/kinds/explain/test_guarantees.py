@@ -19,7 +19,7 @@ SHARES = (0.0, 0.5, 0.8, 1.0)
 GAPS = (1.1, 1.5, 3.0)
 EACH = 6
 BLOCKS = 40
-LEAST_COVERED = 0.93
+MIN_COVERAGE = 0.93
 
 
 def test_the_intervals_cover_the_true_share_and_false_outcomes_are_rare() -> None:
@@ -36,7 +36,7 @@ def test_the_intervals_cover_the_true_share_and_false_outcomes_are_rare() -> Non
                     wrong += is_wrong(outcome, share)
     # Few have a gap that is not called: a tenth beside a noise of 3 % needs some ten blocks.
     assert known > 0.95 * len(NOISES) * len(GAPS) * len(SHARES) * EACH
-    assert missed <= (1.0 - LEAST_COVERED) * known
+    assert missed <= (1.0 - MIN_COVERAGE) * known
     # Above this in one of a thousand such tests, at a true rate of exactly alpha.
     assert wrong <= binom.ppf(0.999, known, ALPHA)
 

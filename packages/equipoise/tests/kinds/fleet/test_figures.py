@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.gallery import gallery
-from equipoise.kinds.fleet.figures import MOST_HOSTS, hosts
+from equipoise.kinds.fleet.figures import MAX_HOSTS, hosts
 from equipoise.kinds.fleet.terms import FleetDocument
 from packages.equipoise.tests.figures.charts import notes, tables
 from packages.equipoise.tests.fleets import THREE, ScriptedHost, fleet_record
@@ -36,7 +36,7 @@ def test_each_host_has_a_bar_then_come_the_mean_and_one_more_host() -> None:
 
 def test_of_very_many_hosts_some_are_drawn_and_the_chart_says_so() -> None:
     (comparison,) = document_of().comparisons
-    ratios = [1.0 + 0.001 * place for place in range(3 * MOST_HOSTS)]
+    ratios = [1.0 + 0.001 * place for place in range(3 * MAX_HOSTS)]
     many = tuple(
         replace(comparison.hosts[0], host=f"h{place}", place=place, ratio=ratio)
         for place, ratio in enumerate(ratios)
@@ -44,9 +44,9 @@ def test_of_very_many_hosts_some_are_drawn_and_the_chart_says_so() -> None:
     chart = hosts(replace(comparison, hosts=many))
     assert chart is not None
     drawn = tables(chart, "point")[0][:-1]
-    assert len(drawn) == MOST_HOSTS
+    assert len(drawn) == MAX_HOSTS
     assert {"h0", f"h{len(ratios) - 1}"} <= {row["label"] for row in drawn}
-    assert f"Of {len(ratios)} hosts {MOST_HOSTS} are drawn" in notes(chart)
+    assert f"Of {len(ratios)} hosts {MAX_HOSTS} are drawn" in notes(chart)
 
 
 def test_one_host_has_no_chart() -> None:

@@ -8,7 +8,7 @@ from equipoise.analysis.result import analyse_campaign
 from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.model.record import RunRecord
 from equipoise.report.builders.result import CampaignReport, campaign_document
-from equipoise.report.document import MOST_CLAIMS, Section, Table, parts_in
+from equipoise.report.document import MAX_CLAIMS, Section, Table, parts_in
 from packages.equipoise.tests.fleets import THREE, fleet_record
 from packages.equipoise.tests.plans import plan_of
 from packages.equipoise.tests.report.forms import answer_of, to_csv, to_markdown
@@ -37,7 +37,7 @@ def test_of_one_command_the_answer_is_how_far_the_hosts_came_and_medians_stand_b
 
 def test_of_many_candidates_the_means_come_first_and_the_hosts_of_each_are_written() -> None:
     result = analyse_campaign(fleet_record(plan=plan_of(*"abcdef")))
-    assert len(result.comparisons) > MOST_CLAIMS
+    assert len(result.comparisons) > MAX_CLAIMS
     document = campaign_document(CampaignReport(result))
     screen, page = (parts_in(document.parts, form) for form in ("screen", "page"))
     titles = [part.title for part in screen if isinstance(part, Section)]

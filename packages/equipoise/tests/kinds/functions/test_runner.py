@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.design.coin import draw_block
-from equipoise.kinds.functions.processes import MOST_PREPARED, Answer
+from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, Answer
 from equipoise.kinds.functions.runner import (
     FIRST_BATCHES,
     FunctionRunner,
@@ -121,7 +121,7 @@ def test_the_function_that_ended_its_process_is_named_and_the_other_is_not() -> 
 
 def test_processes_are_prepared_together_within_the_limits_of_the_campaign() -> None:
     plan = plan_of_functions("f()", "g()", blocks=10)
-    assert len(following(plan, ("measured", 1))) == MOST_PREPARED
+    assert len(following(plan, ("measured", 1))) == MAX_WAITING_PROCESSES
     assert following(plan, ("measured", 9)) == [("measured", 9), ("measured", 10)]
     assert following(plan, ("warmup", 1)) == [("warmup", 1)]
     sizes = {padding_bytes(plan, key) for key in following(plan, ("measured", 1))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from equipoise.kinds.history.course import MOST_BUILDS, WIDTH, Course, Link
+from equipoise.kinds.history.course import MAX_BUILDS, WIDTH, Course, Link
 from equipoise.revisions.terms import Pair
 
 LEFT = Link("equivalent", 30)
@@ -32,7 +32,7 @@ def left_stretches(*ends: int) -> dict[Pair, Link]:
 def test_the_first_blocks_are_of_the_grid_and_wait_for_few_builds() -> None:
     first = course({}).next_block({0}, 10.0)
     assert first == (0, 4, 8, 12)
-    assert len(first) == 1 + MOST_BUILDS
+    assert len(first) == 1 + MAX_BUILDS
     assert course({}).next_block(EVERY, 10.0) == tuple(range(0, 33, 4))
     assert len(course({}).next_block(EVERY, 10.0)) == 1 + WIDTH
 

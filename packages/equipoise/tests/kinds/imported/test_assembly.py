@@ -143,7 +143,7 @@ def test_one_process_of_a_condition_is_warned_of() -> None:
 
 
 def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "MOST_VALUES", 10)
+    monkeypatch.setattr(assembly, "MAX_VALUES", 10)
     with pytest.raises(UnusableInput, match="3 processes with"):
         imported(SAMPLES / "go.txt")
 

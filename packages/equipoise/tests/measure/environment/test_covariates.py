@@ -147,7 +147,7 @@ def test_without_a_zone_of_the_processor_its_monitor_is_read(tmp_path: Path) -> 
 
 def test_a_source_that_is_slow_here_is_left_out_and_reported(host: Host) -> None:
     seconds = iter(range(1000))
-    with CovariateReader(host, clock=lambda: float(next(seconds)), most_s=0.5) as reader:
+    with CovariateReader(host, clock=lambda: float(next(seconds)), max_s=0.5) as reader:
         reader.before()
         assert reader.after(cpu=0)["pressure_cpu_s"] is None
     assert reader.reasons["pressure_cpu_s"] == (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from equipoise.why.causes.ranking import LEAST_FRACTION, RULES, suggested_causes
+from equipoise.why.causes.ranking import MIN_FRACTION, RULES, suggested_causes
 from equipoise.why.causes.remaining import Cause, Remaining
 from equipoise.why.differences.changes import sum_of
 from packages.equipoise.tests.why.causes.made import calls, change, function, made, named, wait
@@ -35,7 +35,7 @@ def test_sources_that_see_no_difference_name_nothing() -> None:
 
 
 def test_what_is_too_small_to_matter_is_not_named() -> None:
-    small = LEAST_FRACTION - 0.01
+    small = MIN_FRACTION - 0.01
     assert named(made(functions={WORK: change(0.0, small, 0.001)})) == []
     assert named(made(functions={WORK: change(0.0, small + 0.02, 0.001)})) != []
 

@@ -19,8 +19,8 @@ from equipoise.why.evidence.collect import REPETITIONS, collect, draw_runs, nati
 from equipoise.why.evidence.sources import BY_DEFAULT, Runs, decode_evidence
 from packages.equipoise.tests.why.planted.pairs import Planted
 
-FEWEST_BLOCKS = 4
-MOST_BLOCKS = 100
+MIN_BLOCKS = 4
+MAX_BLOCKS = 100
 """Beside other work it takes long until a gap is certain; alone a few blocks do."""
 
 
@@ -28,8 +28,8 @@ def observed(
     planted: Planted,
     folder: Path,
     *,
-    most_blocks: int = MOST_BLOCKS,
-    most_rounds: int = 1,
+    max_blocks: int = MAX_BLOCKS,
+    max_rounds: int = 1,
     seed: int = 1,
 ) -> Difference:
     """What differs between both commands, which were built in that folder.
@@ -47,10 +47,10 @@ def observed(
         judgement=Judgement(),
         seed=seed,
     )
-    trials = _trials(plan, most_blocks)
+    trials = _trials(plan, max_blocks)
     longest_s = max(trial.accounting.wall_s or 0.0 for trial in trials.candidate)
     observations: list[Observation] = []
-    for made in range(most_rounds):
+    for made in range(max_rounds):
         runs = draw_runs(0, 1, BY_DEFAULT, REPETITIONS, seed + made)
         observations += collect(plan, runs, longest_s=longest_s)
         evidence = decode_evidence(observations, 0, 1)
@@ -68,7 +68,7 @@ def has_first_cause(causes: Sequence[Explanation]) -> bool:
     return low is not None and all(high is not None and high < low for high in others)
 
 
-def _trials(plan: Plan, most_blocks: int) -> Runs[Trial]:
+def _trials(plan: Plan, max_blocks: int) -> Runs[Trial]:
     """One trial of each in each block, after one of each that warms up."""
     trials: list[Trial] = []
     with (
@@ -78,13 +78,13 @@ def _trials(plan: Plan, most_blocks: int) -> Runs[Trial]:
     ):
         runner = TrialRunner(plan, starter, scratch, own_environment(), covariates)
         _block(plan, runner, draw_block(plan, "warmup", 1))
-        for block in range(1, most_blocks + 1):
+        for block in range(1, max_blocks + 1):
             trials += _block(plan, runner, draw_block(plan, "measured", block))
             by_condition = Runs(
                 tuple(trial for trial in trials if trial.condition == 0),
                 tuple(trial for trial in trials if trial.condition == 1),
             )
-            if block >= FEWEST_BLOCKS and trials_difference(by_condition).gap.is_certain:
+            if block >= MIN_BLOCKS and trials_difference(by_condition).gap.is_certain:
                 break
     return by_condition
 

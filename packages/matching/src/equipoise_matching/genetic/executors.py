@@ -43,7 +43,7 @@ from equipoise_matching.shared.errors import UnusableInput
 if TYPE_CHECKING:
     from distributed import Client
 
-MOST_LOSSES = 3
+MAX_LOSSES = 3
 """Times that a pool may break down, or a scheduler give up, over the same candidates."""
 PATIENCE_S = 30.0
 """Seconds that a cluster may be without any worker."""
@@ -216,7 +216,7 @@ class Pool:
                 f"the executor broke down: {error}",
                 hint="give a new one; if its workers ran out of memory, one with fewer of them",
             ) from error
-        if losses == MOST_LOSSES:
+        if losses == MAX_LOSSES:
             raise UnusableInput(
                 f"the pool of processes lost a worker {losses} times over the same candidates "
                 "(killed, crashed or out of memory)",
@@ -355,7 +355,7 @@ class Cluster(DaskClient):
     def _recover(self, losses: int, lost: Exception) -> None:
         if self._client.status != "running":
             raise self._scheduler_lost() from lost
-        if losses == MOST_LOSSES:
+        if losses == MAX_LOSSES:
             raise UnusableInput(
                 f"the cluster at {self._address} gave up the same candidates {losses} times: "
                 f"{lost}",

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from equipoise_matching.genetic.executors import BatchEvaluator
 from equipoise_matching.genetic.options import (
-    MOST_PARAMETERS,
+    MAX_PARAMETERS,
     SearchOptions,
     checked_operators,
     whole,
@@ -130,7 +130,7 @@ def genoud(
     if lexical is False:
         criteria = 1
     elif lexical is not True:
-        criteria = whole("lexical", lexical, 1, MOST_PARAMETERS)
+        criteria = whole("lexical", lexical, 1, MAX_PARAMETERS)
     smooth = not integer and lexical is False
     crosses = checked_operators(operators)[LOCAL_MINIMUM] > 0
     if crosses and not smooth:

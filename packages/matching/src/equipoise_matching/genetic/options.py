@@ -17,19 +17,19 @@ from equipoise_matching.shared.errors import UnusableInput
 DEFAULT_BOUND = 10.0
 """Bound of each parameter without bounds, on either side of 0."""
 EVEN_OPERATORS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
-MOST_PARAMETERS = 100_000
-MOST_GENERATIONS = 1_000_000_000
+MAX_PARAMETERS = 100_000
+MAX_GENERATIONS = 1_000_000_000
 LIMITS = {
-    "nvars": (1, MOST_PARAMETERS),
+    "nvars": (1, MAX_PARAMETERS),
     "population": (2, 1_000_000),
-    "generations": (1, MOST_GENERATIONS),
-    "wait_generations": (0, MOST_GENERATIONS),
-    "burn_in": (0, MOST_GENERATIONS),
+    "generations": (1, MAX_GENERATIONS),
+    "wait_generations": (0, MAX_GENERATIONS),
+    "burn_in": (0, MAX_GENERATIONS),
     "seed": (0, 2**64 - 1),
 }
 """Smallest and largest value of each option that is a whole number."""
 SWITCHES = ("maximize", "hard_generation_limit", "integer", "polish", "gradient_check", "memory")
-MOST_NUMBERS = 100_000_000
+MAX_NUMBERS = 100_000_000
 """Numbers of a whole population, candidates times parameters: 800 MB."""
 
 
@@ -82,10 +82,10 @@ class SearchOptions:
         }
         checked |= {name: bool(getattr(self, name)) for name in SWITCHES}
         nvars, population = checked["nvars"], checked["population"]
-        if population * nvars > MOST_NUMBERS:
+        if population * nvars > MAX_NUMBERS:
             raise UnusableInput(
                 f"a population of {population} candidates with {nvars} parameters each",
-                hint=f"give a population of at most {MOST_NUMBERS // nvars}",
+                hint=f"give a population of at most {MAX_NUMBERS // nvars}",
             )
         one_of("generator", self.generator, ("philox", "tlp"))
         one_of("boundary_enforcement", self.boundary_enforcement, (0, 1, 2))

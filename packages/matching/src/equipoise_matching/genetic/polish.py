@@ -30,13 +30,13 @@ TINY = float(np.finfo(np.float64).tiny)
 ORDER = 9
 TABLE_STEP = 1e-9
 """Spacing of the difference table, relative to 1 + |x|."""
-MOST_TRIALS = 20
-LEAST_ERROR, MOST_ERROR = 1e-3, 1e-1
+MAX_TRIALS = 20
+MIN_ERROR, MAX_ERROR = 1e-3, 1e-1
 """The window of the relative condition error of the second difference."""
-LEAST_STEP = 1e-8
+MIN_STEP = 1e-8
 """Smallest interval, relative to 1 + |x|: below it x itself is rounded too coarsely."""
 
-MOST_ITERATIONS = 100
+MAX_ITERATIONS = 100
 """Iterations of one polish at most, the default of R's optim."""
 WORTHLESS = 1e300
 """Value for the optimiser where the function is infinite or out of reach: SciPy's line search
@@ -108,7 +108,7 @@ class Polisher:
                 jac=lambda point: self._descent(np.clip(point, box.lower, box.upper), steps),
                 method=method,
                 bounds=bounds,
-                options={"maxiter": MOST_ITERATIONS, "gtol": SMALL_GRADIENT},
+                options={"maxiter": MAX_ITERATIONS, "gtol": SMALL_GRADIENT},
             )
         return best_point, np.array([self._sign * best_value])
 
@@ -175,13 +175,13 @@ def intervals(function: Scalars, point: Floats, value: float, box: Box) -> Float
     """
     error = rounding_error(function, point, value, box)
     scale = 1.0 + np.abs(point)
-    smallest = np.maximum(2.0 * scale * math.sqrt(error / (1.0 + abs(value))), LEAST_STEP * scale)
+    smallest = np.maximum(2.0 * scale * math.sqrt(error / (1.0 + abs(value))), MIN_STEP * scale)
     step = 10.0 * smallest
     chosen = step.copy()
     simple = np.full(len(point), np.nan)  # an interval that serves a first difference
     direction = np.zeros(len(point))  # of the search: 0 not begun, 1 wider, -1 narrower
     active = np.ones(len(point), dtype=bool)
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_TRIALS):
         places = np.flatnonzero(active)
         if not len(places):
             break
@@ -194,16 +194,16 @@ def intervals(function: Scalars, point: Floats, value: float, box: Box) -> Float
             second_error = 4.0 * error / (h**2 * second)
             first_error = 2.0 * error / (h * slope)
         second_error = np.where(np.isnan(second_error), np.inf, second_error)
-        good = (first_error <= MOST_ERROR) & np.isnan(simple[places])
+        good = (first_error <= MAX_ERROR) & np.isnan(simple[places])
         simple[places[good]] = h[good]
         for place, relative_error in zip(places, second_error, strict=True):
-            if direction[place] < 0 and relative_error > MOST_ERROR:
+            if direction[place] < 0 and relative_error > MAX_ERROR:
                 chosen[place] = step[place] * 10.0  # the last one that was good enough
                 active[place] = False
-            elif relative_error > MOST_ERROR:
+            elif relative_error > MAX_ERROR:
                 direction[place] = 1.0
                 step[place] *= 10.0
-            elif relative_error < LEAST_ERROR and direction[place] <= 0:
+            elif relative_error < MIN_ERROR and direction[place] <= 0:
                 direction[place] = -1.0
                 step[place] /= 10.0
             else:
@@ -215,7 +215,7 @@ def intervals(function: Scalars, point: Floats, value: float, box: Box) -> Float
             chosen[place] = smallest[place] if math.isnan(simple[place]) else simple[place]
         else:
             chosen[place] = step[place]
-    return np.maximum(chosen, LEAST_STEP * scale)
+    return np.maximum(chosen, MIN_STEP * scale)
 
 
 def differences(

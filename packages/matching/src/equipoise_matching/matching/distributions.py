@@ -24,7 +24,7 @@ BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
 """A bootstrapped distance that is smaller by no more than this counts as reaching."""
 _DRAWS_AT_ONCE = 1_000_000
 
-MOST_BOOT = 1_000_000
+MAX_BOOT_SAMPLES = 1_000_000
 """Largest number of bootstrap samples: it gives a p-value to three digits."""
 
 
@@ -312,9 +312,9 @@ def check_boot(boot: int) -> None:
         raise UnusableInput(
             f"boot={boot}: too few bootstrap samples", hint="give 0 for none, or 10 and more"
         )
-    if boot > MOST_BOOT:
+    if boot > MAX_BOOT_SAMPLES:
         raise UnusableInput(
-            f"boot={boot}: too many bootstrap samples", hint=f"give at most {MOST_BOOT}"
+            f"boot={boot}: too many bootstrap samples", hint=f"give at most {MAX_BOOT_SAMPLES}"
         )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from equipoise_matching.matching.balance import Balance, Groups
     from equipoise_matching.matching.gen_match import GenMatchResult
 
-MOST_QUANTILES = 400
+MAX_QUANTILES = 400
 """Points of a QQ plot at most: they show its shape."""
 
 Floats = NDArray[np.float64]
@@ -44,8 +44,8 @@ def qq_chart(balance: Balance, variable: str) -> LayerChart:
     before, after = balance.groups_before, balance.groups_after
     rows = min(len(before.treated), len(before.control))
     notes = []
-    if rows > MOST_QUANTILES:
-        notes = [f"{MOST_QUANTILES} quantiles stand for {rows:,} rows and more of each group."]
+    if rows > MAX_QUANTILES:
+        notes = [f"{MAX_QUANTILES} quantiles stand for {rows:,} rows and more of each group."]
     return qq_plot(
         variable,
         _quantile_pairs(column, before),
@@ -136,7 +136,7 @@ def _shares(column: Floats, groups: Groups) -> tuple[float, float]:
 def _quantile_pairs(column: Floats, groups: Groups) -> list[tuple[float, float]]:
     """Return quantiles of controls and of treated at the same levels."""
     treated, control = groups.split(column)
-    count = min(len(treated.values), len(control.values), MOST_QUANTILES)
+    count = min(len(treated.values), len(control.values), MAX_QUANTILES)
     levels = (np.arange(count) + 0.5) / count
     both = (quantiles(arm, levels).tolist() for arm in (control, treated))
     return list(zip(*both, strict=True))

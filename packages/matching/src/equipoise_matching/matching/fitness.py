@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise_matching import _native
-from equipoise_matching.matching.distributions import MOST_BOOT
+from equipoise_matching.matching.distributions import MAX_BOOT_SAMPLES
 from equipoise_matching.matching.options import MatchProblem, PairingOptions, match_problem
 from equipoise_matching.matching.units import Floats, Indices, numbers, same_length, table, units_of
 from equipoise_matching.shared.errors import UnusableInput
@@ -289,8 +289,10 @@ def measure_of(
     fitness: str | FitnessFunction, loss: int | LossFunction, boot: int
 ) -> str | tuple[str, str]:
     """Check what candidates are judged by; return what the native engine computes for it."""
-    if not isinstance(boot, int | np.integer) or not 0 <= boot <= MOST_BOOT:
-        raise UnusableInput(f"boot is {boot}", hint=f"give a whole number from 0 to {MOST_BOOT}")
+    if not isinstance(boot, int | np.integer) or not 0 <= boot <= MAX_BOOT_SAMPLES:
+        raise UnusableInput(
+            f"boot is {boot}", hint=f"give a whole number from 0 to {MAX_BOOT_SAMPLES}"
+        )
     if not callable(loss) and loss not in LOSSES:
         raise UnusableInput(f"there is no loss {loss!r}", hint="give 1, 2 or a function")
     if fitness == "pvals":

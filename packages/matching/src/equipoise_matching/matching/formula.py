@@ -23,19 +23,19 @@ import numpy as np
 
 from equipoise_matching.shared.errors import UnusableInput
 
-MOST_LETTERS = 20_000
-MOST_TERMS = 100_000
+MAX_LETTERS = 20_000
+MAX_TERMS = 100_000
 """Terms before equal ones are put together; formulaic has to make all of them."""
-MOST_COLUMNS_OF_A_TERM = 1000
-MOST_CELLS = 1_000_000_000
+MAX_COLUMNS_OF_A_TERM = 1000
+MAX_CELLS = 1_000_000_000
 """Rows times columns of the table that a formula makes; 8 GB."""
-_LARGEST_WHOLE = 2**63
+_MAX_WHOLE_NUMBER = 2**63
 """NumPy has no larger whole number: Python would go on with one of any length."""
 
 _SIZED = frozenset({"bs", "cc", "cr", "cs", "poly", "hashed", "lag"})
 """Transforms of which an argument is a number of columns or rows."""
 _SIZES = frozenset({"df", "degree", "levels", "k"})
-_MOST_POWER = 100
+_MAX_POWER = 100
 _PRODUCTS = {"*": "crossed", "/": "crossed", "%in%": "crossed", ":": "product", "in": "crossed"}
 
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -76,9 +76,9 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
     Raise `UnusableInput`, naming any other Python in the formula, and what is too large to be
     computed.
     """
-    if len(formula) > MOST_LETTERS:
+    if len(formula) > MAX_LETTERS:
         raise UnusableInput(
-            f"a formula of {len(formula)} letters; at most {MOST_LETTERS} are read",
+            f"a formula of {len(formula)} letters; at most {MAX_LETTERS} are read",
             hint="match on a matrix of covariates instead",
         )
     parser, transforms, code = (
@@ -89,9 +89,9 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
     columns: list[str] = []
     formula_parser = parser.DefaultFormulaParser()
     terms = terms_of(formula_parser.get_ast(formula))
-    if terms > MOST_TERMS:
+    if terms > MAX_TERMS:
         raise UnusableInput(
-            f"formula '{formula}' multiplies to more than {MOST_TERMS} terms",
+            f"formula '{formula}' multiplies to more than {MAX_TERMS} terms",
             hint="name the interactions that matter, such as age:educ",
         )
     for token in formula_parser.get_tokens(formula):
@@ -186,7 +186,7 @@ def terms_of(tree: Any) -> float:
     symbol = str(tree.operator.symbol)
     if symbol in ("**", "^"):
         power = _whole(str(getattr(tree.args[-1], "token", "")))
-        return math.inf if power is None or power > _MOST_POWER else _power(counts[0], power)
+        return math.inf if power is None or power > _MAX_POWER else _power(counts[0], power)
     kind = _PRODUCTS.get(symbol)
     if kind is None or len(counts) < 2:
         return sum(counts)
@@ -230,9 +230,9 @@ def _too_large_transform(call: ast.Call, name: str) -> Iterator[str]:
         return
     for size in _sizes(call):
         number = _folded(size)
-        if number is None or not 0 <= number <= MOST_COLUMNS_OF_A_TERM:
+        if number is None or not 0 <= number <= MAX_COLUMNS_OF_A_TERM:
             yield (
-                f"in {_short(call)} {_short(size)} is not a number up to {MOST_COLUMNS_OF_A_TERM}"
+                f"in {_short(call)} {_short(size)} is not a number up to {MAX_COLUMNS_OF_A_TERM}"
             )
 
 
@@ -279,7 +279,7 @@ def _folded(node: ast.AST) -> float | None:
     match node:
         case ast.Constant(value=float() as value):
             return value
-        case ast.Constant(value=int() as whole) if abs(whole) <= _LARGEST_WHOLE:
+        case ast.Constant(value=int() as whole) if abs(whole) <= _MAX_WHOLE_NUMBER:
             return float(whole)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
             inner = _folded(operand)
@@ -289,7 +289,7 @@ def _folded(node: ast.AST) -> float | None:
             if first is not None and second is not None:
                 with contextlib.suppress(ArithmeticError, ValueError):
                     value = _OPERATORS[type(sign)](first, second)
-                    most = sys.float_info.max if _has_float(node) else _LARGEST_WHOLE
+                    most = sys.float_info.max if _has_float(node) else _MAX_WHOLE_NUMBER
                     return value if abs(value) <= most else None
     return None
 

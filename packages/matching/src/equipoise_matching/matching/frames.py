@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise_matching.matching.formula import MOST_CELLS, cells_of, columns_in
+from equipoise_matching.matching.formula import MAX_CELLS, cells_of, columns_in
 from equipoise_matching.matching.units import (
     Floats,
     Indices,
@@ -246,10 +246,10 @@ def _refuse_large_table(formula: str, parsed: Any, frame: Any, text: set[str]) -
     cells = cells_of(
         terms, text, lambda name: frame[name].nunique() if name in frame else 1, len(frame)
     )
-    if cells > MOST_CELLS:
+    if cells > MAX_CELLS:
         raise UnusableInput(
             f"formula '{formula}' makes about {cells / len(frame):.0f} columns of {len(frame)} "
-            f"rows; at most {MOST_CELLS} cells are made",
+            f"rows; at most {MAX_CELLS} cells are made",
             hint="leave out columns with a value for each row, or match exactly on them",
         )
 

@@ -31,7 +31,7 @@ from equipoise_matching.matching.units import Floats, names_of, numbers
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 
-LOWEST_WEIGHT, HIGHEST_WEIGHT = 0.0, 1000.0
+MIN_WEIGHT, MAX_WEIGHT = 0.0, 1000.0
 """Bounds of each column's weight; only the ratios of weights matter."""
 SEED_BITS = 63
 
@@ -297,7 +297,7 @@ def weight_bounds(problem: FitnessProblem, domains: ArrayLike | None) -> Floats:
     """Return the lowest and the highest weight of each column, shape (k, 2)."""
     count = problem.columns
     if domains is None:
-        domains = np.tile([LOWEST_WEIGHT, HIGHEST_WEIGHT], (count, 1))
+        domains = np.tile([MIN_WEIGHT, MAX_WEIGHT], (count, 1))
     bounds = numbers(domains, "domains")
     if bounds.shape != (count, 2):
         raise UnusableInput(

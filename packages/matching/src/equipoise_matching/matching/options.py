@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from equipoise_matching.matching.units import (
-    MOST_NAMED_ROWS,
+    MAX_NAMED_ROWS,
     Floats,
     Indices,
     Truths,
@@ -375,10 +375,10 @@ def per_column(values: Any, name: str, names: Sequence[str]) -> NDArray[Any]:
     if array.ndim == 0:
         return np.full(len(names), array[()])
     if array.shape != (len(names),):
-        more = ", …" if len(names) > MOST_NAMED_ROWS else ""
+        more = ", …" if len(names) > MAX_NAMED_ROWS else ""
         raise UnusableInput(
             f"{name} has {array.size} values and X has {len(names)} columns "
-            f"({', '.join(names[:MOST_NAMED_ROWS])}{more})",
+            f"({', '.join(names[:MAX_NAMED_ROWS])}{more})",
             hint=f"give one value, or {len(names)}",
         )
     return array

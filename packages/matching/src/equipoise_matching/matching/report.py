@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from equipoise_matching.matching.gen_match import GenMatchResult
     from equipoise_matching.matching.match import MatchResult
 
-MOST_STRATA = 50
+MAX_STRATA = 50
 """Number of strata that a reader is shown; a page of all may be too large to send."""
 _BALANCE_COLUMNS = (
     ("treated", "mean_treated"),
@@ -160,7 +160,7 @@ def balance_table(balance: Balance) -> TextTable:
 def _strata_table(result: MatchResult) -> Iterator[TextTable]:
     if not isinstance(result, MatchByResult):
         return
-    largest = sorted(result.strata, key=lambda stratum: -stratum.n)[:MOST_STRATA]
+    largest = sorted(result.strata, key=lambda stratum: -stratum.n)[:MAX_STRATA]
     more = len(result.strata) - len(largest)
     rows = tuple(
         (

@@ -23,7 +23,7 @@ from equipoise_matching.shared.errors import UnusableInput
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MOST_NAMED_STRATA = 5
+MAX_NAMED_STRATA = 5
 """Skipped strata that a summary names; it counts the others."""
 
 
@@ -195,8 +195,8 @@ class MatchByResult(MatchResult):
         if not self.skipped:
             return ""
         names = ["/".join(map(str, stratum.values)) for stratum in self.skipped]
-        more = ", …" if len(names) > MOST_NAMED_STRATA else ""
-        return f" ({', '.join(names[:MOST_NAMED_STRATA])}{more})"
+        more = ", …" if len(names) > MAX_NAMED_STRATA else ""
+        return f" ({', '.join(names[:MAX_NAMED_STRATA])}{more})"
 
 
 @dataclass(frozen=True, slots=True)

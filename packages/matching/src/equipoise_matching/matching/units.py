@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
-MOST_NAMED_ROWS = 5
+MAX_NAMED_ROWS = 5
 """Rows that an error names; it counts the others."""
 FINITE_HINT = "put finite numbers in their place, or an empty field where none is known"
 """Hint of an error over infinite values."""
@@ -223,7 +223,7 @@ def refuse_rows(wrong: Truths, name: str, fault: str, hint: str) -> None:
 def row_numbers(which: Truths) -> str:
     """Return ``row 3``, or ``rows 1, 4, 7, 9, 12 and 30 more``; rows count from 0."""
     rows = np.flatnonzero(which).tolist()
-    named = listed([*map(str, rows)], MOST_NAMED_ROWS)
+    named = listed([*map(str, rows)], MAX_NAMED_ROWS)
     return f"{'row' if len(rows) == 1 else 'rows'} {named}"
 
 

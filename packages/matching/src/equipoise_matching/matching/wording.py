@@ -34,9 +34,9 @@ _METRICS = {
     "inverse_variance": "each scaled by its standard deviation",
     "mahalanobis": "by their Mahalanobis distance",
 }
-MOST_WORSENED = 4
+MAX_WORSENED_COVARIATES = 4
 """Covariates with a worse balance that a warning names at most."""
-MOST_NAMED = 12
+MAX_NAMED = 12
 """Covariates that the sentence on the method names at most."""
 LIMITS = (
     "Matching makes units comparable in what was measured. It cannot balance what nobody measured. "
@@ -218,8 +218,8 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
         return
     nearest = "its nearest" if options["m"] == 1 else f"its {options['m']} nearest"
     covariates = ", ".join(names)
-    if len(names) > MOST_NAMED:
-        covariates = f"{len(names)} covariates ({', '.join(names[:MOST_NAMED])}, …)"
+    if len(names) > MAX_NAMED:
+        covariates = f"{len(names)} covariates ({', '.join(names[:MAX_NAMED])}, …)"
     yield (
         f"Each {_WORDING[options['estimand']][2]} is matched with {nearest} of the other arm in "
         f"{covariates}, {_distance(options)}. The search is exact, {_ties(options)}."
@@ -333,7 +333,7 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Ana
                 f"{one.variable} from {_percent(one.before)} to {_percent(one.after)}"
                 for one in worsened
             ]
-            named = listed(changes, MOST_WORSENED, "; ")
+            named = listed(changes, MAX_WORSENED_COVARIATES, "; ")
             yield AnalysisWarning(
                 "worse-balance",
                 f"Matching made the groups less alike in {len(worsened)} of "

@@ -23,7 +23,7 @@ _LAST_LINES = 3
 PASSWORD_OPTION = "--password-file="
 """Option of both helpers: others can read a command line and an environment, but not this file. In
 a study: ``--password-file={password_file}``."""
-_LONGEST_PASSWORD_BYTES = 1024
+_MAX_PASSWORD_BYTES = 1024
 _PLAIN_PASSWORD = re.compile(r"[A-Za-z0-9_-]{1,512}")
 """Passwords that need no quotes in any configuration file."""
 
@@ -130,7 +130,7 @@ def read_password(path: str) -> str:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
-            text = file.read(_LONGEST_PASSWORD_BYTES) or b""
+            text = file.read(_MAX_PASSWORD_BYTES) or b""
     except OSError as error:
         raise SystemExit(f"cannot read the password file {path}: {error.strerror}") from None
     line = text.partition(b"\n")[0].decode("ascii", "replace")

@@ -21,7 +21,7 @@ from equipoise_studies.primitives.plan import primitives_plan
 from equipoise_studies.primitives.rows import (
     ALPHA,
     FULL,
-    LEAST_BLOCKS,
+    MIN_BLOCKS,
     MIN_EFFECT,
     QUICK,
     TIMEOUT_S,
@@ -59,7 +59,7 @@ class OsRequest(Struct, frozen=True, kw_only=True):
 @options.number_option(
     "--min-blocks",
     metavar="N",
-    show_default=str(LEAST_BLOCKS),
+    show_default=str(MIN_BLOCKS),
     help="At least so many; it beats the budget.",
 )
 @options.number_option(

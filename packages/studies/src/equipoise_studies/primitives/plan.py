@@ -13,7 +13,7 @@ from equipoise_studies.primitives import probes
 from equipoise_studies.primitives.rows import (
     ALPHA,
     FULL,
-    LEAST_BLOCKS,
+    MIN_BLOCKS,
     MIN_EFFECT,
     OS_STUDY,
     PRIMITIVE_METRICS,
@@ -37,7 +37,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     rows = probes.chosen_rows(probes.probe_rows(program), names)
     form = QUICK if quick else FULL
     blocks = limits.blocks or form.blocks
-    default = Stopping(blocks, min(LEAST_BLOCKS, blocks), True, form.budget_s)
+    default = Stopping(blocks, min(MIN_BLOCKS, blocks), True, form.budget_s)
     return Plan(
         study=OS_STUDY,
         conditions=probes.conditions_of_rows(rows, program, form),

@@ -18,7 +18,7 @@ CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
 
 PROBE_PROGRAM = "equipoise-probe"
 
-LEAST_BLOCKS = 6
+MIN_BLOCKS = 6
 """Least number of processes that gives a row's median an exact interval at 95 %
 (docs/statistics.md)."""
 TIMEOUT_S = 60.0

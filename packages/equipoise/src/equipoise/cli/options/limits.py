@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from equipoise.cli.options.declaring import Option, flag, number_option, options_of
-from equipoise.model.plan import MOST_RANKED, Judgement
+from equipoise.model.plan import MAX_RANKED_CONDITIONS, Judgement
 
 timeout_option = number_option(
     "--timeout",
@@ -24,7 +24,7 @@ ranking_option = click.option(
     "--ranking",
     type=click.Choice(["on", "off"]),
     callback=lambda _context, _option, value: None if value is None else value == "on",
-    show_default=f"on, without --layouts and for at most {MOST_RANKED} conditions",
+    show_default=f"on, without --layouts and for at most {MAX_RANKED_CONDITIONS} conditions",
     help="Ask which condition is the fastest, or ask about the baseline alone.",
 )
 layout_options = options_of(

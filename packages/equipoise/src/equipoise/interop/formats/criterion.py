@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from equipoise.interop.reading import (
-    MOST_BYTES,
+    MAX_BYTES,
     TIME,
     Decoded,
     Format,
@@ -79,9 +79,9 @@ def _samples(file: SourceFile) -> list[Path]:
             f"no {_SAMPLE} of criterion is in this folder",
             "name the folder target/criterion, after cargo bench",
         )
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise file.unusable(
-            f"its samples are larger than {MOST_BYTES // 2**20} MiB",
+            f"its samples are larger than {MAX_BYTES // 2**20} MiB",
             "name the folder of one benchmark in it",
         )
     return samples

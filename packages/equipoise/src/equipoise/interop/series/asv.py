@@ -27,7 +27,7 @@ from equipoise.model.quantities import counted
 
 BENCHMARKS = "benchmarks.json"
 MACHINE = "machine.json"
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 _VERSION = 2
 _UPDATE = "run `asv update`, which brings old results up to date"
 
@@ -76,8 +76,8 @@ def _read(file: SourceFile) -> SeriesReading:
         )
     known = _benchmarks(_inner(folder / BENCHMARKS))
     paths = [path for path in sorted(folder.glob("*/*.json")) if path.name != MACHINE]
-    if len(paths) > MOST_FILES:
-        raise file.unusable(f"it holds more than {MOST_FILES} files", "import fewer at a time")
+    if len(paths) > MAX_FILES:
+        raise file.unusable(f"it holds more than {MAX_FILES} files", "import fewer at a time")
     values: list[SeriesValue] = []
     old = 0
     for path in paths:

@@ -25,7 +25,7 @@ from equipoise.model.result import MetricSummary, ResultDocument
 from equipoise.shared.safe_text import as_unicode
 
 LATENCY = "latency"
-MOST_NAME = 1024
+MAX_NAME_LETTERS = 1024
 """Characters of the name of a benchmark."""
 _NANOSECONDS = 1e9
 _NO_BENCHMARKS = frozenset({"results", "project", "benchmarks", "version", "schema", "data"})
@@ -154,7 +154,7 @@ def to_bmf(document: ResultDocument) -> bytes:
             if metric == document.primary_metric and metric.endswith("_s"):
                 measures[LATENCY] = _measure(summary, _NANOSECONDS)
             measures[as_unicode(metric)] = _measure(summary, 1.0)
-        benchmarks[as_unicode(condition.name)[:MOST_NAME]] = measures
+        benchmarks[as_unicode(condition.name)[:MAX_NAME_LETTERS]] = measures
     return msgspec.json.format(msgspec.json.encode(benchmarks), indent=2) + b"\n"
 
 

@@ -20,10 +20,10 @@ from equipoise.model.series import ImportedSeries, SeriesPoint
 from equipoise.shared.safe_text import as_unicode
 
 Converted = TypeVar("Converted")
-MOST_SERIES = 5000
-MOST_COMMITS = 10_000
+MAX_SERIES = 5000
+MAX_COMMITS = 10_000
 """Number of commits in one series: change-points take the square of it."""
-_MOST_NAME = 500
+_MAX_NAME_LETTERS = 500
 """Letters of a name of a file that are kept."""
 _REVISION = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./+@^~-]{0,199}")
 """What may name a commit: no option of git, and nothing that a shell reads."""
@@ -77,9 +77,9 @@ def read_series(
     for value in (one for reading in readings for one in reading.values):
         key = (value.benchmark, value.metric, value.unit, value.setting)
         groups.setdefault(key, []).append(value)
-    if len(groups) > MOST_SERIES:
+    if len(groups) > MAX_SERIES:
         raise UnusableInput(
-            f"{source}: it holds {len(groups)} series, more than {MOST_SERIES}",
+            f"{source}: it holds {len(groups)} series, more than {MAX_SERIES}",
             hint="import fewer benchmarks at a time",
         )
     notes = tuple(dict.fromkeys(note for reading in readings for note in reading.notes))
@@ -156,10 +156,10 @@ def _series(
     first = values[0]
     usable = [one for one in values if 0.0 < one.value < math.inf]
     points = list(_points(usable))
-    if len(points) > MOST_COMMITS:
+    if len(points) > MAX_COMMITS:
         raise UnusableInput(
             f"{source}: {quoted(first.benchmark)} has {len(points)} commits, more than "
-            f"{MOST_COMMITS}",
+            f"{MAX_COMMITS}",
             hint="import fewer commits at a time",
         )
     if all(point.date is not None for point in points):
@@ -201,4 +201,4 @@ def _left_out(values: Sequence[SeriesValue], points: Sequence[SeriesPoint]) -> I
 
 
 def _text(text: str) -> str:
-    return as_unicode(text)[:_MOST_NAME]
+    return as_unicode(text)[:_MAX_NAME_LETTERS]

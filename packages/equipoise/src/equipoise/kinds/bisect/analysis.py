@@ -38,7 +38,7 @@ from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.revisions import BENCHMARK_SUFFIX, CHANGED, Commit, short_name
-from equipoise.revisions.commits import LONGEST_SUBJECT, commit_phrase
+from equipoise.revisions.commits import MAX_SUBJECT_LETTERS, commit_phrase
 from equipoise.revisions.judging import CommitsAnalysis, withdrawals_of
 from equipoise.revisions.terms import benchmarks_of
 from equipoise.shared.safe_text import shortened
@@ -54,7 +54,7 @@ _VERDICTS: dict[str, BisectVerdict] = {
 }
 _EXPLAINED = ("culprit", "several")
 """Verdicts on a stretch of which nothing is left over: its own commits are named."""
-_FEWEST_REPEATED = 5
+_MIN_EQUAL_RUNS = 5
 """Number of equal runs of a commit from which on its metric may be repeatable."""
 
 
@@ -163,7 +163,7 @@ def warnings_of_bisection(
             for trial in block:
                 if terms.process_of(trial.condition) == benchmark.process:
                     costs[trial.condition].append(read(trial))
-        repeated = [values for values in costs.values() if len(values) >= _FEWEST_REPEATED]
+        repeated = [values for values in costs.values() if len(values) >= _MIN_EQUAL_RUNS]
         if len(repeated) > 1 and all(len(set(values)) == 1 for values in repeated):
             metric = benchmark.metric
             if benchmark.name not in ("", metric.removesuffix(BENCHMARK_SUFFIX)):
@@ -527,7 +527,7 @@ def _among(left: Sequence[BisectCommit]) -> str:
     """Return the commits that are left, as far as a sentence has room for them."""
     names = [short_name(one.commit) for one in left]
     if len(names) == 1:
-        return f"{names[0]} ({shortened(left[0].subject, LONGEST_SUBJECT)})"
+        return f"{names[0]} ({shortened(left[0].subject, MAX_SUBJECT_LETTERS)})"
     if len(names) == 2:
         return joined(names, "or")
     return f"one of {len(names)} commits, {names[0]} to {names[-1]}"

@@ -31,10 +31,10 @@ from equipoise.why.differences.wording import WORTH_SAYING
 from equipoise.why.explanation import GapEvidence
 from equipoise.why.kind import NamedGap, WhyKind
 
-MOST_HUNKS = 5
-MOST_LINES = 40
+MAX_HUNKS = 5
+MAX_LINES = 40
 """Number of lines of a hunk that are shown."""
-LONGEST_LINE = 200
+MAX_LINE_LETTERS = 200
 """Letters of a line that are shown."""
 _FUNCTIONS = ("function", "called_by", "caller")
 """Keys of evidence that name a function of the program."""
@@ -160,8 +160,8 @@ def _explained_culprit(
         run=None if experiment is None else experiment.id,
         functions=functions,
         files=() if diff is None else tuple(diff.files.splitlines()),
-        hunks=tuple(found[:MOST_HUNKS]),
-        omitted=len(found[MOST_HUNKS:]),
+        hunks=tuple(found[:MAX_HUNKS]),
+        omitted=len(found[MAX_HUNKS:]),
         diff_is_cut=diff is not None and diff.is_cut,
     )
 
@@ -226,7 +226,7 @@ def _hunks(patch: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _shortened(lines: Sequence[str]) -> Iterator[str]:
-    for line in lines[:MOST_LINES]:
-        yield line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
-    if len(lines) > MOST_LINES:
-        yield f"… {len(lines) - MOST_LINES} more lines"
+    for line in lines[:MAX_LINES]:
+        yield line if len(line) <= MAX_LINE_LETTERS else f"{line[: MAX_LINE_LETTERS - 1]}…"
+    if len(lines) > MAX_LINES:
+        yield f"… {len(lines) - MAX_LINES} more lines"

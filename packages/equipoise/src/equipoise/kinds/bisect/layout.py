@@ -37,7 +37,7 @@ SPREADS = 24
 """Standard deviations of a layout that the posterior is computed at."""
 CLIP = 2.5
 """Standard deviations beyond which a block's residual counts as so far."""
-LEAST_SCALE = 1e-6
+MIN_SCALE = 1e-6
 """Least standard deviation of a block's noise, in log units."""
 LIKELIEST = 0.8
 """Least chance of a step's own place among all places between measured commits."""
@@ -198,7 +198,7 @@ class _Model:
         self._rests = clipped - design @ levels
         self._values = weight * values
         self._sums = weight * (self._vectors.T @ (design.T @ clipped))
-        spreads = np.linspace(0.0, max(float(np.ptp(levels)), LEAST_SCALE), SPREADS)
+        spreads = np.linspace(0.0, max(float(np.ptp(levels)), MIN_SCALE), SPREADS)
         self.spreads = spreads
         ratios = spreads[:, None] ** 2
         self._shrinkage = 1.0 / (1.0 + ratios * self._values)
@@ -291,7 +291,7 @@ def _levels(
     differences = np.clip(differences, -far, far)
     orders = np.array([float(one.order) for one in blocks])
     freedom = max(1, len(blocks) - len(inverse) + 1)
-    clipped, levels, slot, scale = differences, np.zeros(len(inverse)), 0.0, LEAST_SCALE
+    clipped, levels, slot, scale = differences, np.zeros(len(inverse)), 0.0, MIN_SCALE
     for _ in range(_ROUNDS):
         levels = vectors @ (inverse * (vectors.T @ (design.T @ clipped)))
         fitted = design @ levels
@@ -301,7 +301,7 @@ def _levels(
         rests -= slot * orders
         sizes = np.abs(rests)
         spread = NORMAL_MAD * float(np.median(sizes)) or float(np.sqrt(np.mean(sizes**2)))
-        scale = max(LEAST_SCALE, spread * math.sqrt(len(blocks) / freedom))
+        scale = max(MIN_SCALE, spread * math.sqrt(len(blocks) / freedom))
         clipped = fitted + np.clip(rests, -CLIP * scale, CLIP * scale)
     return levels, clipped, scale
 

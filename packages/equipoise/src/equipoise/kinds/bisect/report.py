@@ -35,7 +35,7 @@ from equipoise.report.builders.result import (
 )
 from equipoise.report.builders.why import why_parts
 from equipoise.report.document import (
-    MOST_CLAIMS,
+    MAX_CLAIMS,
     PAGE,
     SCREEN,
     UNKNOWN,
@@ -66,15 +66,15 @@ from equipoise.report.units import (
     waiting_time,
 )
 
-_MOST_COMMITS = 20
+_MAX_COMMITS = 20
 """Number of rows of commits that a terminal shows."""
-MOST_BENCHMARKS = 40
+MAX_BENCHMARKS = 40
 """Number of rows of benchmarks that a terminal shows."""
-_MOST_STAGES = 6
+_MAX_STAGES = 6
 """Number of steps in which a sentence tells how the search narrowed."""
 _TAB = 4
 """Columns of a tab, which no form could show as it is."""
-_MOST_FUNCTIONS = 6
+_MAX_FUNCTIONS = 6
 """Number of functions that a sentence names."""
 _ENDS = re.compile(r" --(?:good|bad) [0-9a-f]{40,}\b")
 """The ends in a line that runs a bisection again."""
@@ -134,7 +134,7 @@ def answer(document: BisectDocument) -> Answer:
     claims = [one for search in document.searches for one in culprit_claims(document, search)]
     if document.bisect is None:
         title = suite_sentence(document.bisects)
-        answer = Answer(title=title, claims=tuple(claims[:MOST_CLAIMS]))
+        answer = Answer(title=title, claims=tuple(claims[:MAX_CLAIMS]))
         return with_failures(document, answer, "The searches")
     bisect = document.bisect
     gap = gap_text(document, bisect, bisect.gap)
@@ -146,7 +146,7 @@ def answer(document: BisectDocument) -> Answer:
         # The claim is the answer itself.
         claims[0] = replace(claims[0], text=title, remarks=(*lines, *claims[0].remarks))
         title, lines = "", ()
-    answer = Answer(title=title, lines=lines, claims=tuple(claims[:MOST_CLAIMS]))
+    answer = Answer(title=title, lines=lines, claims=tuple(claims[:MAX_CLAIMS]))
     return with_failures(document, answer, "The search")
 
 
@@ -176,7 +176,7 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
     yield Table(
         *headed(_benchmark_row(document, one) for one in searches),
         label="Benchmarks",
-        most_rows=MOST_BENCHMARKS,
+        max_rows=MAX_BENCHMARKS,
         notes=(
             f"With {100.0 * (1.0 - first.alpha):g} % certainty, every commit that is named for any "
             "benchmark changed it.",
@@ -265,7 +265,7 @@ def explained_parts(bisect: BisectResult) -> Iterator[Part]:
     commit, parent = short_name(explained.commit), short_name(explained.parent)
     parts: list[Part] = [_listing(explained.files)] if explained.files else []
     if explained.functions:
-        names = ", ".join(f"`{name}`" for name in explained.functions[:_MOST_FUNCTIONS])
+        names = ", ".join(f"`{name}`" for name in explained.functions[:_MAX_FUNCTIONS])
         parts.append(Paragraph(f"The evidence names {names}.{_where_changed(explained)}"))
         for hunk in explained.hunks:
             parts += (Paragraph(f"{hunk.file}, for `{hunk.function}`:"), _listing(hunk.lines))
@@ -428,7 +428,7 @@ def _commit_parts(bisect: SearchedLine, alpha: float) -> Iterator[Part]:
     yield Table(
         *headed(rows),
         label="Commits, the oldest first",
-        most_rows=_MOST_COMMITS,
+        max_rows=_MAX_COMMITS,
         notes=tuple(_promises(bisect, alpha)),
     )
     if course := _course(bisect):
@@ -477,7 +477,7 @@ def _course(bisect: SearchedLine) -> str:
     for left, block in stages[1:]:
         if 2 * left <= told[-1][0] or (left, block) == stages[-1]:
             told.append((left, block))
-    told = [*told[: _MOST_STAGES - 1], told[-1]] if len(told) > _MOST_STAGES else told
+    told = [*told[: _MAX_STAGES - 1], told[-1]] if len(told) > _MAX_STAGES else told
     after = (f"{left} after block {block}" for left, block in told)
     return f"Commits left: {'; '.join((str(count), *after))}."
 

@@ -142,7 +142,7 @@ class Segment:
         self._confirming: list[tuple[float, float]] = []
         self._own: dict[Pair, PairedBlocks] = {}
         # So many that half of alpha has an interval, which the share of the gap needs.
-        self._least_gap_blocks = earliest_block(0.5 * alpha)
+        self._min_gap_blocks = earliest_block(0.5 * alpha)
         self._step_blocks = (0, 0)
         """Blocks that an interval needs, and blocks of the name."""
         self._may_go_on = True
@@ -330,7 +330,7 @@ class Segment:
     def _may_be_decided(self) -> bool:
         """Return whether the gap can have a verdict: quick, and true whenever it has one."""
         excluded = self.gap.engine.blocks_to_exclude
-        if len(self.gap) < self._least_gap_blocks:
+        if len(self.gap) < self._min_gap_blocks:
             return False
         if excluded(0.0, self._alpha) is not None:
             return True

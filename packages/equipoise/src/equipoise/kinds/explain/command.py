@@ -52,7 +52,7 @@ from equipoise.studies.data_sets import require_data
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.stacks import Picture, draw
 from equipoise.why.evidence.collect import (
-    FEWEST_REPETITIONS,
+    MIN_REPETITIONS,
     EvidenceRequest,
     missing_runs,
     observe,
@@ -65,7 +65,7 @@ from equipoise.why.kind import why_kind
 
 LONG_S = 120.0
 """Seconds from which on observing gets a line where nobody sees a bar."""
-LEAST_BUDGET_S = 120.0
+MIN_BUDGET_S = 120.0
 """Least default budget of a campaign of interventions; a larger one of the explained campaign
 is its default."""
 
@@ -88,7 +88,7 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
 
 def default_experiment(explained: Plan) -> ExperimentRequest:
     """Return what is tried without options: all that fits the causes."""
-    budget_s = max(LEAST_BUDGET_S, explained.stopping.budget_s)
+    budget_s = max(MIN_BUDGET_S, explained.stopping.budget_s)
     return ExperimentRequest(Stopping(budget_s=budget_s), explained.judgement.alpha, fresh_seed())
 
 
@@ -164,7 +164,7 @@ evidence_options = options.options_of(
     options.flag("--instructions", help="Count instructions, too: 20 to 100 times as slow."),
     click.option(
         "--repetitions",
-        type=click.IntRange(min=FEWEST_REPETITIONS, max=1000),
+        type=click.IntRange(min=MIN_REPETITIONS, max=1000),
         metavar="N",
         help="Runs of each condition under each source; by default 3, or 2 of long runs.",
     ),
@@ -192,7 +192,7 @@ experiment_options = options.options_of(
         metavar="NAME",
         help="Try this intervention and no others of ours (docs/why.md).",
     ),
-    options.stopping_options(budget=f"the campaign's, at least {LEAST_BUDGET_S:g}"),
+    options.stopping_options(budget=f"the campaign's, at least {MIN_BUDGET_S:g}"),
     options.number_option(
         "--alpha",
         show_default="the campaign's",

@@ -35,7 +35,7 @@ ONLY = "--only"
 INTERVENTION = "intervention"
 """Factor whose level says what changes a condition."""
 
-MOST_ATTEMPTS = 4
+MAX_ATTEMPTS = 4
 """Number of interventions for causes: one more makes every interval wider and its blocks rarer."""
 
 
@@ -81,7 +81,7 @@ class ExperimentRequest(Struct, frozen=True):
     """The user's own interventions."""
     only: tuple[str, ...] = ()
     """Names of interventions of the catalogue; without any, all that fit a cause are tried."""
-    most: int = MOST_ATTEMPTS
+    most: int = MAX_ATTEMPTS
     """Largest number of interventions that test a cause; those in ``only`` are always tried."""
     command_line: tuple[str, ...] = ()
     """Words that were typed; empty if another command than ``why`` tests the causes."""

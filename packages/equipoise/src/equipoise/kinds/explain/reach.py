@@ -32,7 +32,7 @@ REACHED = 0.5
 """Least part of the slower condition's surplus that must be gone: as much as `confirmed` asks of
 the gap. Of a cause that is mostly still there, times say nothing."""
 
-LEAST_S = 0.02
+MIN_FUNCTION_S = 0.02
 """Least seconds of a function in a profile, about 20 samples, whose absence shows anything."""
 
 _AS_BEFORE = 0.95
@@ -193,7 +193,7 @@ def _lasting(is_one: Callable[[Function], bool], event: str) -> Check:
     """Return the check that functions take less of a profile."""
 
     def unchanged(before: float, faster: float, after: float) -> str | None:
-        if before < LEAST_S or _has_fallen(before, faster, after):
+        if before < MIN_FUNCTION_S or _has_fallen(before, faster, after):
             return None
         if after >= _AS_BEFORE * before:
             # A profile is of samples: more of them means nothing.

@@ -20,7 +20,7 @@ from equipoise.campaign.conduct import Interrupted
 from equipoise.cli.conducting import analyse, show_result
 from equipoise.cli.options import HostOptions, OutputOptions
 from equipoise.cli.streams import say
-from equipoise.cli.work_bars import SHORTEST_REDRAW_S
+from equipoise.cli.work_bars import MIN_REDRAW_S
 from equipoise.cluster.address import LocalWorkers
 from equipoise.cluster.connection import ClusterAccess, running_scheduler
 from equipoise.cluster.coordinator import (
@@ -210,7 +210,7 @@ class FleetTable(FleetListener):
 
     def changed(self, progress: FleetProgress) -> None:
         """Show what has become of a host."""
-        if time.monotonic() - self._drawn_at >= SHORTEST_REDRAW_S:
+        if time.monotonic() - self._drawn_at >= MIN_REDRAW_S:
             self._draw(progress)
 
     def fleet_ended(self) -> None:

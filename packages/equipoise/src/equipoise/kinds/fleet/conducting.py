@@ -32,7 +32,7 @@ from equipoise.cluster.equality import HostComparison, files_of, prepared_hosts
 from equipoise.cluster.files import portable
 from equipoise.cluster.messages import Build, Introduction, Order, other_version
 from equipoise.cluster.roster import Roster, Transport, Unreachable
-from equipoise.design.coin import LARGEST_SEED
+from equipoise.design.coin import MAX_SEED
 from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.fleet.terms import FleetPlan, names_apart
 from equipoise.ledger import FIRST_SEGMENT, Ledger
@@ -303,7 +303,7 @@ def host_seed(seed: int, host: HostReference, place: int) -> int:
     """Return the seed of a host's coin."""
     text = f"equipoise seed of a host: {seed} {host.identity} {place}"
     digest = blake2b(text.encode("ascii"), digest_size=_SEED_BYTES).digest()
-    return int.from_bytes(digest, "big") & LARGEST_SEED
+    return int.from_bytes(digest, "big") & MAX_SEED
 
 
 async def _follow(coordinator: Coordinator, session: int) -> FleetProgress:

@@ -31,7 +31,7 @@ HOW_TO_READ = (
     "together. Below them stand the mean over the asked hosts and the stretch in which one more "
     "host would lie, with its chance. Within the grey strip the difference is too small to matter."
 )
-MOST_HOSTS = 60
+MAX_HOSTS = 60
 """Number of hosts that the chart draws: of more, evenly chosen ones by their ratios."""
 _HOST, _OTHERWISE, _MEAN, _NEW = (
     "host",
@@ -96,12 +96,12 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
 
 
 def _shown_hosts(known: Sequence[HostEffect]) -> list[HostEffect]:
-    """Return at most ``MOST_HOSTS`` hosts, evenly by the ranks of their ratios, in their order."""
-    if len(known) <= MOST_HOSTS:
+    """Return at most ``MAX_HOSTS`` hosts, evenly by the ranks of their ratios, in their order."""
+    if len(known) <= MAX_HOSTS:
         return list(known)
     ranked = sorted(known, key=lambda one: one.ratio or 0.0)
     last = len(ranked) - 1
-    chosen = {ranked[round(step * last / (MOST_HOSTS - 1))].place for step in range(MOST_HOSTS)}
+    chosen = {ranked[round(step * last / (MAX_HOSTS - 1))].place for step in range(MAX_HOSTS)}
     return [one for one in known if one.place in chosen]
 
 

@@ -35,7 +35,7 @@ from equipoise.report.builders.result import (
     whole_document,
 )
 from equipoise.report.document import (
-    MOST_CLAIMS,
+    MAX_CLAIMS,
     PAGE,
     SCREEN,
     TEXT,
@@ -69,9 +69,9 @@ from equipoise.report.units import (
 )
 from equipoise.shared.spelling import option
 
-MOST_HOSTS = 24
+MAX_HOSTS = 24
 """Number of hosts of a table that a terminal shows."""
-_MOST_BESIDE = 6
+_MAX_MEDIAN_COLUMNS = 6
 """Number of columns of a table of medians."""
 _STATES = {
     "ended": "ended by its own rules",
@@ -152,7 +152,7 @@ def answer(document: FleetDocument, fleet: FleetResult) -> Answer:
 def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build what stands below the answer: hosts, questions, properties, and the hosts' runs."""
     primary = _primary(document)
-    many = len(primary) > MOST_CLAIMS
+    many = len(primary) > MAX_CLAIMS
     shown = [shown_comparison(document, one) for one in primary]
     if len(shown) == 1:
         (comparison,) = shown
@@ -242,7 +242,7 @@ def _hosts_table(fleet: FleetResult, comparison: FleetComparison) -> Table:
         *headed(rows),
         label=f"Hosts: {_title(comparison)}",
         notes=notes,
-        most_rows=MOST_HOSTS,
+        max_rows=MAX_HOSTS,
     )
 
 
@@ -288,7 +288,7 @@ def _fleet_table(fleet: FleetResult) -> Table:
         {"host:name": host.host, "blocks:number": str(host.blocks), **_of_host(host)}
         for host in fleet.hosts
     )
-    return Table(*headed(rows), label="Hosts", most_rows=MOST_HOSTS)
+    return Table(*headed(rows), label="Hosts", max_rows=MAX_HOSTS)
 
 
 def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]) -> Table:
@@ -355,7 +355,7 @@ def _properties(comparison: FleetComparison, answers: FleetAnswers) -> Iterator[
         *headed(rows),
         label=f"By properties of the hosts: {_title(comparison)}",
         notes=(answers.by_property_note,),
-        most_rows=MOST_HOSTS,
+        max_rows=MAX_HOSTS,
     )
     yield Section("By properties of the hosts", (table,))
 
@@ -391,17 +391,17 @@ def _medians(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     if len(names) > len(hosts):
         first, noun, down, across = "condition", "more host", across, down
         medians = [list(column) for column in zip(*medians, strict=True)]
-    left_out = len(across) - _MOST_BESIDE
+    left_out = len(across) - _MAX_MEDIAN_COLUMNS
     title = "Medians on each host"
     table = Table(
-        (Column(first, "name"), *(Column(one, "number") for one in across[:_MOST_BESIDE])),
-        tuple((name, *row[:_MOST_BESIDE]) for name, row in zip(down, medians, strict=True)),
+        (Column(first, "name"), *(Column(one, "number") for one in across[:_MAX_MEDIAN_COLUMNS])),
+        tuple((name, *row[:_MAX_MEDIAN_COLUMNS]) for name, row in zip(down, medians, strict=True)),
         label=title,
         notes=(
             "Each median is of one host: hosts are not mixed.",
             *([f"The JSON has {counted(left_out, noun)}."] if left_out > 0 else []),
         ),
-        most_rows=None if first == "condition" else MOST_HOSTS,
+        max_rows=None if first == "condition" else MAX_HOSTS,
     )
     compares = bool(document.comparisons)
     yield Section(title, (table,), folded=compares, forms=WRITTEN if compares else SCREEN | WRITTEN)
@@ -416,7 +416,7 @@ def _members(fleet: FleetResult) -> Iterator[Part]:
         {"host:name": host.host, "run": run, "blocks:number": str(host.blocks)}
         for host, run in members
     )
-    table = Table(*headed(rows), label="Campaigns of the hosts", most_rows=MOST_HOSTS)
+    table = Table(*headed(rows), label="Campaigns of the hosts", max_rows=MAX_HOSTS)
     host, run = members[0]
     line = Command(shell_line(["equipoise", "show", run]), f"The campaign of {host.host} alone:")
     yield Section("Campaigns of the hosts", (table, line), folded=True, forms=PAGE)

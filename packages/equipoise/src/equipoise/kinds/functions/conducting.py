@@ -34,7 +34,7 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.design.limits import ONE_COMMAND
 from equipoise.files.state import default_ledger
 from equipoise.kinds.functions.functions import Side, code_sides, function_sides
-from equipoise.kinds.functions.processes import MOST_PREPARED, prepared_processes
+from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, prepared_processes
 from equipoise.kinds.functions.runner import function_runner, steady_ns
 from equipoise.kinds.functions.terms import STUDY, FunctionsPlan, functions_of
 from equipoise.kinds.functions.trial_runs import Examined, calls_and_rounds, examine, warnings_of
@@ -297,7 +297,7 @@ def _ratios_of_copies(
     """Return the ratio of each function to the first one in each of some fresh processes."""
     places = [*range(len(sides))]
     environment = base_environment(own_environment())
-    keys = [(_COPIES, number) for number in range(min(PROCESSES, MOST_PREPARED))]
+    keys = [(_COPIES, number) for number in range(min(PROCESSES, MAX_WAITING_PROCESSES))]
     ratios = []
     with prepared_processes(
         sides, lambda _: environment, lambda key: keys[key[1] :], timeout_s

@@ -30,7 +30,7 @@ from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.scratch import scratch_folder
 
 WORKER = Path(__file__).with_name("worker.py")
-MOST_PREPARED = 8
+MAX_WAITING_PROCESSES = 8
 """Largest number of processes that wait at a time: each holds what the functions hold."""
 _POLL_S = 0.05
 _ORDER, _ANSWER, _RUNNING = ".order", ".answer", ".running"

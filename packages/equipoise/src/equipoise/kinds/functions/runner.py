@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from equipoise.design.coin import draw_block, draw_order
 from equipoise.kinds.functions.functions import Side
 from equipoise.kinds.functions.processes import (
-    MOST_PREPARED,
+    MAX_WAITING_PROCESSES,
     Answer,
     Key,
     Processes,
@@ -188,7 +188,7 @@ def function_runner(sides: Sequence[Side], plan: Plan, on_wait: OnWait) -> Itera
 def following(plan: Plan, key: Key) -> list[Key]:
     """Return the block of a key and those whose processes are prepared with its own."""
     phase, block = key
-    last = block + MOST_PREPARED - 1
+    last = block + MAX_WAITING_PROCESSES - 1
     if phase == "warmup":
         last = min(last, plan.warmup_blocks)
     elif plan.stopping.blocks is not None:

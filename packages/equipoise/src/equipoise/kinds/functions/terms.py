@@ -54,11 +54,11 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         """Return the names of what runs: all functions run in one program."""
         return {"functions": self.digests}
 
-    def longer_hint(self, least_s: float | None) -> str:
+    def longer_hint(self, min_s: float | None) -> str:
         """Return how to measure longer: no command goes on with functions."""
-        if least_s is None:
+        if min_s is None:
             return "compare again with a larger budget="
-        return f"compare again with min_seconds={least_s:g} and larger limits"
+        return f"compare again with min_seconds={min_s:g} and larger limits"
 
     def check_resumable(self, run: str) -> None:
         """Refuse to continue: the ledger does not hold the functions."""

@@ -40,7 +40,7 @@ GROWTH = 1.5
 _QUARTER = 4
 _RISING = 0.8
 """Share of the pairs of batches whose later one takes longer, where calls get slower."""
-_MOST_STATE_BYTES = 1 << 28
+_MAX_STATE_BYTES = 1 << 28
 
 
 class Failed(Exception):
@@ -354,7 +354,7 @@ class _Digest:
     def write(self, part: Any) -> int:
         size = memoryview(part).nbytes
         self._size += size
-        if self._size > _MOST_STATE_BYTES:
+        if self._size > _MAX_STATE_BYTES:
             raise OverflowError
         self.digest.update(part)
         return size

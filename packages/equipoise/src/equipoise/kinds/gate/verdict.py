@@ -17,10 +17,10 @@ from equipoise.kinds.gate.terms import GateOutcome, GatePlan
 from equipoise.model.plan import Plan, Stopping
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
-    FEWEST_CONTINUATIONS,
     FORECAST_CAP,
     FORECAST_GROWTH,
     FORECAST_LEAST_CAP,
+    MIN_CONTINUATIONS,
     ComparisonVerdict,
     blocks_to_win,
     equivalence_level,
@@ -31,7 +31,7 @@ from equipoise.stats.verdict import (
 
 CONTINUATIONS = 20
 MAX_CONTINUATIONS = 200
-"""Continuations of all open comparisons together, down to `FEWEST_CONTINUATIONS` for each."""
+"""Continuations of all open comparisons together, down to `MIN_CONTINUATIONS` for each."""
 MIN_BLOCKS_OF_SPREAD = 4
 """From fewer blocks the spread is unknown, and the forecast is the least that any gate needs."""
 
@@ -112,7 +112,7 @@ def forecast_gate(
     # The next comparison to be decided shares alpha with those that are.
     level = alpha * min(tested - sum(is_open) + 1, tested) / max(1, tested)
     share = MAX_CONTINUATIONS // max(1, sum(is_open))
-    continuations = max(FEWEST_CONTINUATIONS, min(CONTINUATIONS, share))
+    continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, share))
     margin = margin_of(min_effect)
 
     def forecast(blocks: PairedBlocks, decision: GateDecision) -> GateForecast | None:

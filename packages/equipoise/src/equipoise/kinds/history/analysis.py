@@ -33,7 +33,7 @@ from equipoise.kinds.history.terms import (
 from equipoise.model.metrics import is_time
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import (
-    MOST_NAMES,
+    MAX_NAMES,
     as_factor,
     counted,
     iso_time,
@@ -47,9 +47,9 @@ from equipoise.model.series import ImportedSeries, SeriesResult, Suspicion, show
 from equipoise.revisions.commits import commit_phrase
 from equipoise.revisions.judging import CommitsAnalysis, withdrawals_of
 from equipoise.revisions.plan import bisect_line
-from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
+from equipoise.stats.changes import MIN_VALUES, LevelChange, level_changes
 
-_MOST_DIFFERENCES = 6
+_MAX_DIFFERENCES = 6
 """Number of facts of the environment that an era names."""
 _UNKNOWN_DIFFERENCE = "the tools that build the commits"
 
@@ -222,11 +222,11 @@ def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[Histo
 def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
     """Yield what differs between the environments of two campaigns, as far as it is recorded."""
     found = environment_differences(before.environment, record.environment)
-    for one in itertools.islice(found, _MOST_DIFFERENCES):
+    for one in itertools.islice(found, _MAX_DIFFERENCES):
         there, here = ("unknown" if value is None else value for value in (one.there, one.here))
         yield f"{one.name.replace('_', ' ')}: {here} instead of {there}"
-    if len(found) > _MOST_DIFFERENCES:
-        yield f"{len(found) - _MOST_DIFFERENCES} more facts"
+    if len(found) > _MAX_DIFFERENCES:
+        yield f"{len(found) - _MAX_DIFFERENCES} more facts"
     if not found:
         yield _UNKNOWN_DIFFERENCE
 
@@ -330,9 +330,9 @@ def _suspicion(
 
 def _summary_of(series: ImportedSeries, suspicions: Sequence[Suspicion]) -> str:
     count = len(series.points)
-    if count < LEAST_VALUES:
+    if count < MIN_VALUES:
         return (
-            f"{series.benchmark}: {counted(count, 'commit')}, fewer than the {LEAST_VALUES} that a "
+            f"{series.benchmark}: {counted(count, 'commit')}, fewer than the {MIN_VALUES} that a "
             "change of level needs."
         )
     found = counted(len(suspicions), "suspicion") if suspicions else "no suspicion"
@@ -347,7 +347,7 @@ def _summary(series: Sequence[ImportedSeries]) -> str:
         return f"No suspicion in {of_all}: no level changed clearly."
     count = sum(len(one.suspicions) for one in series)
     names = list(dict.fromkeys(suspected))
-    named = listed(names, MOST_NAMES)
+    named = listed(names, MAX_NAMES)
     return (
         f"{counted(count, 'suspicion')} in {of_all} ({named}): the program or the machine changed."
     )

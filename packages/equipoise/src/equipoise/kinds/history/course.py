@@ -22,7 +22,7 @@ SCREENING_BLOCKS = 8
 """Blocks of each coarse stretch before any of them is refined."""
 WIDTH = 8
 """Most commits of a block beside the baseline."""
-MOST_BUILDS = 3
+MAX_BUILDS = 3
 """Most commits that a block without a suspect has built: the first block shall not wait for all."""
 FIRST_PATIENCE = 40
 """Blocks that an undecided pair takes before others take their turn; then twice as many."""
@@ -193,7 +193,7 @@ class Course(Struct, frozen=True):
                 break
             longer = sorted({*commits, *nearest})
             is_long = len({BASELINE, *longer}) > 1 + WIDTH
-            if is_long or len({BASELINE, *longer} - ready) > MOST_BUILDS:
+            if is_long or len({BASELINE, *longer} - ready) > MAX_BUILDS:
                 break
             commits = longer
         return tuple(sorted({BASELINE, *commits}))

@@ -69,7 +69,7 @@ LETTERS = 7
 """Letters of a commit's name beside its mark, as ``git log --oneline`` has them."""
 _LANE = 18
 """Pixels of a row of names."""
-_MOST_LANES = 4
+_MAX_LANES = 4
 _ROOM_FOR_A_NAME = 0.28
 """Part of the axis of commits that a name takes, on a phone."""
 _GAP = 7
@@ -253,15 +253,15 @@ def lanes_of(places: Sequence[float], length: float) -> list[int]:
         reached = [
             row
             for before, row in zip(places, rows, strict=False)
-            if place - before < width and row < _MOST_LANES
+            if place - before < width and row < _MAX_LANES
         ]
-        rows.append(min(1 + max(reached, default=-1), _MOST_LANES))
+        rows.append(min(1 + max(reached, default=-1), _MAX_LANES))
     return rows
 
 
 def has_name(mark: dict[str, Any]) -> bool:
     """Return whether there is room for the name of a mark."""
-    return bool(mark["lane"] < _MOST_LANES)
+    return bool(mark["lane"] < _MAX_LANES)
 
 
 def end_of_axis(marks: Rows, last: float) -> float:
@@ -287,7 +287,7 @@ def names(marks: Rows, x: alt.X, draw: Callable[[Rows, Any], alt.Chart]) -> Iter
     for lane, members in _by_lane(marks):
         place = alt.value(_LANE * (lane + 0.5))
         yield draw(members, place)
-        if lane < _MOST_LANES:
+        if lane < _MAX_LANES:
             yield from labels(members, "label:N", x=x, y=place, mark={"align": "left", "dx": 9})
 
 

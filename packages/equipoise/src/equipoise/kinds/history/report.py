@@ -81,9 +81,9 @@ from equipoise.shared.spelling import option
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
-MOST_TOLD = 2
+MAX_DETAILED_CHANGES = 2
 """Number of changes that are told one by one: more do not fit on the first screen of a phone."""
-MOST_ROWS = 20
+MAX_ROWS = 20
 """Number of rows that a terminal shows, and commits of the curve that a text does."""
 _WIDTH = 27
 """Letters of the picture of an interval."""
@@ -139,7 +139,7 @@ def answer(document: HistoryDocument, result: HistoryResult) -> Answer:
     result = history_of_values(result, document.more_is_better)
     claims = tuple(_claim(document, result, one) for one in result.changes)
     title, lines = result.summary, tuple(_latest(result))
-    if len(claims) > MOST_TOLD:
+    if len(claims) > MAX_DETAILED_CHANGES:
         lines = (f"The latest change: {claims[-1].text}", *lines)
         claims = ()
     elif len(claims) == 1 and not failures_of(document):
@@ -247,7 +247,7 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
 
 def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
     rows = headed(_change_row(one, _tone(document, result, one)) for one in result.changes)
-    table = Table(*rows, label="Changes, the oldest first", most_rows=MOST_ROWS)
+    table = Table(*rows, label="Changes, the oldest first", max_rows=MAX_ROWS)
     below: list[Part] = [Bullets(tuple(_promises(result)), "dim")]
     ranges = [one for one in result.changes if one.confirm]
     for one in itertools.islice(ranges, ALIKE_SHOWN):
@@ -257,7 +257,7 @@ def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]
         )
     yield Section("Changes", (table, *below), forms=WRITTEN)
     # On a screen, few changes stand in the answer already.
-    few = len(result.changes) <= MOST_TOLD
+    few = len(result.changes) <= MAX_DETAILED_CHANGES
     yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=SCREEN)
 
 
@@ -306,14 +306,14 @@ def _curve(result: HistoryResult) -> Iterator[Part]:
 
 
 def _telling(result: HistoryResult) -> tuple[HistoryRevision, ...]:
-    """Return at most ``MOST_ROWS`` commits: first both sides of each change, then evenly."""
+    """Return at most ``MAX_ROWS`` commits: first both sides of each change, then evenly."""
     revisions = result.revisions
     beside = {name for one in result.changes for name in (one.after, one.until)}
     last = len(revisions) - 1
     wanted = [place for place, one in enumerate(revisions) if one.commit in beside]
-    steps = max(1, MOST_ROWS - 1)
+    steps = max(1, MAX_ROWS - 1)
     evenly = [round(step * last / steps) for step in range(steps + 1)]
-    chosen = list(dict.fromkeys((0, last, *wanted, *evenly)))[:MOST_ROWS]
+    chosen = list(dict.fromkeys((0, last, *wanted, *evenly)))[:MAX_ROWS]
     return tuple(revisions[place] for place in sorted(chosen))
 
 
@@ -426,9 +426,9 @@ CAVEAT = (
     "These values were not measured side by side: a suspicion may be a change of the machine, of "
     "its load or of the compiler. Its line measures both commits in random order."
 )
-_MOST_LINES = 5
+_MAX_LINES = 5
 """Number of suspicions whose lines a terminal shows; every other form has all."""
-_MOST_FIGURES = 12
+_MAX_FIGURES = 12
 """Number of series that are drawn: those with suspicions first."""
 _SECONDS = {
     **dict.fromkeys(("s", "seconds"), 1.0),
@@ -471,9 +471,9 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
             for one in suspected
             for suspicion in one.suspicions
         )
-        table = Table(*headed(rows), label="Suspicions", most_rows=MOST_ROWS)
+        table = Table(*headed(rows), label="Suspicions", max_rows=MAX_ROWS)
         yield Section("Suspicions, not measured side by side", (table, *_lines(suspected)))
-    yield Figures(lambda: _figures(series[:_MOST_FIGURES]), title="Imported series")
+    yield Figures(lambda: _figures(series[:_MAX_FIGURES]), title="Imported series")
     every = (
         {
             "benchmark:name": one.benchmark,
@@ -486,7 +486,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         }
         for one in series
     )
-    yield Table(*headed(every), title="Imported series", most_rows=MOST_ROWS)
+    yield Table(*headed(every), title="Imported series", max_rows=MAX_ROWS)
     notes = tuple(dict.fromkeys(note for one in series for note in one.notes))
     if notes:
         yield Bullets(notes)
@@ -511,8 +511,8 @@ def _lines(suspected: Sequence[ImportedSeries]) -> Iterator[Part]:
         for one in suspected
         for suspicion in one.suspicions
     ]
-    yield from lines[:_MOST_LINES]
-    rest = lines[_MOST_LINES:]
+    yield from lines[:_MAX_LINES]
+    rest = lines[_MAX_LINES:]
     if rest:
         yield Paragraph(
             f"{len(rest)} more lines are in {option('json')} and {option('report')}.", "dim"

@@ -40,13 +40,13 @@ STUDY = "import"
 FILE = "file"
 """The factor whose levels are the names that the user gave the files."""
 HOST = "host"
-MOST_TRIALS = 100_000
-MOST_VALUES = 1_000_000
-LONGEST_NAME = 2**17
+MAX_TRIALS = 100_000
+MAX_VALUES = 1_000_000
+MAX_WORD_BYTES = 2**17
 """Bytes that one word of a command may have (execve(2), MAX_ARG_STRLEN)."""
 _ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
 _WHOLE = frozenset({"max_rss_bytes"})
-_LARGEST_WHOLE = 2.0**63
+_MAX_WHOLE_NUMBER = 2.0**63
 """Bound that every whole number of the ledger stays below."""
 _NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 
@@ -197,25 +197,25 @@ def _names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
 def _check_size(readings: Sequence[SourceReading]) -> None:
     processes = [(file.file, process) for file in readings for process in file.reading.processes]
     values = sum(len(one.values) + sum(map(len, one.iterations.values())) for _, one in processes)
-    if len(processes) > MOST_TRIALS or values > MOST_VALUES:
+    if len(processes) > MAX_TRIALS or values > MAX_VALUES:
         raise UnusableInput(
             f"there are {len(processes)} processes with {values} values; one import takes "
-            f"{MOST_TRIALS} and {MOST_VALUES}",
+            f"{MAX_TRIALS} and {MAX_VALUES}",
             hint="import the files one by one, or export fewer values",
         )
     for file, process in processes:
         levels = (*process.levels, *process.levels.values())
         names = (process.benchmark, *process.iterations, *process.values, *levels)
-        if any(len(name) > LONGEST_NAME for name in names):
+        if any(len(name) > MAX_WORD_BYTES for name in names):
             raise UnusableInput(
-                f"{file}: a name has more than {LONGEST_NAME} characters",
+                f"{file}: a name has more than {MAX_WORD_BYTES} characters",
                 hint="name the benchmark shorter",
             )
         series = (process.values.values(), *process.iterations.values())
         # Written so that NaN fails, too.
         is_measured = all(
             abs(value) <= MAX_MEASURED for values in series for value in values
-        ) and all(0.0 <= process.values.get(name, 0.0) < _LARGEST_WHOLE for name in _WHOLE)
+        ) and all(0.0 <= process.values.get(name, 0.0) < _MAX_WHOLE_NUMBER for name in _WHOLE)
         if not is_measured:
             raise UnusableInput(
                 f"{file}: {quoted(process.benchmark)} has a value that no measurement can have",

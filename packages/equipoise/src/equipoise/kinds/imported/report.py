@@ -9,7 +9,7 @@ from equipoise.kinds.imported.terms import ImportedDocument
 from equipoise.model.result import SampleComparison
 from equipoise.report.builders.claims import sample_effect
 from equipoise.report.document import (
-    MOST_CLAIMS,
+    MAX_CLAIMS,
     SCREEN,
     UNKNOWN,
     Bullets,
@@ -40,7 +40,7 @@ class ImportedReport(ReportKind):
         """Return how much was compared; ``None`` where the first claim is the answer."""
         if document.against is not None:
             return None
-        if len(claims) > MOST_CLAIMS:
+        if len(claims) > MAX_CLAIMS:
             return f"{len(claims)} comparisons of imported trials", (document.imported.summary,)
         if claims:
             return None
@@ -51,9 +51,9 @@ class ImportedReport(ReportKind):
     def measured(self, document: ImportedDocument) -> Iterator[Part]:
         """Build the terminal's table of many comparisons, and what they are worth."""
         imported = document.imported
-        if len(imported.comparisons) > MOST_CLAIMS:
+        if len(imported.comparisons) > MAX_CLAIMS:
             rows = headed(map(_row, imported.comparisons))
-            yield Table(*rows, most_rows=_MAX_ROWS, forms=SCREEN)
+            yield Table(*rows, max_rows=_MAX_ROWS, forms=SCREEN)
         if imported.comparisons:
             yield Paragraph(imported.summary, "dim", forms=SCREEN)
 

@@ -34,24 +34,24 @@ TOGETHER_SHARE = 0.10
 """Share of one CPU that all unnamed processes together may use."""
 UNSEEN_SHARE = 0.25
 """Share of one CPU that may be the kernel's error, because it samples the processors' time."""
-MOST_NAMED = 5
+MAX_NAMED = 5
 HIGH_SHARE = 0.5
 """Load per CPU from which on a trial often shares a CPU, a cache or a frequency limit."""
-LEAST_LOAD = 0.75
+MIN_LOAD = 0.75
 STEAL_NOW = 0.03
 STEAL_SINCE_BOOT = 0.02
 FREE_MEMORY = 0.10
 """Fraction of memory below which it counts as nearly full."""
-LEAST_BYTES = 256 << 20
+MIN_BYTES = 256 << 20
 NEARLY_FULL_BYTES = 1 << 30
 FREE_DISK = 0.05
-LEAST_FILES = 1000
+MIN_FILES = 1000
 
 
 def busy_processes(state: HostState) -> Iterator[Disturbance]:
     """Name each process that takes CPU time, and add up what the others take."""
     processes = state.activity.busy_processes()
-    named = [process for process in processes if process.share >= NAMED_SHARE][:MOST_NAMED]
+    named = [process for process in processes if process.share >= NAMED_SHARE][:MAX_NAMED]
     for process in named:
         yield Disturbance(
             "busy_process",
@@ -87,7 +87,7 @@ def load(state: HostState) -> Iterator[Disturbance]:
     except (ValueError, IndexError):
         raise Unknown(f"/proc/loadavg: {text[:40]!r} is no load") from None
     cpus = len(online(state.host))
-    if average >= max(LEAST_LOAD, HIGH_SHARE * cpus):
+    if average >= max(MIN_LOAD, HIGH_SHARE * cpus):
         what = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
         hint = "wait until it has gone down; see: uptime"
         yield Disturbance("high_load", "disturbs" if average >= cpus else "weakens", what, hint)
@@ -200,10 +200,10 @@ def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
     free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     name = readable(str(state.scratch))
     hint = "make room, or use another folder: export TMPDIR=/var/tmp"
-    if free < LEAST_BYTES or (free < NEARLY_FULL_BYTES and free < FREE_DISK * total):
+    if free < MIN_BYTES or (free < NEARLY_FULL_BYTES and free < FREE_DISK * total):
         what = f"{name} has {free / 1e6:.0f} MB left of {total / 1e6:.0f} MB"
         yield Disturbance("small_temporary_folder", "disturbs", what, hint)
-    elif 0 < space.f_files and space.f_favail < LEAST_FILES:
+    elif 0 < space.f_files and space.f_favail < MIN_FILES:
         what = f"{name} can take only {space.f_favail} more files"
         yield Disturbance("few_temporary_files", "disturbs", what, hint)
 
@@ -295,7 +295,7 @@ def _others(activity: Activity, own_children_s: float) -> Iterator[str]:
     if total < BUSY_SHARE:
         return
     named = [one for one in processes if one.share >= contention.NAMED_SHARE]
-    named = named[: contention.MOST_NAMED]
+    named = named[: contention.MAX_NAMED]
     rest = total - sum(process.share for process in named)
     texts = [f"process {one.number} ({one.name}) {_percent(one.share)}" for one in named]
     if rest >= contention.NAMED_SHARE:

@@ -21,7 +21,7 @@ from equipoise.measure.environment.system import Host, Unknown
 T = TypeVar("T")
 When = Literal["before", "after", "difference"]
 
-MOST_S = 200e-6
+MAX_READING_S = 200e-6
 """Longest time that one source may take per trial, before and after it together."""
 _ATTEMPTS = 5
 """Readings to time a source; the quickest counts, because others may be interrupted."""
@@ -38,7 +38,7 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     Call ``before`` just before a trial and ``after`` just after it, both outside its time.
 
     By default the files of this host are read. ``clock`` returns seconds, for the cost of each
-    source, and ``now`` for the time between readings; ``most_s`` is the longest time in seconds
+    source, and ``now`` for the time between readings; ``max_s`` is the longest time in seconds
     that one source may take per trial.
     """
 
@@ -48,7 +48,7 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         *,
         clock: Callable[[], float] = time.perf_counter,
         now: Callable[[], float] = time.monotonic,
-        most_s: float = MOST_S,
+        max_s: float = MAX_READING_S,
     ) -> None:
         host = Host() if host is None else host
         self._now = now
@@ -58,7 +58,7 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         self._failed: set[tuple[str, ...]] = set()
         for names, open_source in SOURCES:
             try:
-                self._sources.append((names, _quick(open_source(host), host, (clock, now), most_s)))
+                self._sources.append((names, _quick(open_source(host), host, (clock, now), max_s)))
             except Unknown as reason:
                 self._explain(names, reason)
 
@@ -128,7 +128,7 @@ def _quick(
     source: Source,
     host: Host,
     clocks: tuple[Callable[[], float], Callable[[], float]],
-    most_s: float,
+    max_s: float,
 ) -> Source:
     """Return an open source; close it and raise `Unknown` if it cannot be read in time.
 
@@ -148,7 +148,7 @@ def _quick(
             source.before(now())
             source.after(cpu)
             costs_s.append(clock() - started)
-        if min(costs_s) > most_s:
+        if min(costs_s) > max_s:
             raise Unknown(
                 f"to read it takes {1e3 * min(costs_s):.2g} ms here: too long beside a trial"
             )

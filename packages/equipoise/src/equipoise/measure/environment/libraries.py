@@ -36,14 +36,14 @@ _LISTED_TUNABLE = re.compile(r"^(?P<name>[\w.]+): (?P<value>\S+) \(min: .*\)$")
 _VERBOSE_BLAS = {"OPENBLAS_VERBOSE": "2", "BLIS_ARCH_DEBUG": "1"}
 _OPENBLAS_CORE = re.compile(r"^Core: (?P<core>\S+)$", re.MULTILINE)
 _BLIS_CORE = re.compile(r"^libblis: selecting sub-configuration '(?P<core>\S+)'\.$", re.MULTILINE)
-_MOST_SCRIPTS = 5
+_MAX_SCRIPTS = 5
 """Number of "#!" lines in a row that the kernel follows (execve(2))."""
 _SCRIPT_BYTES = 256
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _ELF = b"\x7fELF"
 _LOADER_SEGMENT = 3
-_MOST_SEGMENTS = 4096
-_LONGEST_PATH = 4096
+_MAX_SEGMENTS = 4096
+_MAX_PATH_BYTES = 4096
 _LOADER_S = 10.0
 
 
@@ -171,7 +171,7 @@ def _final_program(
 ) -> tuple[str, Mapping[str, str]]:
     """Return the file that runs after every "#!" and every ``env``, and its environment."""
     arguments = tuple(command)
-    for _ in range(_MOST_SCRIPTS):
+    for _ in range(_MAX_SCRIPTS):
         program = _program_file(arguments[0] if arguments else "", environment, working_folder)
         if os.path.basename(program) == "env":
             arguments, environment = _through_env(arguments, environment)
@@ -249,7 +249,7 @@ def _interpreter_segment(file: IO[bytes]) -> str | None:
     header_form = order + ("HHIQQQIHHH" if wide else "HHIIIIIHHH")
     header = struct.unpack(header_form, file.read(struct.calcsize(header_form)))
     start, size, count = header[4], header[8], header[9]
-    for index in range(min(count, _MOST_SEGMENTS)):
+    for index in range(min(count, _MAX_SEGMENTS)):
         file.seek(start + index * size)
         if wide:
             kind, _, at, _, _, length = struct.unpack(order + "IIQQQQ", file.read(40))
@@ -257,7 +257,7 @@ def _interpreter_segment(file: IO[bytes]) -> str | None:
             kind, at, _, _, length = struct.unpack(order + "IIIII", file.read(20))
         if kind == _LOADER_SEGMENT:
             file.seek(at)
-            return os.fsdecode(file.read(min(length, _LONGEST_PATH)).split(b"\0", 1)[0])
+            return os.fsdecode(file.read(min(length, _MAX_PATH_BYTES)).split(b"\0", 1)[0])
     return None
 
 

@@ -29,7 +29,7 @@ from equipoise.model.plan import PADDING_VARIABLE, TUNABLES_VARIABLE, Server
 from equipoise.model.record import Sample
 
 LOOPBACK = "127.0.0.1"
-LOWEST_PORT = 15000
+MIN_PORT = 15000
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 PASSWORD_BYTES = 24
 """Random bytes of a password; 192 bits cannot be guessed."""
@@ -130,9 +130,9 @@ def free_port() -> int:
     except (OSError, ValueError, IndexError):
         # Without the range the kernel's own choice is as good as any.
         first_ephemeral = 0
-    for _ in range(_TRIES if first_ephemeral > LOWEST_PORT else 0):
+    for _ in range(_TRIES if first_ephemeral > MIN_PORT else 0):
         with suppress(OSError):
-            return _bound(random.SystemRandom().randrange(LOWEST_PORT, first_ephemeral))
+            return _bound(random.SystemRandom().randrange(MIN_PORT, first_ephemeral))
     return _bound(0)
 
 

@@ -41,7 +41,7 @@ from equipoise.model.plan import SOCKET, Output, Process, Server
 from equipoise.model.record import Sample
 
 FIRST_PAUSE_S = 0.002
-LONGEST_PAUSE_S = 0.1
+MAX_PAUSE_S = 0.1
 """The pause between two questions whether a server is ready doubles up to this."""
 FULL_DISK_HINT = "make room there, or set TMPDIR to a folder of a larger disk"
 _FULL_DISK = re.compile(
@@ -269,7 +269,7 @@ class Life(Struct, frozen=True):
                     hint="give its table a longer ready_s, or see its ready command",
                 )
             time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+            pause = min(2 * pause, MAX_PAUSE_S)
 
     def _early_end(self, report: Report) -> ConditionFailed:
         log = self.log_tail(report)

@@ -46,7 +46,7 @@ from equipoise.report.builders.shape import level_facts, modes_sentence
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import (
     ALIKE_SHOWN,
-    MOST_CLAIMS,
+    MAX_CLAIMS,
     SCREEN,
     UNKNOWN,
     WRITTEN,
@@ -86,7 +86,7 @@ OTHER = "OTHER COMMAND"
 _TIME = "time"
 _NAMES_SHOWN = 4
 _MARGIN = 0.12
-_LEAST_HALF_SPAN = 0.002
+_MIN_HALF_SPAN = 0.002
 _ROOM_FOR_A_WORD = 35.0
 """Percent of the width of a phone, for two short words side by side."""
 
@@ -103,7 +103,7 @@ def campaign_answer(document: ResultDocument) -> Answer:
     claims = claims_of(document)
     # Of one that failed, a verdict of the blocks before stands below the reason, as a claim.
     title, lines = ("", ()) if failures_of(document) else _title(document, claims)
-    has_room = len(claims) <= MOST_CLAIMS and not no_difference(document)
+    has_room = len(claims) <= MAX_CLAIMS and not no_difference(document)
     answer = Answer(
         title=title,
         lines=lines,
@@ -190,8 +190,8 @@ def strip_of(
         return None
     margin = math.log1p(min_effect / 100.0)
     bounds = [math.log(one) for one in (low, high, ratio) if one is not None and one > 0]
-    left = min([-margin, -_LEAST_HALF_SPAN, *bounds])
-    right = max([margin, _LEAST_HALF_SPAN, *bounds])
+    left = min([-margin, -_MIN_HALF_SPAN, *bounds])
+    right = max([margin, _MIN_HALF_SPAN, *bounds])
     space = _MARGIN * (right - left)
     left, right = left - space, right + space
 
@@ -222,7 +222,7 @@ def _title(document: ResultDocument, claims: Sequence[Claim]) -> tuple[str, tupl
 
     Both are empty where the first claim is the answer itself.
     """
-    many, primary = len(claims) > MOST_CLAIMS, document.primary_comparisons
+    many, primary = len(claims) > MAX_CLAIMS, document.primary_comparisons
     counts = verdict_counts(document)
     if (own := report_kind(document).title(document, claims)) is not None:
         return own
@@ -461,7 +461,7 @@ def ranking_parts(document: ResultDocument) -> Iterator[Part]:
     summaries: tuple[str, ...] = ()
     if ranking_of_all(document) is None:
         summaries = tuple(one.summary for one in rankings)
-        yield Bullets(summaries, most_items=ALIKE_SHOWN, forms=SCREEN)
+        yield Bullets(summaries, max_items=ALIKE_SHOWN, forms=SCREEN)
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
         "Claims among candidates are a family of their own beside the comparisons with the "

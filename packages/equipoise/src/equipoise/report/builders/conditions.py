@@ -50,8 +50,8 @@ from equipoise.report.units import (
 from equipoise.shared.theme import color_of
 from equipoise.stats.scaling import ScalingLaw, describe_law
 
-MOST_OTHERS = 60
-MOST_BESIDE = 3
+MAX_OTHER_METRICS = 60
+MAX_METRIC_COLUMNS = 3
 """Number of metrics that have a column beside that of the metric that decides; others stand in
 tables of their own below, so many in each."""
 
@@ -163,8 +163,8 @@ def page_table(document: ResultDocument) -> Table:
 def further_tables(document: ResultDocument) -> Iterator[Table]:
     """Build the tables of the metrics that were asked for and have no column above."""
     further = _ShownMetrics.of(document).further
-    for first in range(0, len(further), MOST_BESIDE + 1):
-        metrics = further[first : first + MOST_BESIDE + 1]
+    for first in range(0, len(further), MAX_METRIC_COLUMNS + 1):
+        metrics = further[first : first + MAX_METRIC_COLUMNS + 1]
         increasing = [one for one in metrics if one in document.more_is_better]
         rows = (
             (("condition:name", one.name), *_medians(one, metrics, "median {}"))
@@ -204,7 +204,7 @@ def others_table(document: ResultDocument, others: Sequence[Comparison]) -> Tabl
         }
         for one in others
     )
-    return Table(*headed(rows), label="Other metrics", most_rows=MOST_OTHERS)
+    return Table(*headed(rows), label="Other metrics", max_rows=MAX_OTHER_METRICS)
 
 
 def scaling_tables(document: ResultDocument, metric: str, compared: str | None) -> Iterator[Table]:
@@ -258,7 +258,7 @@ class _ShownMetrics(Struct, frozen=True):
         if document.typical is not None:
             compared += document.typical.other_metrics
         others = dict.fromkeys(one for one in compared if one not in (primary, PRIMARY_METRIC))
-        last = list(others)[:MOST_BESIDE]
+        last = list(others)[:MAX_METRIC_COLUMNS]
         is_ours = document.has_random_order
         has_time = any(PRIMARY_METRIC in one.metrics for one in document.conditions)
         # Functions share a process, whose time and memory are of none of them.
@@ -271,7 +271,7 @@ class _ShownMetrics(Struct, frozen=True):
             primary,
             f"median {metric_name(primary)}" if named else "median",
             tuple(last),
-            tuple(list(others)[MOST_BESIDE:]),
+            tuple(list(others)[MAX_METRIC_COLUMNS:]),
             alone and "max_rss_bytes" not in (primary, *others),
             tuple(f"Of {metric_name(one)} more is better." for one in increasing),
         )

@@ -67,7 +67,7 @@ def table_of(table: TextTable) -> Table:
     return Table(tuple(columns), table.rows, title=table.title, notes=table.notes)
 
 
-MOST_FIGURES = 3
+MAX_FIGURES = 3
 """Number of covariates with figures of their own: those least alike in distribution."""
 _COMPARABLE = "comparable units"
 _ALL_ROWS = "all rows as they are"
@@ -221,7 +221,7 @@ def _balance_figures(balance: Balance, search: GenMatchResult | None) -> Iterato
     of_two_values = balance.shares_plot()
     if of_two_values is not None:
         yield Figure("shares", charts.HOW_TO_READ_SHARES, of_two_values)
-    for name in balance.most_different(MOST_FIGURES):
+    for name in balance.most_different(MAX_FIGURES):
         densities = balance.density_plot(name)
         if densities is not None:
             yield Figure("distribution", charts.HOW_TO_READ_DENSITY, densities)

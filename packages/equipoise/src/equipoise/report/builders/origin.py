@@ -14,7 +14,7 @@ from equipoise.model.result import ResultDocument
 from equipoise.report.document import Origin
 from equipoise.report.kind import report_kind
 
-_LONGEST_NAME = 32
+_MAX_NAME_LETTERS = 32
 """Letters of a condition's name up to which a question names it."""
 
 
@@ -59,7 +59,7 @@ def _question(document: ResultDocument) -> str:
     conditions, metric = document.conditions, document.primary_metric
     if document.against is not None:
         return "What changed since another result?"
-    names = [one.name if len(one.name) <= _LONGEST_NAME else "" for one in conditions]
+    names = [one.name if len(one.name) <= _MAX_NAME_LETTERS else "" for one in conditions]
     if document.typical is not None:
         return (
             f"How long does {names[0] or 'it'} take?"
@@ -68,7 +68,7 @@ def _question(document: ResultDocument) -> str:
         )
     if document.run.study == CHANCE_STUDY:
         command = shlex.join(conditions[0].command)
-        it = command if len(command) <= _LONGEST_NAME else "one command"
+        it = command if len(command) <= _MAX_NAME_LETTERS else "one command"
         return f"What makes the time of {it} vary?"
     if document.run.study != COMPARE_STUDY and not document.shares_processes:
         return f"Study {document.run.study}: {len(conditions)} conditions, {metric_name(metric)}"
@@ -79,7 +79,7 @@ def _question(document: ResultDocument) -> str:
     members = [compared[0].baseline]
     members += [one.candidate for one in compared if one.stratum == stratum]
     commands = {one.name: one.levels.get("command", "") for one in conditions}
-    names = [commands[one] if len(commands[one]) <= _LONGEST_NAME else "" for one in members]
+    names = [commands[one] if len(commands[one]) <= _MAX_NAME_LETTERS else "" for one in members]
     return f"{_question_among(names, metric)}, at each {' and '.join(stratum)}?"
 
 

@@ -41,7 +41,7 @@ from equipoise.shared.spelling import option
 _CHANGED_SHOWN = 6
 """Rows that the answer names, those that changed most."""
 _DIFFERENCES_SHOWN = 20
-_LONGEST_VALUE = 60
+_MAX_VALUE_LETTERS = 60
 
 
 def reference_section(against: ReferenceComparison) -> Section:
@@ -148,10 +148,10 @@ def _value(value: Any) -> str:
     if value is None:
         return "unknown"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return shortened(text, _LONGEST_VALUE)
+    return shortened(text, _MAX_VALUE_LETTERS)
 
 
-_MOST_COLUMNS = 6
+_MAX_COLUMNS = 6
 """Number of campaigns that stand beside one another, the latest."""
 _BOOT_LETTERS = 8
 
@@ -210,7 +210,7 @@ def _campaigns_table(pooled: PooledCampaigns) -> Table:
 
 
 def _comparisons_table(pooled: PooledCampaigns) -> Table:
-    numbers = range(1, len(pooled.campaigns) + 1)[-_MOST_COLUMNS:]
+    numbers = range(1, len(pooled.campaigns) + 1)[-_MAX_COLUMNS:]
     columns = (
         Column("candidate", "name"),
         Column("one common ratio", "number"),

@@ -33,7 +33,7 @@ from equipoise.report.document import (
     ALIKE_SHOWN,
     BRIEF,
     EVERYWHERE,
-    MOST_CLAIMS,
+    MAX_CLAIMS,
     PAGE,
     SCREEN,
     TEXT,
@@ -93,7 +93,7 @@ _IMPORTANT_WARNINGS = (
     "short_time",
 )
 """Codes of the warnings that a brief screen shows before all others, the most important first."""
-_LEAST_IMPORTANT_WARNING = "inflated"
+_LAST_IMPORTANT_WARNING = "inflated"
 _ASKED_FIRST = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
 )
@@ -235,7 +235,7 @@ def _importance(warning: CampaignWarning) -> int:
     first = len(_IMPORTANT_WARNINGS)
     if warning.code in _IMPORTANT_WARNINGS:
         return _IMPORTANT_WARNINGS.index(warning.code)
-    return first + 1 if warning.code == _LEAST_IMPORTANT_WARNING else first
+    return first + 1 if warning.code == _LAST_IMPORTANT_WARNING else first
 
 
 def _is_brief(document: ResultDocument) -> bool:
@@ -246,7 +246,7 @@ def _is_brief(document: ResultDocument) -> bool:
 def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
     """Return the figures below the answer, and the others; all are drawn at most once."""
     document, every_trial = report.document, report.every_trial
-    many = len(document.primary_comparisons) > MOST_CLAIMS
+    many = len(document.primary_comparisons) > MAX_CLAIMS
     kind = report_kind(document)
     first_names = _FIRST_OF_MANY if many else _FIRST_FIGURES | kind.first_figures
 
@@ -270,7 +270,7 @@ def campaign_figures(report: CampaignReport) -> tuple[Figures, Figures]:
 def _screen_tables(document: ResultDocument) -> Iterator[Part]:
     """Build what the terminal shows above the answer."""
     primary = document.primary_comparisons
-    several = len(primary) > MOST_CLAIMS or any(one.stratum for one in primary)
+    several = len(primary) > MAX_CLAIMS or any(one.stratum for one in primary)
     rows = report_kind(document).tables(document)
     if several or claims.no_difference(document):
         yield conditions.grouped_table(document)
@@ -331,7 +331,7 @@ def _measured(document: ResultDocument) -> Iterator[Part]:
     steady = tuple(map(shape.steady_sentence, document.steady_state))
     if steady:
         yield Bullets(
-            steady, most_items=ALIKE_SHOWN, forms=VERBOSE if _is_brief(document) else SCREEN
+            steady, max_items=ALIKE_SHOWN, forms=VERBOSE if _is_brief(document) else SCREEN
         )
     yield from shape.level_parts(tuple(shape.levels_of(document)))
     yield shape.shape_section(document, document.primary_comparisons)

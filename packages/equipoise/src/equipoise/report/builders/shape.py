@@ -26,7 +26,7 @@ from equipoise.model.result import (
 from equipoise.report.builders.conditions import shown_comparison
 from equipoise.report.document import (
     ALIKE_SHOWN,
-    MOST_CLAIMS,
+    MAX_CLAIMS,
     PAGE,
     SCREEN,
     UNKNOWN,
@@ -54,11 +54,11 @@ from equipoise.report.units import (
 )
 from equipoise.shared.theme import color_of
 
-MOST_STATISTICS_TABLES = 3
+MAX_STATISTICS_TABLES = 3
 """A study may have hundreds of comparisons."""
-MOST_UNFOLDED = 6
+MAX_UNFOLDED_PAIRS = 6
 STATISTICS = {"minimum": "Minimum", "p50": "Median", "maximum": "Maximum", "mean": "Mean"}
-FEWEST_TRIALS = 20
+MIN_TRIALS = 20
 """Fewer trials say nothing of tails and neighbours."""
 _COMPANIONS = {
     "time": ("the earlier trials", "the later trials"),
@@ -73,9 +73,9 @@ _TIMES_OF_ALL = (PRIMARY_METRIC, CALL_METRIC)
 """Times of a whole run or call: what has less of them is faster itself."""
 _SKEWED_FROM = 2.0
 _DEPENDENT_FROM = 0.3
-_MOST_STATES = 4
+_MAX_STATES = 4
 _LEVEL_ROWS = 12
-_MOST_ADVICE = 3
+_MAX_ADVICE = 3
 
 
 def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Section:
@@ -91,17 +91,17 @@ def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Se
     if not pairs:
         return Section("Shape", (), forms=PAGE)
     parts: list[Part] = [Facts(tuple(pairs))]
-    if len(pairs) > MOST_UNFOLDED:
+    if len(pairs) > MAX_UNFOLDED_PAIRS:
         title = f"Shape of each of the {len(pairs)} conditions"
         parts = [Section(title, tuple(parts), folded=True)]
     parts += (Paragraph(steady_sentence(steady)) for steady in document.steady_state)
     # Where there are many, those that disagree come first.
     answered = sorted((one for one in primary if one.answers), key=lambda one: not one.disagreement)
-    for comparison in answered[:MOST_STATISTICS_TABLES]:
+    for comparison in answered[:MAX_STATISTICS_TABLES]:
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
         # Of many comparisons the tables would fill pages.
-        on_paper = len(primary) <= MOST_CLAIMS
+        on_paper = len(primary) <= MAX_CLAIMS
         parts.append(replace(_statistics(document, comparison), on_paper=on_paper))
     return Section("Shape", tuple(parts), forms=PAGE)
 
@@ -145,10 +145,10 @@ def states_sentence(metric: str, summary: MetricSummary) -> str | None:
         return None
     show = metric_formatter(metric)
     parts = [f"{show(states[0].level)} at first"]
-    for before, state in zip(states, states[1:_MOST_STATES], strict=False):
+    for before, state in zip(states, states[1:_MAX_STATES], strict=False):
         change = f" ({percent_change(state.level / before.level)})" if before.level > 0 else ""
         parts.append(f"{show(state.level)}{change} from trial {state.begin + 1} on")
-    more = len(states) - _MOST_STATES
+    more = len(states) - _MAX_STATES
     return ", ".join(parts) + (f", and {more} more changes" if more > 0 else "")
 
 
@@ -254,7 +254,7 @@ def level_parts(levels: Sequence[Levelled]) -> Iterator[Part]:
         yield _level_table(known)
     advised = [one for one in known if one.by_level.advice_summary is not None]
     compared = [one for one in advised if one.compared] or advised
-    for levelled in compared[:_MOST_ADVICE]:
+    for levelled in compared[:_MAX_ADVICE]:
         name = f"{levelled.name}: " if len(compared) > 1 else ""
         advice = capitalized(levelled.by_level.advice_summary or "")
         yield Paragraph(f"{name}{advice}", forms=SCREEN)
@@ -285,7 +285,7 @@ def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> 
             yield f"change of state: {states}"
         if (drift := drift_sentence(metric, summary, min_effect)) is not None:
             yield f"drift: {drift}"
-        if condition.trials >= FEWEST_TRIALS:
+        if condition.trials >= MIN_TRIALS:
             if summary.tail is not None and summary.tail >= _SKEWED_FROM:
                 length = significant(summary.tail, 2)
                 yield f"the upper tail is {length} times as long as the lower one"
@@ -350,7 +350,7 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (ratio := _sure_drift(summary, _least_drift(document, condition.name))) is not None:
+        if (ratio := _sure_drift(summary, _min_drift(document, condition.name))) is not None:
             drifts[ratio > 1.0][condition.name] = ratio
     for of_one_direction in drifts.values():
         if of_one_direction:
@@ -359,7 +359,7 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
             yield f"drift: {what}{names_of([*of_one_direction])} {phrase}; {consequence}"
 
 
-def _least_drift(document: ResultDocument, condition: str) -> float:
+def _min_drift(document: ResultDocument, condition: str) -> float:
     """Return the change in percent from which on a drift of a condition matters."""
     concerned = (
         one.ratio_ci
@@ -419,7 +419,7 @@ def _level_table(levels: Sequence[Levelled]) -> Table:
         )
     return Table(
         *headed(rows),
-        most_rows=_LEVEL_ROWS,
+        max_rows=_LEVEL_ROWS,
         notes=(
             "A level's cell: its share of the variance of the logarithm, and the standard "
             "deviation that it adds (docs/statistics.md).",

@@ -36,7 +36,7 @@ NOT_REACHED = (
 TOO_FEW_BLOCKS = (
     "Nothing that was tried is decided yet: more blocks would tell (equipoise resume, docs/why.md)."
 )
-_MOST_CAUSES = 12
+_MAX_CAUSES = 12
 _REMARKS_SHOWN = 2
 _STATUS = {
     "open": "not tested by changing it, or not decided",
@@ -242,7 +242,7 @@ def _extra_time_section(
         shares = [one.share_of_gap or 0.0 for one in document.why if one.kind != KIND]
         overlap = "The shares add up to more than 100 %: causes overlap, or one hides another."
         notes = (overlap,) if len(shares) > 1 and sum(shares) > _WHOLE else ()
-        parts.append(Table(*headed(causes), label=label, most_rows=_MOST_CAUSES, notes=notes))
+        parts.append(Table(*headed(causes), label=label, max_rows=_MAX_CAUSES, notes=notes))
     else:
         parts.append(Paragraph("No rule finds a cause in what was observed (docs/why.md)."))
     if flame_graph is not None:

@@ -18,7 +18,7 @@ from equipoise.shared.pictures import MAX_VECTOR_ROWS, require_figures
 from equipoise.shared.safe_text import visible_lines
 from equipoise.shared.theme import configuration
 
-LARGEST_FLAME_GRAPH = 750_000
+MAX_FLAME_GRAPH_BYTES = 750_000
 """Bytes; a larger flame graph is left to a file of its own: a page should be small enough to
 send."""
 _TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -191,7 +191,7 @@ def _with_charts(
                 if views:
                     yield DrawnFigures(part.title, views)
             case FlameGraph():
-                small = len(part.svg) <= LARGEST_FLAME_GRAPH
+                small = len(part.svg) <= MAX_FLAME_GRAPH_BYTES
                 address = f"data:image/svg+xml;base64,{base64.b64encode(part.svg).decode()}"
                 yield FlameGraphView(f"{anchor}-flames", address if small else None)
             case _:

@@ -152,7 +152,7 @@ def _print_part(console: Console, part: Part) -> None:
             for line in part.text.split("\n"):
                 console.print(Text(visible(line), STYLES.get(part.style, "")))
         case Bullets():
-            most = part.most_items or len(part.items)
+            most = part.max_items or len(part.items)
             for item in part.items[:most]:
                 console.print(Text(visible(item), STYLES.get(part.style, "")))
             _print_more(console, len(part.items) - most)
@@ -213,7 +213,7 @@ def _print_table(console: Console, table: Table) -> None:
         columns = (replace(columns[0], heading=table.title), *columns[1:])
     elif table.title:
         console.print(Text(visible(table.title), style="bold"))
-    most = table.most_rows or len(table.rows)
+    most = table.max_rows or len(table.rows)
     rows = table.rows[:most]
     for fitted in _narrower(columns, rows):
         drawn = _rich_table(fitted)

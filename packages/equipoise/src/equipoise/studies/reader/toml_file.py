@@ -23,9 +23,9 @@ from msgspec import Struct, structs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Keys, Place, Places
 
-MOST_BYTES = 16 * 2**20
+MAX_BYTES = 16 * 2**20
 """Largest size of a study's file; the largest built-in one has 20 KB."""
-_LARGEST_WHOLE = 10**300
+_MAX_WHOLE_NUMBER = 10**300
 """Bound below the largest float: every smaller number can be compared and printed."""
 _SHORTER = "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes"
 _KINDS = {
@@ -214,7 +214,7 @@ def read_toml(path: Path, name: str) -> Table:
         raise UnusableInput(f"{name}: {str(error).lower()}", hint=_SHORTER) from None
     places = Places(name, key_lines(text))
     for keys, value in _leaves(values):
-        if isinstance(value, int) and abs(value) > _LARGEST_WHOLE:
+        if isinstance(value, int) and abs(value) > _MAX_WHOLE_NUMBER:
             raise places.key(*keys).fail("it has hundreds of digits", _SHORTER)
         if isinstance(value, str) and "\0" in value:
             raise places.key(*keys).fail("it holds a null byte", "no program can be given one")
@@ -233,10 +233,10 @@ def _content(path: Path, name: str) -> bytes:
     if path.exists() and not path.is_file() and not path.is_dir():
         raise UnusableInput(f"{name}: it is no regular file", hint="name the file of a study")
     with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
         raise UnusableInput(
-            f"{name}: it is larger than {MOST_BYTES >> 20} MiB", hint="name the file of a study"
+            f"{name}: it is larger than {MAX_BYTES >> 20} MiB", hint="name the file of a study"
         )
     return content
 

@@ -31,10 +31,10 @@ _RETURNING = {
 }
 """Calls that return memory, each with the calls that return it or get it."""
 
-_FEWEST_CALLS, _MOST_CALLS = 0.25, 4.0
+_MIN_CALLS, _MAX_CALLS = 0.25, 4.0
 """Calls for each block: brk returns and gets, and an allocator may return several at once."""
 
-LEAST_HUGE_BYTES = 8 << 20
+MIN_HUGE_BYTES = 8 << 20
 """Least resident memory for huge pages: below, the program's own files are most of it."""
 
 _SMALL, _HUGE = 2 * PAGE_BYTES, 8 * PAGE_BYTES
@@ -58,7 +58,7 @@ def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
         size
         for size in allocations.classes
         if size.typical_bytes >= PAGE_BYTES
-        and _FEWEST_CALLS * size.count.slower <= calls.extra <= _MOST_CALLS * size.count.slower
+        and _MIN_CALLS * size.count.slower <= calls.extra <= _MAX_CALLS * size.count.slower
     ]
     if not fitting:
         return
@@ -115,7 +115,7 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
     if faults is None or resident is None or not is_more(faults.count):
         return
     slower, faster = resident.slower, resident.faster
-    is_same_memory = LEAST_HUGE_BYTES <= slower <= _SAME_BYTES * faster
+    is_same_memory = MIN_HUGE_BYTES <= slower <= _SAME_BYTES * faster
     is_paged_differently = (
         slower <= _SMALL * faults.count.slower and faster >= _HUGE * faults.count.faster
     )

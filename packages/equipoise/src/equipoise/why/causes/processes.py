@@ -145,11 +145,11 @@ _LOCK_PLACES = {"anonymous memory": "", "[heap]": " on the heap", "[stack]": " o
 """Places of a lock that are no variables, with the end of "a lock"."""
 _MEETING = re.compile(r".*(cond|sem_|barrier).*", re.IGNORECASE)
 """Functions with which threads wait for each other, and not for a lock."""
-_FEWEST_WAITS = 10.0
+_MIN_WAITS = 10.0
 """Least number of waits that tell contention, where their number differs from run to run."""
 _CALLER = 0.1
 """Least part of the time at locks at which a caller is named."""
-_MOST_CALLERS = 3
+_MAX_CALLERS = 3
 
 
 def lock_waits(remaining: Remaining) -> Iterator[Cause]:
@@ -162,7 +162,7 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
     contended = {
         place: lock.seconds
         for place, lock in difference.locks.items()
-        if is_more(lock.waits) or (lock.more_in_each_run and lock.waits.extra >= _FEWEST_WAITS)
+        if is_more(lock.waits) or (lock.more_in_each_run and lock.waits.extra >= _MIN_WAITS)
     }
     place = largest({place: contended[place] for place in contended if is_named(place)})
     place = place or largest(contended)
@@ -207,7 +207,7 @@ def _lock_callers(difference: Difference) -> Mapping[str, float]:
     }
     all_s = sum(extra_s.values())
     large = [name for name in extra_s if extra_s[name] >= _CALLER * all_s]
-    return {name: extra_s[name] / all_s for name in large[:_MOST_CALLERS]}
+    return {name: extra_s[name] / all_s for name in large[:_MAX_CALLERS]}
 
 
 def _time_at_lock(remaining: Remaining, waited: Change) -> Extra:

@@ -45,7 +45,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 """Rules by the stable id of their cause, the most specific first: what one rule has claimed counts
 for no later one."""
 
-LEAST_FRACTION = 0.05
+MIN_FRACTION = 0.05
 """Least fraction of the gap that a cause accounts for. The sources themselves cost a few per cent:
 a smaller cause may be their doing, and to remove it would gain nothing that matters."""
 
@@ -71,7 +71,7 @@ def suggested_causes(
         while causes := [
             cause
             for cause in rule(remaining)
-            if cause.seconds >= LEAST_FRACTION * remaining.gap_s
+            if cause.seconds >= MIN_FRACTION * remaining.gap_s
             and (remaining is before or cause.claims - remaining.claimed)
         ]:
             largest = max(causes, key=lambda cause: cause.seconds)

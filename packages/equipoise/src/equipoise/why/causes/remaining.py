@@ -178,7 +178,7 @@ class Remaining(Struct, frozen=True):
 
     def waiting(self, change: Change, claims: frozenset[Part]) -> Extra:
         """Return extra time that was spent waiting, by any source."""
-        waited_s = max(0.0, min(change.extra, self._most_waiting_s()))
+        waited_s = max(0.0, min(change.extra, self._max_waiting_s()))
         half = change.half_width * (waited_s / change.extra if change.extra > 0 else 0.0)
         return Extra(change, waited_s, (waited_s - half, waited_s + half), waited_s, claims)
 
@@ -214,7 +214,7 @@ class Remaining(Struct, frozen=True):
             return 1.0
         return max(1.0, on_processor.extra / self.gap_s)
 
-    def _most_waiting_s(self) -> float:
+    def _max_waiting_s(self) -> float:
         """Return how much of the gap waiting that no cause has claimed can explain."""
         on_processor = self.difference.on_processor
         counts = (self.difference.threads, self.difference.processes)

@@ -40,10 +40,10 @@ WHOLE_KERNEL = "kernel"
 """The only kernel entry point that is known where the kernel's stacks are hidden; also of waits
 where no frame of the kernel was seen, because threads wait nowhere else."""
 
-LEAST_AGREEMENT, MOST_AGREEMENT = 0.8, 1.25
+MIN_AGREEMENT, MAX_AGREEMENT = 0.8, 1.25
 """Usual range of the profile's seconds over the accounted ones; beyond it there is a remark."""
 
-MOST_OF_STACKS = 0.8
+MIN_CALLER_SHARE = 0.8
 """Least part of a function's extra time that its caller has: stacks are cut sometimes."""
 
 
@@ -103,7 +103,7 @@ def _callers(
     callers: dict[Function, list[Function]] = defaultdict(list)
     for function, caller in sorted(extra_s, key=lambda pair: frames_between[pair]):
         all_s = extra_s[function, function]
-        if function != caller and extra_s[function, caller] >= MOST_OF_STACKS * all_s > 0.0:
+        if function != caller and extra_s[function, caller] >= MIN_CALLER_SHARE * all_s > 0.0:
             callers[function].append(caller)
     return {function: tuple(found) for function, found in callers.items()}
 
@@ -187,7 +187,7 @@ def _disagreements(runs: Runs[Sampled], split: Mapping[str, Change]) -> Iterator
     ):
         profiled_s = fmean(run.stacks.weight() for run in observed)
         ratio = profiled_s / accounted_s if accounted_s > 0 else 1.0
-        if not LEAST_AGREEMENT <= ratio <= MOST_AGREEMENT:
+        if not MIN_AGREEMENT <= ratio <= MAX_AGREEMENT:
             yield (
                 f"the profile of the {name} has {profiled_s:.3g} s on a processor, {ratio:.2g} "
                 f"times the {accounted_s:.3g} s that its trials used"

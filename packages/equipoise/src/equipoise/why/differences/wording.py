@@ -19,13 +19,13 @@ from equipoise.why.evidence.observer import Function
 WORTH_SAYING = 0.05
 """Smallest part of the gap that the sentence mentions."""
 
-MOST_BLOCKS = 0.5
+MAJORITY_SHARE = 0.5
 """Smallest share of the allocations at which the sentence mentions a size class."""
 
-LEAST_FAULT_S = 1e-7
+MIN_FAULT_S = 1e-7
 """Least seconds that a page fault takes."""
 
-MOST_OF_A_KIND = 3
+MAX_ITEMS_OF_A_KIND = 3
 """Largest number of things of one kind in the sentence."""
 
 _WHOLE = 1.005
@@ -54,7 +54,7 @@ def where_the_time_goes(difference: Difference) -> str:
     about_memory = faults is not None or not _MEMORY_CALLS.isdisjoint(calls)
     clauses = (
         _split(difference),
-        ", ".join(rises[: 2 * MOST_OF_A_KIND]),
+        ", ".join(rises[: 2 * MAX_ITEMS_OF_A_KIND]),
         _allocated(difference, about_memory=about_memory),
         None if rises else _uncertain(difference),
     )
@@ -113,14 +113,14 @@ def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
     }
     names = [name for name in seconds if seconds[name].extra >= _least_s(difference)]
     names.sort(key=lambda name: -seconds[name].extra)
-    return {name: difference.calls[name] for name in names[:MOST_OF_A_KIND]}
+    return {name: difference.calls[name] for name in names[:MAX_ITEMS_OF_A_KIND]}
 
 
 def _faults(difference: Difference) -> Change | None:
     if difference.faults is None or not difference.faults.count.is_certain:
         return None
     count, sampled = difference.faults.count, difference.entries.get("page_fault")
-    seconds = count.extra * LEAST_FAULT_S
+    seconds = count.extra * MIN_FAULT_S
     if sampled is not None:
         seconds = max(seconds, sampled.extra)
     return count if seconds >= _least_s(difference) else None
@@ -167,7 +167,7 @@ def _largest(changes: Mapping[Place, Change], difference: Difference) -> list[tu
     """Return what certainly takes a part of the gap; mappings hold the largest first."""
     least_s = _least_s(difference)
     certain = (item for item in changes.items() if item[1].is_certain)
-    return [item for item in certain if item[1].extra >= least_s][:MOST_OF_A_KIND]
+    return [item for item in certain if item[1].extra >= least_s][:MAX_ITEMS_OF_A_KIND]
 
 
 def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
@@ -177,7 +177,7 @@ def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
         return None
     blocks = allocations.count.slower
     largest = max(allocations.classes, key=lambda size: size.count.slower, default=None)
-    if largest is None or blocks == 0 or largest.count.slower < MOST_BLOCKS * blocks:
+    if largest is None or blocks == 0 or largest.count.slower < MAJORITY_SHARE * blocks:
         return None
     part = 100 * largest.count.slower / blocks
     sentence = f"{part:.0f} % of the allocations are of {_size(largest)}"
@@ -190,7 +190,7 @@ def _size(blocks: SizeClassChange) -> str:
     typical = exact_bytes(blocks.typical_bytes)
     if round(100 * blocks.typical_share) == 100:
         return typical
-    if blocks.typical_share >= MOST_BLOCKS:
+    if blocks.typical_share >= MAJORITY_SHARE:
         return f"about {typical}"
     return f"{blocks.least_bytes:,} to {exact_bytes(blocks.most_bytes)}"
 

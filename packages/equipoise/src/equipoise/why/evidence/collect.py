@@ -37,13 +37,13 @@ from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source, observat
 from equipoise.why.gap import Gap
 
 REPETITIONS = 3
-FEWEST_REPETITIONS = 2
+MIN_REPETITIONS = 2
 LONG_RUN_S = 10.0
 """Where a run takes longer, the fewest repetitions are usual."""
 
-LARGEST_SLOWDOWN = 200
+MAX_SLOWDOWN = 200
 """Longest observed run, in longest trials: counting instructions takes 100 times as long."""
-LEAST_TIMEOUT_S = 60.0
+MIN_TIMEOUT_S = 60.0
 
 OBSERVER = "equipoise-evidence: "
 """Beginning of each message of the native observer."""
@@ -91,7 +91,7 @@ def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple
 
 def usual_repetitions(longest_s: float) -> int:
     """Return how often each condition is run under each source by default."""
-    return REPETITIONS if longest_s <= LONG_RUN_S else FEWEST_REPETITIONS
+    return REPETITIONS if longest_s <= LONG_RUN_S else MIN_REPETITIONS
 
 
 def draw_runs(
@@ -218,7 +218,7 @@ class _Observer:
 
 def _with_longer_limits(plan: Plan, longest_s: float) -> Plan:
     """Return the plan with the time that observed runs need; each life of a server is one trial."""
-    timeout_s = max(LEAST_TIMEOUT_S, LARGEST_SLOWDOWN * longest_s)
+    timeout_s = max(MIN_TIMEOUT_S, MAX_SLOWDOWN * longest_s)
     conditions = list(plan.conditions)
     for index, condition in enumerate(conditions):
         if condition.server is not None:

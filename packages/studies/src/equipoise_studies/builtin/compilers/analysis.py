@@ -13,7 +13,7 @@ from equipoise.stats.levels import Levels, variance_by_level
 from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, ratio_text, times
 
 METRIC = "iteration_s"
-LEAST_LAYOUTS = 3
+MIN_LAYOUTS = 3
 QUESTIONS = (
     ("gcc: -O3 over -O2", "gcc_O2", "gcc_O3"),
     ("clang: -O3 over -O2", "clang_O2", "clang_O3"),
@@ -96,7 +96,7 @@ def over_layouts(
         if len(times) > 1:
             logs.extend(times)
             units.extend([int(layout)] * len(times))
-    if len(set(units)) < LEAST_LAYOUTS:
+    if len(set(units)) < MIN_LAYOUTS:
         return None
     seed = measured.document.run.seed % 2**32
     return variance_by_level(np.array(logs), [np.array(units)], ("layout", "trial"), seed=seed)

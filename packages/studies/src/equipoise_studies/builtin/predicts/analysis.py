@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from equipoise.model.result import Findings, FindingTable
 from equipoise_studies.rank_correlation import (
-    LEAST_POINTS,
+    MIN_POINTS,
     RankCorrelation,
     chance_level,
     rank_correlation,
@@ -126,7 +126,7 @@ def _row(primitive: Primitive) -> tuple[str, ...]:
 def _correlation_text(correlation: RankCorrelation | None) -> tuple[str, str]:
     """Return the number, and its interval."""
     if correlation is None:
-        return "", f"under {LEAST_POINTS} conditions, or nothing changes"
+        return "", f"under {MIN_POINTS} conditions, or nothing changes"
     low, high = correlation.interval
     if low is None or high is None:
         return f"{correlation.value:+.2f}", "too few to limit it"

@@ -11,7 +11,7 @@ from equipoise.stats.arrays import FloatArray, shared_ranks
 from equipoise_studies.study_data import UNKNOWN, StudyData, findings_of, quantity, short
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
-LEAST_RUNS = 10
+MIN_RUNS = 10
 TENTHS = 10
 WALK = {"program": "hashwalk", "algorithm": "linear"}
 LINEAR = {"program": "wordsearch", "algorithm": "linear"}
@@ -59,7 +59,7 @@ def findings(measured: StudyData) -> Findings:
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
     """Return Pearson's correlation of two columns of shape (n,); ``None`` if it has none."""
-    if len(steps) != len(seconds) or len(steps) < LEAST_RUNS:
+    if len(steps) != len(seconds) or len(steps) < MIN_RUNS:
         return None
     if np.ptp(steps) == 0 or np.ptp(seconds) == 0:
         return None
@@ -86,7 +86,7 @@ def shares_of_tenths(values: FloatArray) -> FloatArray:
 def _ranges(measured: StudyData) -> Rows:
     for name, levels in PROGRAMS:
         values, steps = measured.values(TIME, **levels), measured.values(STEPS, **levels)
-        if len(values) >= LEAST_RUNS:
+        if len(values) >= MIN_RUNS:
             yield (
                 name,
                 f"{len(values):,}",
@@ -99,7 +99,7 @@ def _ranges(measured: StudyData) -> Rows:
 def _tenths(measured: StudyData) -> Rows:
     for name, levels in PROGRAMS:
         values = measured.values(TIME, **levels)
-        if len(values) >= LEAST_RUNS * TENTHS and np.ptp(values) > 0:
+        if len(values) >= MIN_RUNS * TENTHS and np.ptp(values) > 0:
             yield (name, *(f"{100 * share:.0f} %" for share in shares_of_tenths(values)))
 
 
@@ -116,7 +116,7 @@ def _correlations(measured: StudyData) -> Rows:
 
 
 def _statistics(linear: FloatArray, binary: FloatArray) -> Rows:
-    if min(len(linear), len(binary)) < LEAST_RUNS:
+    if min(len(linear), len(binary)) < MIN_RUNS:
         return
     tenths = {
         "median" if tenth == TENTHS // 2 else f"{10 * tenth} %": tenth / TENTHS
@@ -153,18 +153,18 @@ def _paragraphs(measured: StudyData) -> Iterator[str]:
         )
     comparison = measured.comparison(TIME, **BINARY)
     linear, binary = measured.values(TIME, **LINEAR), measured.values(TIME, **BINARY)
-    if comparison is not None and min(len(linear), len(binary)) >= LEAST_RUNS:
+    if comparison is not None and min(len(linear), len(binary)) >= MIN_RUNS:
         yield f"{_verdict(comparison)} {_minimum(comparison, linear, binary)}"
 
 
 def _answer(measured: StudyData) -> str:
     comparison = measured.comparison(TIME, **BINARY)
     fewest = min(len(measured.values(TIME, **one)) for one in (LINEAR, BINARY))
-    if comparison is not None and comparison.ratio is not None and fewest >= LEAST_RUNS:
+    if comparison is not None and comparison.ratio is not None and fewest >= MIN_RUNS:
         misleads = "would have misled" if comparison.minimum_misleads else "does not mislead"
         return f"{_verdict(comparison)} The minimum {misleads}."
     walk = measured.values(TIME, **WALK)
-    if len(walk) < LEAST_RUNS:
+    if len(walk) < MIN_RUNS:
         return ""
     return f"{len(walk):,} runs of one program took {_range(walk)}: no single number is its time."
 

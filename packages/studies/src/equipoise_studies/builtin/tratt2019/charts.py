@@ -17,7 +17,7 @@ from equipoise.shared.chart_parts import (
 )
 from equipoise.shared.theme import color_of
 from equipoise.stats.arrays import FloatArray
-from equipoise_studies.builtin.tratt2019.analysis import LEAST_RUNS, PROGRAMS, STEPS, TIME
+from equipoise_studies.builtin.tratt2019.analysis import MIN_RUNS, PROGRAMS, STEPS, TIME
 from equipoise_studies.study_data import StudyData
 
 HOW_TO_READ_HISTOGRAM = (
@@ -33,7 +33,7 @@ def figures(measured: StudyData) -> Iterator[Figure]:
     """Yield a histogram of each program, and its time by its steps."""
     for name, levels in PROGRAMS:
         values, steps = measured.values(TIME, **levels), measured.values(STEPS, **levels)
-        if len(values) < LEAST_RUNS:
+        if len(values) < MIN_RUNS:
             continue
         file = "_".join(levels.values())
         yield Figure(f"histogram_{file}", HOW_TO_READ_HISTOGRAM, histogram(name, values))
