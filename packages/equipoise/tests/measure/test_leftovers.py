@@ -17,8 +17,8 @@ from conftest import SESSION_VARIABLE
 from equipoise.measure import abandoned
 from equipoise.measure.abandoned import environment_of
 from equipoise.measure.leftovers import Clearance, abandoned_probes, clear_leftovers
-from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
+from packages.equipoise.tests.measure.killed_campaign import killed_campaign
 from packages.equipoise.tests.measure.processes import is_running
 
 
@@ -32,20 +32,6 @@ class Places:
     def private(self) -> Path:
         """The folder of this user."""
         return self.temporary / f"equipoise-{os.geteuid()}"
-
-    def killed_campaign(self) -> Path:
-        """The folder of a campaign that was just killed."""
-        reading, writing = os.pipe()
-        campaign = os.fork()
-        if campaign == 0:
-            with scratch_folder() as folder:
-                os.write(writing, os.fsencode(folder))
-                os.kill(os.getpid(), signal.SIGKILL)
-        os.close(writing)
-        with open(reading, "rb") as told:
-            folder = Path(os.fsdecode(told.read()))
-        assert os.WTERMSIG(os.waitpid(campaign, 0)[1]) == signal.SIGKILL
-        return folder
 
 
 def lock_of(folder: Path) -> Path:
@@ -84,7 +70,7 @@ def running(
 
 
 def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) -> None:
-    folder = places.killed_campaign()
+    folder = killed_campaign()
     (folder / "server-x").mkdir()
     named = {METRICS_VARIABLE: f"{folder}/metrics.jsonl"}
     # The child forgets the variable, as PostgreSQL's processes do, but not its parent.
@@ -101,7 +87,7 @@ def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) ->
 
 
 def test_processes_end_also_where_somebody_has_removed_the_folder(places: Places) -> None:
-    folder = places.killed_campaign()
+    folder = killed_campaign()
     with running("sleep", "60", environment={METRICS_VARIABLE: f"{folder}/metrics.jsonl"}) as trial:
         folder.rmdir()
         (cleared,) = clear_leftovers().cleared
@@ -126,7 +112,7 @@ def test_folders_of_the_user_that_only_look_like_ours_stay_with_their_processes(
 def test_a_process_that_only_works_in_an_abandoned_folder_is_named_and_the_folder_left(
     places: Places,
 ) -> None:
-    folder = places.killed_campaign()
+    folder = killed_campaign()
     with running("sleep", "60", cwd=folder) as shell:
         (leftover,) = clear_leftovers().leftovers
         assert leftover.path == str(folder)
@@ -140,7 +126,7 @@ def test_a_process_that_only_works_in_an_abandoned_folder_is_named_and_the_folde
 def test_a_campaign_that_was_killed_while_it_removed_its_folder_is_cleared_away(
     places: Places,
 ) -> None:
-    places.killed_campaign().rmdir()
+    killed_campaign().rmdir()
     assert clear_leftovers() == Clearance()
     assert list(places.temporary.iterdir()) == []
 
@@ -149,7 +135,7 @@ def test_a_campaign_that_was_killed_while_it_removed_its_folder_is_cleared_away(
 def test_a_campaign_that_was_killed_while_it_made_its_folder_is_cleared_away(
     places: Places, content: str | None
 ) -> None:
-    folder = places.killed_campaign()
+    folder = killed_campaign()
     folder.rmdir()
     if content is not None:
         lock_of(folder).write_text(content)
@@ -159,7 +145,7 @@ def test_a_campaign_that_was_killed_while_it_made_its_folder_is_cleared_away(
 
 def test_a_campaign_in_a_folder_of_its_own_is_cleared_away(places: Places) -> None:
     places.private.touch()
-    folder = places.killed_campaign()
+    folder = killed_campaign()
     assert folder.parent != places.private
     (cleared,) = clear_leftovers().cleared
     assert cleared.folder == str(folder)
@@ -188,7 +174,7 @@ def links_the_private_folder(folder: Path) -> None:
 def test_in_a_folder_of_strangers_nothing_is_removed_and_no_process_ended(
     places: Places, attack: Callable[[Path], None]
 ) -> None:
-    folder = places.killed_campaign()
+    folder = killed_campaign()
     (folder / "mine").write_text("mine")
     named = {METRICS_VARIABLE: f"{folder}/metrics.jsonl"}
     attack(folder)
@@ -240,7 +226,7 @@ def writes_something_else(lock: Path) -> None:
 def test_a_lock_that_is_not_proven_is_left_and_named(
     places: Places, attack: Callable[[Path], None]
 ) -> None:
-    folder = places.killed_campaign()
+    folder = killed_campaign()
     (folder / "mine").write_text("mine")
     named = {METRICS_VARIABLE: f"{folder}/metrics.jsonl"}
     attack(lock_of(folder))
@@ -253,7 +239,7 @@ def test_a_lock_that_is_not_proven_is_left_and_named(
 
 
 def test_a_folder_without_its_lock_is_left_and_named(places: Places) -> None:
-    folder = places.killed_campaign()
+    folder = killed_campaign()
     (folder / "mine").write_text("mine")
     lock_of(folder).unlink()
     (leftover,) = clear_leftovers().leftovers
@@ -262,7 +248,7 @@ def test_a_folder_without_its_lock_is_left_and_named(places: Places) -> None:
 
 
 def test_a_link_in_place_of_a_folder_is_removed_and_not_followed(places: Places) -> None:
-    folder = places.killed_campaign()
+    folder = killed_campaign()
     original = folder.rename(places.temporary / "original")
     (original / "mine").write_text("mine")
     folder.symlink_to(original)
@@ -272,7 +258,7 @@ def test_a_link_in_place_of_a_folder_is_removed_and_not_followed(places: Places)
 
 
 def test_hosts_that_share_a_folder_clear_their_own_campaigns_only(places: Places) -> None:
-    folder = places.killed_campaign()
+    folder = killed_campaign()
     content = json.loads(lock_of(folder).read_text())
     lock_of(folder).write_text(json.dumps({**content, "host": f"not-{content['host']}"}))
     assert clear_leftovers() == Clearance()

@@ -14,7 +14,7 @@ from equipoise.cli.results import CampaignResult, read_result, show
 from equipoise.cli.streams import say
 from equipoise.cli.writing import save_figures
 from equipoise.ledger import Ledger, open_for_writing
-from equipoise.measure.leftovers import Clearance, clear_leftovers
+from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner
 from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE, UnusableInput
 from equipoise.model.kinds import provided
@@ -52,9 +52,7 @@ def measuring(
         open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,
     ):
         # Processes of a killed campaign would run beside this one and its builds.
-        clearance = clear_leftovers()
-        if not output.quiet:
-            _report_leftovers(clearance)
+        clear_killed_campaigns(output)
         try:
             yield ledger, listener
         except Interrupted as interruption:
@@ -90,8 +88,11 @@ def say_who_measures(owner: LockOwner) -> None:
     )
 
 
-def _report_leftovers(clearance: Clearance) -> None:
-    """Name what was removed, and the first of what was not."""
+def clear_killed_campaigns(output: OutputOptions) -> None:
+    """Clear away leftovers; name the removed folders, and the first that was left alone."""
+    clearance = clear_leftovers()
+    if output.quiet:
+        return
     for removed in clearance.cleared:
         say(removed.describe())
     if clearance.leftovers:

@@ -12,6 +12,7 @@ from equipoise.kinds.explain.terms import experiment_of
 from equipoise.ledger import open_for_reading
 from equipoise.model.record import RunRecord
 from packages.equipoise.tests.cli.conftest import Equipoise, result_of
+from packages.equipoise.tests.measure.killed_campaign import killed_campaign
 from packages.equipoise.tests.schema import valid_result
 from packages.equipoise.tests.why.planted.pairs import SOURCES
 
@@ -64,9 +65,12 @@ def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
     ]
     assert {(one["status"], one["share_of_gap"]) for one in entries} == {("open", None)}
     # The last run is the test itself; whoever asks why means the gap that it tested.
+    left = killed_campaign()
     repeated = equipoise("why", "last", "--json", "-", *FEW_OBSERVATIONS)
     assert why_of(repeated.out) == entries
     assert f"tested already, by campaign {record.id}" in repeated.err
+    assert f"removed the folder of a killed campaign: {left}" in repeated.err
+    assert not left.exists()
     resumed = equipoise("resume", record.id, "--blocks", "5", "--quiet")
     assert resumed.status == 0, resumed.err
     assert sum(draw.phase == "measured" for draw in last(tmp_path).draws) == 5

@@ -18,7 +18,7 @@ from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.command_line import CommandRecorder, typed_command
 from equipoise.cli.completion import complete_runs
-from equipoise.cli.conducting import measuring
+from equipoise.cli.conducting import clear_killed_campaigns, measuring
 from equipoise.cli.options.outputs import OutputOptions, check_folder
 from equipoise.cli.progress import progress_for
 from equipoise.cli.results import (
@@ -350,6 +350,7 @@ def _observed(
 ) -> RunRecord:
     """Return the campaign with evidence; a ledger that has all of it may be read-only."""
     if not missing_runs(record, gap, request):
+        clear_killed_campaigns(output)
         return record
     with _ready_to_run(record, gap, output) as ledger:
         return observe_gap(record, gap, request, ledger, output)
