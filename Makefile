@@ -83,7 +83,7 @@ wheel: $(VENV)/dev $(VENV)/wheel ## build sdists and manylinux wheels into dist/
 	@set -e; for package in $(PACKAGES); do (cd $$package && $(CURDIR)/$(PYTHON_IN_VENV) -m hatchling build -d $(CURDIR)/dist); done
 	$(PYTHON_IN_VENV) -m pytest -q --noconftest tests/packaging/test_manylinux.py
 
-# Each prints its own figures; docs/validity.md holds what they printed once.
+# Each prints its own figures; docs/evidence/validity.md holds what they printed once.
 .PHONY: bench
 bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle machine)
 	@set -e; for folder in live gate launcher campaign ledger surroundings control genmatch workloads probes evidence database shape explaining stranger start; do \
@@ -125,7 +125,7 @@ schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 
 .PHONY: docs
 docs: $(VENV)/dev $(VENV)/package ## build the documentation into site/
-	@$(PYTHON_IN_VENV) scripts/commands_page.py > docs/commands.md
+	@$(PYTHON_IN_VENV) scripts/commands_page.py > docs/reference/commands.md
 	$(PYTHON_IN_VENV) -m mkdocs build --strict
 
 .PHONY: screenshots

@@ -1,4 +1,4 @@
-"""Prints docs/commands.md: every command with its help, as the program itself gives it."""
+"""Print docs/reference/commands.md: each command with the help that the program gives."""
 
 from __future__ import annotations
 

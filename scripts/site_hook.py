@@ -46,6 +46,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     docs = Path(config.docs_dir)
 
     def rewritten(found: re.Match[str]) -> str:
+        if is_within(docs, page.file.src_uri, found["target"]):
+            return found["words"] if is_taken_in(page) else found[0]
         source = outside_page(docs, page.file.src_uri, found["target"])
         if source is None:
             return found["words"]
@@ -78,11 +80,22 @@ def written(nav: list[Any], docs: Path) -> list[Any]:
     return kept
 
 
+def is_taken_in(page: Page) -> bool:
+    """Return whether a page lies outside docs/, whose links lead to other places than they say."""
+    return page.file.src_uri.startswith(f"{TAKEN_IN}/")
+
+
+def is_within(docs: Path, page: str, target: str) -> bool:
+    """Return whether a link of a page of docs/ leads to another file of docs/."""
+    return (docs / page).parent.joinpath(target).resolve().is_relative_to(docs)
+
+
 def outside_page(docs: Path, page: str, target: str) -> Path | None:
-    """The Markdown file that a link of a page of docs/ leads to outside of it, if it is one."""
+    """Return the Markdown file outside docs/ that a link of a page leads to, if it is one."""
     source = (docs / page).parent.joinpath(target).resolve()
     is_page = source.suffix == ".md" and source.is_file()
-    return source if is_page and source.is_relative_to(docs.parent) else None
+    is_outside = source.is_relative_to(docs.parent) and not is_within(docs, page, target)
+    return source if is_page and is_outside else None
 
 
 def place_of(docs: Path, source: Path) -> str:

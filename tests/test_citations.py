@@ -26,7 +26,7 @@ FILE = re.compile(
 )
 RULE = re.compile(r"\brule (\d+)", re.IGNORECASE)
 EXAMPLES = frozenset(
-    ("page.md", "page-2.md", "FILE.md", "equipoise-bisect.md", "a/b.rs", "a/b/mod.rs")
+    ("page.md", "history.md", "page-2.md", "FILE.md", "equipoise-bisect.md", "a/b.rs", "a/b/mod.rs")
 )
 """Names of files that somebody makes: outputs of commands, and examples."""
 
@@ -118,7 +118,10 @@ def test_every_cited_file_heading_and_rule_exists() -> None:
         ("as in docs/nowhere.md", "the file docs/nowhere.md"),
         ("the method (nowhere.md §7)", "the file nowhere.md"),
         ("see stats/nowhere.py", "the file stats/nowhere.py"),
-        ("docs/statistics.md#no-such-heading", "the heading docs/statistics.md#no-such-heading"),
+        (
+            "docs/methods/statistics.md#no-such-heading",
+            "the heading docs/methods/statistics.md#no-such-heading",
+        ),
         ("nothing is left out (Rule 10)", "rule 10"),
     ],
 )
@@ -128,5 +131,5 @@ def test_a_citation_of_nothing_is_found(text: str, named: str) -> None:
 
 
 def test_a_citation_of_what_exists_is_accepted() -> None:
-    text = "rule 7, docs/statistics.md#carry-over, stats/verdict.py, CONTRIBUTING.md, test_api.py"
+    text = "rule 7, docs/methods/statistics.md#carry-over, stats/verdict.py, test_api.py"
     assert list(wrong_in(ROOT / "packages/equipoise/tests/test_api.py", text)) == []

@@ -15,7 +15,7 @@ class EquipoiseError(Exception):
     """
 
     exit_status = EXIT_UNUSABLE_INPUT
-    """Exit status of the command line (docs/commands.md)."""
+    """Exit status of the command line (docs/reference/commands.md)."""
 
     def __init__(self, what: str, *, hint: str | None = None) -> None:
         self.what = _shortened(what)

@@ -1,4 +1,4 @@
-"""The figures of statistics.md are those of programs whose medians and means are known."""
+"""The figures of docs/methods/statistics.md come from programs with known medians and means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulations behind docs/validity.md: their quick part, and the rules beside Equipoise."""
+"""The quick part of the simulations in docs/evidence/validity.md, and the rules of peers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from equipoise.stats.verdict import judge
 CAMPAIGNS = 40
 SEED = 20
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = ROOT / "docs" / "validity.md"
+DOCUMENT = ROOT / "docs" / "evidence" / "validity.md"
 
 
 def scenario_named(name: str) -> Scenario:

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 READMES = (ROOT / "README.md", *ROOT.glob("packages/*/README.md"))
-PAGES = tuple(sorted([*READMES, ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]))
+PAGES = tuple(sorted([*READMES, ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]))
 STUDY_PAGES = tuple(
     sorted((ROOT / "packages/studies/src/equipoise_studies/builtin").glob("*/page.md"))
 )

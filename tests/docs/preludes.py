@@ -27,15 +27,18 @@ g = lambda: sum(range(300))
 """
 PRELUDES = {
     "README.md": FUNCTIONS,
-    "docs/reading.md": DOCUMENT,
-    "docs/genmatch.md": PEOPLE + FUNCTION,
+    "docs/explanation/reading-a-result.md": DOCUMENT,
+    "docs/reference/genetic-matching.md": PEOPLE + FUNCTION,
 }
 """By page."""
 
 LAID_OUT = {
-    "docs/fleet.md": {".equipoise/ledger.db": "host1.db", ".equipoise/os.db": "host2.db"},
-    "docs/document.md": {"ours.json": "result.json"},
-    "docs/reading.md": {"ours.json": "result.json"},
-    "docs/os.md": {".equipoise/os.db": ".equipoise/ledger.db"},
+    "docs/how-to/use-several-machines.md": {
+        ".equipoise/ledger.db": "host1.db",
+        ".equipoise/os.db": "host2.db",
+    },
+    "docs/reference/document.md": {"ours.json": "result.json"},
+    "docs/explanation/reading-a-result.md": {"ours.json": "result.json"},
+    "docs/reference/primitives.md": {".equipoise/os.db": ".equipoise/ledger.db"},
 }
 """By page: what stands in the place of what."""

@@ -42,7 +42,7 @@ MAKE = re.compile(r"make (?P<target>\w+)$")
 AT_ONCE = 2
 """Examples: nothing that they print is a measurement."""
 
-MARKS = {"docs/document.md": (pytest.mark.live("sqlite3"),)}
+MARKS = {"docs/reference/document.md": (pytest.mark.live("sqlite3"),)}
 """Of pages whose examples need a program that neither we nor a compiler's package bring."""
 
 ALL = [(page, list(examples(page))) for page in (*PAGES, *STUDY_PAGES)]

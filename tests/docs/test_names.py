@@ -36,5 +36,5 @@ def test_what_a_page_names_is_in_the_repository(page: Path) -> None:
 
 
 def test_a_name_that_is_gone_is_found() -> None:
-    text = "`docs/gone.md`, `python -m benchmarks.gone.run`, `make bench-gone`, docs/gate.md."
+    text = "`docs/gone.md`, `python -m benchmarks.gone.run`, `make bench-gone`, docs/index.md."
     assert missing(text) == ["docs/gone.md", "benchmarks.gone.run", "make bench-gone"]

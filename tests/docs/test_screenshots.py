@@ -18,7 +18,7 @@ DOCS = screenshots.ROOT / "docs"
 def test_every_picture_of_a_page_has_a_command_that_makes_it() -> None:
     shown = {
         one
-        for page in DOCS.glob("*.md")
+        for page in DOCS.rglob("*.md")
         for one in re.findall(r"images/([\w.-]+\.png)", page.read_text(encoding="utf-8"))
     }
     made = {screen.image for screen in screenshots.SCREENS}
@@ -29,7 +29,7 @@ def test_every_picture_of_a_page_has_a_command_that_makes_it() -> None:
 @pytest.mark.parametrize("name", screenshots.MATCHING)
 def test_the_command_of_a_page_is_the_one_that_stands_above_its_picture(name: str) -> None:
     (screen,) = (one for one in screenshots.SCREENS if one.name == name)
-    (page,) = (one for one in DOCS.glob("*.md") if f"images/{screen.image}" in one.read_text())
+    (page,) = (one for one in DOCS.rglob("*.md") if f"images/{screen.image}" in one.read_text())
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     written = [line.strip() for line in text.splitlines() if f" equipoise {name} cps" in line]
     words = {frozenset(shlex.split(line)) for line in written}

@@ -374,7 +374,7 @@ def test_the_action_leaves_the_python_and_the_path_of_the_job_alone(tmp_path: Pa
 
 
 def test_every_action_of_others_is_pinned_by_its_hash() -> None:
-    pages = [ACTION, *EXAMPLES.glob("*.yml"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    pages = [ACTION, *EXAMPLES.glob("*.yml"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
     used = [
         line.partition("uses:")[2].strip()
         for page in pages

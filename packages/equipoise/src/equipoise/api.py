@@ -199,8 +199,8 @@ def compare(
     """Compare commands, or Python functions; the first is the baseline.
 
     One command or function alone is described. Functions run in fresh processes, each of which
-    runs all of them and gives one trial of each (docs/functions.md). Only ``setup``, ``names``,
-    ``ranking``, the limits and the ledger are for functions too.
+    runs all of them and gives one trial of each (docs/how-to/compare-functions.md). Only
+    ``setup``, ``names``, ``ranking``, the limits and the ledger are for functions too.
 
     Raise `UnusableInput` if the commands or the numbers make no campaign; nothing was measured.
     Raise `ConditionFailed` if a command failed. Raise `KeyboardInterrupt` if the user interrupted

@@ -1,4 +1,4 @@
-"""What docs/statistics.md claims, by simulation with known truth; fixed seeds.
+"""What docs/methods/statistics.md claims, by simulation with known truth; fixed seeds.
 
 A campaign of 200 blocks is looked at after every block: the running interval at its end is the
 intersection of all of them, so it leaves the truth out if any look did.
@@ -154,7 +154,7 @@ def test_a_true_one_percent_is_found_under_a_slot_effect_of_five() -> None:
 def test_an_effect_is_found_after_as_many_blocks_as_the_table_says(
     sd: float, effect: float, median: int
 ) -> None:
-    """docs/validity.md; the median of 401 campaigns has a standard error of some 4 %."""
+    """docs/evidence/validity.md; the median of 401 campaigns has a standard error of some 4 %."""
     generator = np.random.default_rng(15)
     needed = []
     for _ in range(401):
@@ -168,7 +168,8 @@ def test_equal_conditions_are_called_equivalent_after_as_many_blocks_as_the_tabl
     judged = [watched(*costs_and_orders(white(0.02), generator, 400)) for _ in range(61)]
     wrong = sum(one.verdict in ("faster", "slower", "mixed") for one in judged)
     assert wrong <= at_most(61, ALPHA)
-    # 94 at the median (docs/validity.md); the standard error of a median of 61 is some 8 %.
+    # 94 at the median (docs/evidence/validity.md); the standard error of a median of 61 is some 8
+    # %.
     assert np.median([one.blocks for one in judged]) == pytest.approx(94, rel=0.25)
     assert sum(one.verdict == "equivalent" for one in judged) >= 55
 

@@ -1,4 +1,7 @@
-"""Where R's package differs from what is right, both are there to be had (docs/matching.md)."""
+"""Where R's package differs from what is right, both are there to be had.
+
+See docs/reference/matching.md.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from equipoise.report.json_document import schema
 from equipoise_studies.primitives.rows import LATENCY
 from packages.equipoise.tests.cli.conftest import Equipoise
 
-DOCS = Path(__file__).resolve().parents[4] / "docs" / "os.md"
+DOCS = Path(__file__).resolve().parents[4] / "docs" / "reference" / "primitives.md"
 SHORT = ("os", "--only", "null_call,pipe_same_cpu", "--quick", "--warmup", "0", "--seed", "7")
 
 

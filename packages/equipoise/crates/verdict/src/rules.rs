@@ -1,6 +1,6 @@
 //! The constants of the bets, and of the verdict that follows from them.
 //!
-//! They were chosen by simulation (docs/decisions.md, benchmarks/validity). Why the bets are fair
+//! They were chosen by simulation (docs/decisions/decisions.md, benchmarks/validity). Why the bets are fair
 //! stands in `bet`, `past` and `wealth`.
 
 /// One bettor: stakes a part of its money on the side that the block's difference speaks for.
@@ -38,7 +38,7 @@ pub(crate) const CLIP: f64 = 1.25;
 pub(crate) const ROUNDING: f64 = 1e-12;
 
 /// The interval that must lie within the margin for `equivalent` has this multiple of the level:
-/// each of its sides stands for itself (docs/statistics.md).
+/// each of its sides stands for itself (docs/methods/statistics.md).
 pub const EQUIVALENCE_LEVELS: f64 = 2.0;
 
 /// Blocks before `equivalent` can be said.

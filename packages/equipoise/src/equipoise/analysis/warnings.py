@@ -23,12 +23,15 @@ from equipoise.shared.spelling import option
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05
-"""Fraction of cut blocks from which on a warning is given (docs/statistics.md)."""
+"""Fraction of cut blocks from which on a warning is given (docs/methods/statistics.md)."""
 OVERSTATED = (
     "in simulations of a true 1 % such estimates were 1.4 times the truth on average and over 2 "
     "times in one campaign of ten, more for smaller effects and heavier tails"
 )
-"""What is known of a small effect that has just become certain; no bound (docs/decisions.md)."""
+"""What is known of a small effect that has just become certain; no bound.
+
+See docs/decisions/decisions.md.
+"""
 _SMALL_EFFECT = 1.1
 """Largest ratio to which what is known of a true 1 % applies."""
 MAX_NAMED_COMPARISONS = 3

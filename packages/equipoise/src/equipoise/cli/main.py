@@ -158,7 +158,7 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with its status (docs/commands.md)."""
+    """Run the command line and exit with its status (docs/reference/commands.md)."""
     prepare_standard_streams()
     signal.signal(signal.SIGTERM, _terminate)
     status = run(sys.argv[1:])

@@ -82,8 +82,8 @@ def command(request: RunRequest) -> int:
 
     Each block runs every condition once in random order. A condition that is decided, and is not a
     contender for the fastest of its group, gets no more trials, so that the open ones get the
-    budget. `equipoise list studies` lists the built-in ones; docs/studies.md has the form of a
-    file.
+    budget. `equipoise list studies` lists the built-in ones; docs/how-to/write-a-study.md has the
+    form of a file.
     """
     output, access = request.output.checked(), request.hosts.access()
     limits, ranking = request.limits, request.ranking

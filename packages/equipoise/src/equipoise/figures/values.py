@@ -59,7 +59,7 @@ def analysed_values(document: ResultDocument, metric: str) -> dict[str, list[flo
     """Return the finite analysed values of each condition, in the order in which they ran."""
     values: dict[str, list[float]] = {condition.name: [] for condition in document.conditions}
     for _, row, value in known_values(document, metric):
-        # The control's trials belong to no condition of the plan (docs/document.md).
+        # The control's trials belong to no condition of the plan (docs/reference/document.md).
         if row.analysed and math.isfinite(value) and row.condition in values:
             values[row.condition].append(value)
     return values

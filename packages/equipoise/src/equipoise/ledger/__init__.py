@@ -1,7 +1,7 @@
 """The ledger: the append-only store of plans, draws, trials, samples and environments.
 
-`open_for_writing` and `open_for_reading` return a `Ledger`; docs/document.md describes the file.
-In reading order:
+`open_for_writing` and `open_for_reading` return a `Ledger`; docs/reference/document.md describes
+the file. In reading order:
 
 opening.py        how a ledger is opened, and who could have written the file
 store.py          `Ledger`: record a run trial by trial, list runs, read one

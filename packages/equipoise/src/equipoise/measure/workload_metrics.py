@@ -237,6 +237,7 @@ def metrics_reported(
     problem = metrics.unreadable or (None if metrics.samples else metrics.problem)
     if problem is not None:
         raise ConditionFailed(
-            f"{condition.name}: {problem}", hint="see docs/gate.md for what is read"
+            f"{condition.name}: {problem}",
+            hint="see docs/how-to/gate-a-pull-request.md for the forms that are read",
         )
     return tuple(sample for sample in metrics.samples if sample.iteration is None)

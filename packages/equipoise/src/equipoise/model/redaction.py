@@ -2,8 +2,8 @@
 
 The value of an environment variable may be a secret, and results are passed on. A snapshot of the
 environment records the values of the known tuning variables only, and a page, a document or an
-export shows only their values (``docs/document.md``). Names are exact: a beginning such as ``LC_``
-would let ``LC_API_TOKEN`` pass. To make a variable known, add its name here.
+export shows only their values (``docs/reference/document.md``). Names are exact: a beginning such
+as ``LC_`` would let ``LC_API_TOKEN`` pass. To make a variable known, add its name here.
 
 A placeholder is ``$NAME``, the name of the variable. A line with it can be run by whoever has the
 variable set.

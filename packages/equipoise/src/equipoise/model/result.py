@@ -1,4 +1,4 @@
-"""The result document (docs/document.md), as frozen data.
+"""The result document (docs/reference/document.md), as frozen data.
 
 Field names and their order are the outward form ``equipoise.result/1``: others build on
 them. An interval is ``[low, high]``; a bound that is not known yet (an interval that is
@@ -148,7 +148,10 @@ class MetricSummary(Struct, frozen=True):
     autocorrelation: float | None = None
     """Autocorrelation of the ranks of neighbouring trials."""
     states: tuple[State, ...] | None = None
-    """States of the primary metric; null where nobody looked for them (docs/statistics.md)."""
+    """States of the primary metric; null where nobody looked for them.
+
+    See docs/methods/statistics.md.
+    """
     by_level: VarianceByLevel | None = None
     """Variance of the primary metric by level; null where trials are the only level."""
 
@@ -590,7 +593,10 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     steady_state: tuple[SteadyComparison, ...] = ()
     """Comparisons in the steady state, for each candidate and metric with iterations."""
     extra_time: ExtraTime | None = None
-    """Extra time that ``why`` explains; null until the comparison was observed (docs/why.md)."""
+    """Extra time that ``why`` explains; null until the comparison was observed.
+
+    See docs/reference/causes.md.
+    """
     more_is_better: tuple[str, ...] = ()
     """Metrics of which workloads said so: the cost that a ratio compares is the inverse of one."""
     ranking: tuple[Ranking, ...] = ()

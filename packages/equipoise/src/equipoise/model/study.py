@@ -1,4 +1,7 @@
-"""A study: a workload, its factors, metrics and budget, as frozen data (docs/studies.md)."""
+"""A study: a workload, its factors, metrics and budget, as frozen data.
+
+See docs/how-to/write-a-study.md.
+"""
 
 from __future__ import annotations
 

@@ -32,10 +32,10 @@ Status = Literal[
 
 
 class InterventionOutcome(Struct, frozen=True):
-    """One intervention that was tried on both conditions of a gap (docs/statistics.md)."""
+    """One intervention that was tried on both conditions of a gap (docs/methods/statistics.md)."""
 
     intervention: str
-    """Stable id, listed in docs/why.md; the user's name for an intervention of their own."""
+    """Stable id, listed in docs/reference/causes.md; for an intervention of the user, its name."""
     summary: str
     """Subject of a sentence that says what was changed: ``keeping freed memory (mmap_max=0)``."""
     outcome: Outcome
@@ -65,7 +65,7 @@ class Explanation(Struct, frozen=True):
     """One entry of ``why``."""
 
     cause: str
-    """Stable id, listed in docs/why.md."""
+    """Stable id, listed in docs/reference/causes.md."""
     kind: Kind
     evidence: dict[str, Any]
     """Names the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with counts

@@ -1,7 +1,8 @@
-"""Documents as JSON (docs/document.md), their schemas, and reading a document from a file.
+"""Documents as JSON, their schemas, and reading a document from a file.
 
-A file may be somebody else's or damaged: it has the types of the schema or is refused, and so is
-what no campaign computes, because pages and figures take its logarithm.
+See docs/reference/document.md. A file may be somebody else's or damaged: it has the types of the
+schema or is refused, and so is what no campaign computes, because pages and figures take its
+logarithm.
 """
 
 from __future__ import annotations

@@ -144,7 +144,10 @@ class CommitsJudge(Judge, ABC):
         self._waiting = []
 
     def add(self, block: tuple[Trial, ...]) -> None:
-        """Add one complete block; of a command that failed in it, nothing (docs/statistics.md)."""
+        """Add one complete block; of a command that failed in it, nothing.
+
+        See docs/methods/statistics.md.
+        """
         self._withdraw_before(block[0].block)
         self._trial_s += [t.accounting.wall_s for t in block if t.accounting.wall_s is not None]
         reads: dict[int, BlockRead] = {}

@@ -26,7 +26,10 @@ from equipoise.stats.arrays import (
 )
 
 KIND: Kind = "chance"
-"""The ``kind`` of an entry of ``why`` that names a source of chance (docs/document.md)."""
+"""The ``kind`` of an entry of ``why`` that names a source of chance.
+
+See docs/reference/document.md.
+"""
 MIN_BLOCKS = 8
 """Fewer pairs than this cannot give a small p-value after Holm's correction for five sources."""
 FLIPS = 9999

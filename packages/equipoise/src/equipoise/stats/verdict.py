@@ -1,4 +1,6 @@
-"""The verdict on candidates, valid after any number of interim analyses (docs/statistics.md).
+"""The verdict on candidates, valid after any number of interim analyses.
+
+See docs/methods/statistics.md.
 
 Effects are log ratios of a cost, candidate over baseline. "Within ±min_effect" means within
 ±ln(1 + min_effect/100): exchanging candidate and baseline leaves every verdict what it is, with
@@ -64,7 +66,8 @@ class ComparisonVerdict(Struct, frozen=True):
     equivalence_low: float
     equivalence_high: float
     """Bounds of the interval that decides on ``equivalent`` and at a gate; each side stands for
-    itself (docs/statistics.md#the-verdicts-interval), so both together cover with 1 - 2·level."""
+    itself (docs/methods/statistics.md#the-verdicts-interval), so both together cover with 1 -
+    2·level."""
     level: float
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
     equivalence_level: float
@@ -365,7 +368,9 @@ def judge_by(
     equivalence: tuple[float, float],
     estimate: float | None = None,
 ) -> ComparisonVerdict:
-    """Return the verdict that follows from an estimate and its intervals (docs/statistics.md).
+    """Return the verdict that follows from an estimate and its intervals.
+
+    See docs/methods/statistics.md.
 
     The estimate is by default the robust centre of the block differences.
     """
@@ -420,7 +425,9 @@ def verdict_by(
     means_allow: Callable[[], bool],
     means_contradict: Callable[[float], bool],
 ) -> tuple[Verdict, bool]:
-    """Return the verdict, and whether the means alone forbid ``equivalent`` (docs/statistics.md).
+    """Return the verdict, and whether the means alone forbid ``equivalent``.
+
+    See docs/methods/statistics.md.
 
     ``blocks`` is the number of blocks, on the host that has the fewest; ``runs`` the number on all
     hosts, among which a slow run could show. ``means_allow`` says whether the means and the slow

@@ -9,7 +9,7 @@ import pytest
 from equipoise.why.causes import functions, memory, processes, system_calls
 from equipoise.why.causes.ranking import REMEDIES, RULES
 
-DOCS = Path(__file__).resolve().parents[5] / "docs" / "why.md"
+DOCS = Path(__file__).resolve().parents[5] / "docs" / "reference" / "causes.md"
 
 
 @pytest.mark.parametrize("cause", RULES)

@@ -14,7 +14,7 @@ from equipoise.why.interventions.catalogue import every_intervention
 from equipoise.why.interventions.intervention import Case, Intervention
 from packages.equipoise.tests.why.interventions.cases import BASELINE, CANDIDATE, site
 
-DOCS = Path(__file__).parents[5] / "docs" / "why.md"
+DOCS = Path(__file__).parents[5] / "docs" / "reference" / "causes.md"
 CASE = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
 KNOWN = every_intervention(CASE)
 SECTION = DOCS.read_text().partition("## Interventions")[2].partition("\n## ")[0]

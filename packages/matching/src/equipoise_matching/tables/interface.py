@@ -306,7 +306,7 @@ def observe(
         As for ``match``. By default a gap in a column that you name is refused; without
         ``covariates`` a column with a gap is not matched on, and a warning names it.
     exact, placebo_outcomes, mediators, leave_others_out, one_unit, seed, threads
-        As for ``equipoise observe`` (docs/observe.md).
+        As for ``equipoise observe`` (docs/how-to/estimate-from-logs.md).
     progress
         Called with a description of each step.
 

@@ -211,7 +211,10 @@ class PairingOptions(TypedDict, total=False):
     common_support: bool
     """Whether rows outside the overlap are left out."""
     r_compatible: bool
-    """Whether to give R's numbers where they differ from the right ones (docs/matching.md)."""
+    """Whether to give R's numbers where they differ from the right ones.
+
+    See docs/reference/matching.md.
+    """
     threads: int | None
     """Number of threads; ``None`` for all cores."""
     seed: int | None

@@ -253,7 +253,7 @@ impl<Repeat: FnMut(u64) -> Result<Duration, Problem>> Operation for Repeat {
 
 /// Repeats some work one after the other, and returns the time of all of it.
 ///
-/// The loop itself costs less than a nanosecond an operation (docs/os.md).
+/// The loop itself costs less than a nanosecond an operation (docs/reference/primitives.md).
 pub fn timed(
     count: u64,
     mut work: impl FnMut() -> Result<(), Problem>,

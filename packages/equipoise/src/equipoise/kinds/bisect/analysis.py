@@ -142,7 +142,10 @@ def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
 
 
 LAYOUT_SPREADS = 10.0
-"""Spreads of layouts below which a step may be one of layouts (docs/bisect.md#layouts)."""
+"""Spreads of layouts below which a step may be one of layouts.
+
+See docs/how-to/find-the-commit.md#layouts.
+"""
 
 
 def warnings_of_bisection(
@@ -287,7 +290,7 @@ def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Campa
                 "commits that change nothing differ by their layouts, too",
                 "let the build link several layouts, and draw one for each block with "
                 f"{option('layouts')} "
-                "12 (docs/bisect.md)",
+                "12 (docs/how-to/find-the-commit.md)",
             )
 
 

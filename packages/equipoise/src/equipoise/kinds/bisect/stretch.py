@@ -35,7 +35,10 @@ that it may, or one of its ends does not run."""
 
 COST_OF_CHEAP_BUILD = 0.2
 COST_OF_BUILD = 0.5
-"""What a build counts for in the choice of a pair, in trials: simulated (docs/statistics.md)."""
+"""What a build counts for in the choice of a pair, in trials: simulated.
+
+See docs/methods/statistics.md.
+"""
 
 NARROWING = 2
 """Blocks of a named commit's own pair, in those of its name, that narrow its interval at most."""
@@ -44,7 +47,7 @@ EXCEEDING = 4
 
 
 class OwnPairs:
-    """Counter of the commits whose own pair was run: the k of docs/statistics.md.
+    """Counter of the commits whose own pair was run: the k of docs/methods/statistics.md.
 
     Bisections that make one claim together share it: those of a suite, and that of the branch of a
     named merge.

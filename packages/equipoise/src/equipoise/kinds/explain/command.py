@@ -159,7 +159,7 @@ evidence_options = options.options_of(
     click.option(
         "--sources",
         metavar="NAME,…",
-        help=f"What observes; by default {', '.join(BY_DEFAULT)} (docs/why.md).",
+        help=f"What observes; by default {', '.join(BY_DEFAULT)} (docs/reference/causes.md).",
     ),
     options.flag("--instructions", help="Count instructions, too: 20 to 100 times as slow."),
     click.option(
@@ -190,7 +190,7 @@ experiment_options = options.options_of(
         "--only",
         multiple=True,
         metavar="NAME",
-        help="Try this intervention and no others of ours (docs/why.md).",
+        help="Try this intervention and no others of ours (docs/reference/causes.md).",
     ),
     options.stopping_options(budget=f"the campaign's, at least {MIN_BUDGET_S:g}"),
     options.number_option(
@@ -297,7 +297,7 @@ def command(request: WhyRequest) -> int:
     Equipoise runs both conditions of a comparison that was called again under several sources of
     evidence, in random order; it never times these runs. Then it changes what they suggest on both
     conditions, block by block, and judges the effect. It does not repeat what it knows already.
-    docs/why.md lists the causes and what can be changed.
+    docs/reference/causes.md lists the causes and what can be changed.
     """
     output, evidence, pictures = request.output.checked(), request.evidence(), request.pictures()
     with open_for_reading(output.ledger) as ledger:

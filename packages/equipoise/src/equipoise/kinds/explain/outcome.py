@@ -118,7 +118,10 @@ def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> Interventi
 def _why_unknown(
     attempt: Attempt, effect: InterventionEffect, plan: Plan, gap: Comparison | None
 ) -> str | None:
-    """Return why no fraction of the gap is given; ``None`` if one is (docs/statistics.md)."""
+    """Return why no fraction of the gap is given; ``None`` if one is.
+
+    See docs/methods/statistics.md.
+    """
     baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
     if attempt.ended_because is not None:
         return f"it cannot be run with it: {attempt.ended_because}"
@@ -247,7 +250,8 @@ def _clause(test: InterventionOutcome) -> str:
     if difference > REFUTED_WITHIN:
         seconds = describe_fraction(test.share_of_seconds, test.share_of_seconds_ci)
         return f"{sentence} as a ratio, but {seconds} of it in seconds"
-    # A gap that was closed, but not by making the slower one faster, is open (docs/statistics.md).
+    # A gap that was closed, but not by making the slower one faster, is open
+    # (docs/methods/statistics.md).
     low, _ = test.share_ci
     by_the_faster = test.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
     return f"{sentence}{' by slowing the faster one' if by_the_faster else ''}"

@@ -27,14 +27,15 @@ from equipoise.stats.spread import KIND, describe_spread
 
 NOTE = (
     "Closes: the fraction of the gap that is gone with the change. Each interval holds however "
-    "long one looks, all together at the campaign's alpha (docs/why.md)."
+    "long one looks, all together at the campaign's alpha (docs/reference/causes.md)."
 )
 STAYS_OPEN = "No intervention that was tried closes the gap: what causes it stays open."
 NOT_REACHED = (
     "No intervention here reaches what the evidence names: what causes the gap stays open."
 )
 TOO_FEW_BLOCKS = (
-    "Nothing that was tried is decided yet: more blocks would tell (equipoise resume, docs/why.md)."
+    "Nothing that was tried is decided yet: more blocks would tell "
+    "(equipoise resume, docs/reference/causes.md)."
 )
 _MAX_CAUSES = 12
 _REMARKS_SHOWN = 2
@@ -191,7 +192,7 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
     sentences += [one.summary for one in sources if one.status == "remainder"]
     note = (
         "Spread: half the range of the middle 80 % of the runs. p: corrected for the number of "
-        "sources (docs/nondeterminism.md)."
+        "sources (docs/explanation/noise.md)."
     )
     return Section(
         "What the spread comes from",
@@ -244,7 +245,8 @@ def _extra_time_section(
         notes = (overlap,) if len(shares) > 1 and sum(shares) > _WHOLE else ()
         parts.append(Table(*headed(causes), label=label, max_rows=_MAX_CAUSES, notes=notes))
     else:
-        parts.append(Paragraph("No rule finds a cause in what was observed (docs/why.md)."))
+        no_cause = "No rule finds a cause in what was observed (docs/reference/causes.md)."
+        parts.append(Paragraph(no_cause))
     if flame_graph is not None:
         parts.append(FlameGraph(flame_graph))
     if extra.unseen:

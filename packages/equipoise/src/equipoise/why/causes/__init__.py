@@ -2,7 +2,7 @@
 
 A rule is a generator in the file of its subject. It yields each cause that it finds in what no
 earlier rule has claimed. Adding a cause is one such function, one line in ``ranking.RULES``, which
-names it, and one row in docs/why.md.
+names it, and one row in docs/reference/causes.md.
 
 - ``ranking.py``: all rules in their order, and the causes of a gap ranked by seconds,
   each with what to change in a program

@@ -1,7 +1,8 @@
 """Interventions: changes made on purpose to both conditions, to test a cause.
 
 An intervention says what it changes, and which causes that tests. Adding one is one entry in the
-file of its subject, and one row in docs/why.md, which says how its effect is proved. Most are one
+file of its subject, and one row in docs/reference/causes.md, which says how its effect is proved.
+Most are one
 call of a helper in ``intervention.py``: a preloaded library and its sham, or glibc tunables.
 
 - ``catalogue.py``: all interventions, those that fit the causes that were found, the user's own

@@ -45,7 +45,7 @@ class Intervention(Struct, frozen=True):
     """What is changed, which causes that tests, and whether it can be done here."""
 
     name: str
-    """Stable id, listed in docs/why.md: ``never_mmap``."""
+    """Stable id, listed in docs/reference/causes.md: ``never_mmap``."""
     summary: str
     """Subject of "… closes 97 % of the gap": ``keeping freed memory (mmap_max=0)``."""
     causes: frozenset[str]

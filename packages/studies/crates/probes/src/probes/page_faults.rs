@@ -17,7 +17,7 @@ pub const PAGE_FAULT: Probe = Probe {
 };
 
 /// Pages that are mapped at once: 16 MiB of 4 KiB each. From there on the cost of one does not
-/// change with their number (docs/os.md).
+/// change with their number (docs/reference/primitives.md).
 const AT_ONCE: usize = 4096;
 
 fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {

@@ -1,6 +1,6 @@
 //! A matrix class in the style of 2005, for the algorithm that used one.
 //!
-//! Written from the description in docs/workloads.md: every result is computed into a scratch
+//! Written from the description in docs/reference/workloads.md: every result is computed into a scratch
 //! array and then copied into the matrix, every argument is passed by value and so is a copy
 //! made the same way, and every element is read through a check of both bounds.
 
