@@ -384,6 +384,8 @@ def compare_code(
     `ConditionFailed` if a piece of code failed. Raise `KeyboardInterrupt` if the user interrupted
     it; every finished trial is in the ledger.
 
+    The parameters that are not listed are those of `compare`.
+
     Parameters
     ----------
     codes
@@ -394,8 +396,6 @@ def compare_code(
     globals
         Values of names that the code may use, such as ``globals()``; only those that it uses are
         sent to the fresh processes.
-
-    The other parameters are those of `compare`.
     """
     asks_ranking, numbers = _ranking_of(ranking), CampaignLimits(**limits)
     request = FunctionsRequest(numbers, names, asks_ranking, ledger, allow_concurrent, progress)
