@@ -33,7 +33,7 @@ from equipoise.shared.keywords import takes
 from equipoise.shared.pictures import MimeBundle, require_figures
 from equipoise.studies.catalogue import with_findings
 from equipoise.studies.preparation import StudyOptions, prepare_study
-from equipoise.why.explanation import result_of, with_experiment
+from equipoise.why.result import result_of, with_experiment
 
 if TYPE_CHECKING:
     import altair

@@ -26,7 +26,7 @@ from equipoise.ledger.schema import migrate
 from equipoise.model.plan import Membership, Plan, member_identity
 from equipoise.model.record import Draw, Observation, RecordedWarning, RunRecord, Sample
 from equipoise.report.json_document import encode
-from equipoise.why.explanation import latest_experiment, result_of
+from equipoise.why.result import latest_experiment, result_of
 from packages.equipoise.tests.ledger.conftest import RunScript
 from packages.equipoise.tests.ledger.test_append_only import CERTIFICATE
 from packages.equipoise.tests.plans import plan_of, trial_of

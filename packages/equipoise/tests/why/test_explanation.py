@@ -20,8 +20,9 @@ from equipoise.model.record import Accounting, Draw, Observation, RunRecord, Tri
 from equipoise.report.json_document import encode
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import BY_DEFAULT
-from equipoise.why.explanation import latest_evidence, latest_experiment, result_of, with_causes
+from equipoise.why.explanation import latest_evidence, with_causes
 from equipoise.why.gap import choose_gap, explains_gap, largest_gap, nothing_to_explain
+from equipoise.why.result import latest_experiment, result_of
 from packages.equipoise.tests.kinds.explain.simulated import (
     NOISES,
     Truth,

@@ -79,7 +79,7 @@ ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "majo
 def analyse_campaign(record: RunRecord) -> ResultDocument:
     """Compute the result document of one campaign, without the causes of its gap.
 
-    `equipoise.why.explanation.result_of` adds the causes.
+    `equipoise.why.result.result_of` adds the causes.
     """
     # A file may hold numbers whose squares are beyond every number: what comes of them is null.
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):

@@ -24,7 +24,7 @@ from equipoise.ledger.merging import merge, needed_by
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.why.explanation import result_of, with_experiment
+from equipoise.why.result import result_of, with_experiment
 
 
 def _to_hyperfine(document: ResultDocument) -> bytes:

@@ -47,7 +47,7 @@ def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResu
     result.
     """
     # `equipoise compare` starts before it knows that this is needed.
-    from equipoise.why.explanation import with_experiment
+    from equipoise.why.result import with_experiment
 
     record = ledger.read_run(run)
     earlier = earlier_campaigns(record, ledger)
@@ -74,7 +74,7 @@ def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDo
     records
         The campaign, and the one that tested the causes of a gap of it, if any, as reported.
     """
-    from equipoise.why.explanation import result_of
+    from equipoise.why.result import result_of
 
     document = result_of(*records)
     if document.run.study != COMPARE_STUDY:

@@ -21,7 +21,7 @@ from equipoise.cli.writing import write_output
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import paused_garbage_collector
-from equipoise.why.explanation import result_of, with_experiment
+from equipoise.why.result import result_of, with_experiment
 
 
 class ShowRequest(Struct, frozen=True, kw_only=True):

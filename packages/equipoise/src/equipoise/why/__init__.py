@@ -6,8 +6,8 @@
 - ``differences/``: what differs between both conditions in that evidence
 - ``causes/``: rules that turn differences into named causes; a new cause is one entry there
 - ``interventions/``: changes that test a cause; a new intervention is one entry there
-- ``explanation.py``: all of it put together for a result document; a campaign's experiment
-  and causes
+- ``explanation.py``: the causes of a gap, put together for a result document
+- ``result.py``: the result of a campaign with them, and the campaign that tested them
 
 The campaign that tries interventions is a kind: `equipoise.kinds.explain`.
 """

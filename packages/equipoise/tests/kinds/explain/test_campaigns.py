@@ -17,7 +17,7 @@ from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Accounting, Draw, RunRecord
-from equipoise.why.explanation import result_of
+from equipoise.why.result import result_of
 from packages.equipoise.tests.campaign.test_conduct import Stage
 from packages.equipoise.tests.kinds.explain.simulated import Truth, plan_and_seconds
 from packages.equipoise.tests.schema import validated

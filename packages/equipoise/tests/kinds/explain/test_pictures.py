@@ -19,7 +19,8 @@ from equipoise.kinds.explain.command import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.shared.pictures import PIXELS_PER_POINT
-from equipoise.why.explanation import latest_evidence, result_of
+from equipoise.why.explanation import latest_evidence
+from equipoise.why.result import result_of
 from packages.equipoise.tests.cli.conftest import Equipoise
 from packages.equipoise.tests.why.test_explanation import profiles, record_of
 

@@ -22,8 +22,8 @@ from equipoise.report.document import Paragraph
 from equipoise.why.evidence.collect import EvidenceRun
 from equipoise.why.evidence.observer import FileUse
 from equipoise.why.evidence.sources import EvidenceSet, Runs
-from equipoise.why.explanation import result_of
 from equipoise.why.interventions.intervention import Changes
+from equipoise.why.result import result_of
 from packages.equipoise.tests.kinds.explain.simulated import Truth, plan_and_seconds
 from packages.equipoise.tests.kinds.explain.test_campaigns import NO_LIMIT, attempting, conducted
 from packages.equipoise.tests.kinds.explain.test_plan import gap, intervention

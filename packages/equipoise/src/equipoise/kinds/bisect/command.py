@@ -283,8 +283,8 @@ def _explain(
     output: OutputOptions,
 ) -> None:
     """Explain the largest culprit as its bisection asks; go on with what was interrupted."""
-    from equipoise.why.explanation import latest_experiment
     from equipoise.why.gap import largest_gap
+    from equipoise.why.result import latest_experiment
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
     experiment = None
@@ -300,8 +300,8 @@ def _explain(
 def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
     """Return whether an ended search has no culprit, or one with all that was asked about it."""
     from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
-    from equipoise.why.explanation import latest_experiment
     from equipoise.why.gap import largest_gap
+    from equipoise.why.result import latest_experiment
 
     terms, gap = bisection_of(record.plan), largest_gap(record)
     if gap is None or not gap.is_called:

@@ -58,10 +58,11 @@ from equipoise.why.evidence.collect import (
     observe,
 )
 from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
-from equipoise.why.explanation import GapEvidence, evidence_of_gap, latest_experiment, with_causes
+from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
 from equipoise.why.gap import Gap, as_reported, choose_gap, largest_gap, nothing_to_explain
 from equipoise.why.interventions.catalogue import user_command, user_variable
 from equipoise.why.kind import why_kind
+from equipoise.why.result import latest_experiment
 
 LONG_S = 120.0
 """Seconds from which on observing gets a line where nobody sees a bar."""
