@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import gc
 import importlib
 import os
 import signal
@@ -92,6 +93,10 @@ def place_of(name: str) -> str | None:
     return next((group[name].module for group in commands().values() if name in group), None)
 
 
+_COLLECT_AFTER = 20_000
+"""Number of new objects after which Python collects garbage; 700 by default."""
+
+
 class LazyCommands(click.Group):
     """A group whose commands are imported when they are used."""
 
@@ -161,7 +166,10 @@ def main() -> NoReturn:
     """Run the command line and exit with its status (docs/reference/commands.md)."""
     prepare_standard_streams()
     signal.signal(signal.SIGTERM, _terminate)
+    # The objects of the imported modules live to the end: collecting early and late finds nothing.
+    gc.set_threshold(_COLLECT_AFTER)
     status = run(sys.argv[1:])
+    gc.freeze()
     try:
         # Python itself would end with status 120 and a traceback.
         sys.stdout.flush()
