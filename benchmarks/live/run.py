@@ -38,7 +38,7 @@ class Tally:
 
 
 def main() -> int:
-    """Run the scenarios that were asked for, and print what came of them."""
+    """Run the chosen scenarios, and print how often each rule called the programs different."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--scenario", choices=["copy", "drift", "3percent", "rare", "all"], default="all"
@@ -52,6 +52,8 @@ def main() -> int:
         if shutil.which(tool) is None:
             print(f"{tool} is missing: apt-get install {tool}", file=sys.stderr)
             return 2
+    version = subprocess.run(["hyperfine", "--version"], capture_output=True, text=True, check=True)
+    print(f"beside {version.stdout.strip()}\n")
     with tempfile.TemporaryDirectory(prefix="equipoise-live-") as folder:
         bench = Bench(Path(folder), asked.milliseconds)
         if asked.scenario in ("copy", "all"):
