@@ -119,8 +119,8 @@ def test_every_cited_file_heading_and_rule_exists() -> None:
         ("the method (nowhere.md §7)", "the file nowhere.md"),
         ("see stats/nowhere.py", "the file stats/nowhere.py"),
         (
-            "docs/methods/statistics.md#no-such-heading",
-            "the heading docs/methods/statistics.md#no-such-heading",
+            "docs/methods/interval.md#no-such-heading",
+            "the heading docs/methods/interval.md#no-such-heading",
         ),
         ("nothing is left out (Rule 10)", "rule 10"),
     ],
@@ -131,5 +131,5 @@ def test_a_citation_of_nothing_is_found(text: str, named: str) -> None:
 
 
 def test_a_citation_of_what_exists_is_accepted() -> None:
-    text = "rule 7, docs/methods/statistics.md#carry-over, stats/verdict.py, test_api.py"
+    text = "rule 7, docs/methods/interval.md#claim, stats/verdict.py, test_api.py"
     assert list(wrong_in(ROOT / "packages/equipoise/tests/test_api.py", text)) == []

@@ -121,7 +121,7 @@ def held(changes: Sequence[Sequence[LevelChange]], places: Sequence[int]) -> tup
 
 
 def main() -> int:
-    """Print a table for each length; 1 if a claim of docs/methods/statistics.md fails."""
+    """Print a table for each length; 1 if a claim of docs/methods/old-series.md fails."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.series", description=__doc__)
     parser.add_argument("--series", type=int, default=200, help="of each kind, for each row")
     parser.add_argument("--lengths", type=int, nargs="+", default=[30, 100])

@@ -1,6 +1,6 @@
 """How often the statistics of shape find what was planted, and see what is not there.
 
-Prints the tables of docs/methods/statistics.md: one mode called one, two modes found, series
+Prints the tables of docs/evidence/simulations.md: one mode called one, two modes found, series
 classed,
 variance components recovered, covariates named. ``--simulations`` for each cell; 1000 take half
 an hour on two idle cores.

@@ -162,13 +162,13 @@ def _not_claimed(by_name: dict[str, Summary]) -> Iterable[str]:
         f"The verdict is `slower` in {percent_of(carried.verdicts['slower'])} %; "
         f"{percent_of(carried.warned)} % warn of carry-over. These campaigns are "
         "judged without the washouts that Equipoise goes on with "
-        "([carry-over](../methods/statistics.md#carry-over))."
+        "([carry-over](../methods/carry-over.md))."
     )
     yield (
         "- **Equal means or medians with unequal spreads.** The null hypothesis is the sharp one: "
         "a constant ratio. Programs with equal means whose spreads differ (2 % and 30 %) are "
         f"called different in {_percent(called)}; what is claimed is about "
-        "[the typical ratio](../methods/statistics.md#what-is-claimed)."
+        "[the typical ratio](../methods/interval.md#claim)."
     )
     yield (
         "- **A ratio that is not constant.** The typical ratio and the ratio of means are then "

@@ -25,7 +25,7 @@ MAX_LOG = 50.0
 class Scenario:
     """One kind of noise.
 
-    What is claimed: rule 1 of CONTRIBUTING.md, and docs/methods/statistics.md#what-is-claimed.
+    What is claimed: rule 1 of CONTRIBUTING.md, and docs/methods/interval.md.
     """
 
     name: str

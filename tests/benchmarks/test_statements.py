@@ -1,4 +1,4 @@
-"""The figures of docs/methods/statistics.md come from programs with known medians and means."""
+"""The figures of docs/evidence/simulations.md come from programs with known medians and means."""
 
 from __future__ import annotations
 

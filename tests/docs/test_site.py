@@ -73,7 +73,7 @@ def test_every_page_has_one_place_in_the_navigation() -> None:
 
 def test_links_and_their_places_exist_which_the_strict_build_holds(site: Path) -> None:
     assert (site / "index.html").is_file()
-    assert 'href="methods/statistics.html"' in (site / "index.html").read_text(encoding="utf-8")
+    assert 'href="methods/index.html"' in (site / "index.html").read_text(encoding="utf-8")
 
 
 def test_pages_of_the_repository_are_taken_in_where_a_page_links_to_them(site: Path) -> None:

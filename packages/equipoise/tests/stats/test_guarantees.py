@@ -1,4 +1,4 @@
-"""What docs/methods/statistics.md claims, by simulation with known truth; fixed seeds.
+"""What docs/methods/interval.md claims, by simulation with known truth; fixed seeds.
 
 A campaign of 200 blocks is looked at after every block: the running interval at its end is the
 intersection of all of them, so it leaves the truth out if any look did.

@@ -1,4 +1,4 @@
-"""The interval of the engine against a direct evaluation of docs/methods/statistics.md in numpy."""
+"""The interval of the engine against a direct evaluation of docs/methods/interval.md in numpy."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_the_set_after_every_block_holds_the_true_share(noise: object, share: fl
 
 
 def test_most_of_a_clear_gap_is_bounded_after_forty_blocks() -> None:
-    """docs/methods/statistics.md: a gap of 10 %, sd 3 %, share 0.8 gives about [0.60, 0.95]."""
+    """A gap of 10 %, sd 3 % and a share of 0.8 gives about [0.60, 0.95]."""
     generator = np.random.default_rng(8)
     ends = []
     for _ in range(20):

@@ -1,6 +1,6 @@
 """Several modes are found where there are several, and one where there is one.
 
-Quick versions of benchmarks/shape/run.py, whose figures docs/methods/statistics.md keeps.
+Quick versions of benchmarks/shape/run.py, whose figures docs/evidence/simulations.md keeps.
 """
 
 from __future__ import annotations

@@ -42,6 +42,6 @@ def test_a_condition_runs_its_probe_with_its_options_and_batches() -> None:
 
 
 def test_the_quick_form_is_smaller_and_each_has_an_exact_interval() -> None:
-    # With six processes the extremes are an interval at 95 % (docs/methods/statistics.md).
+    # With six processes the extremes are an interval at 95 % (docs/methods/distribution.md).
     assert 6 <= QUICK.blocks < FULL.blocks
     assert QUICK.budget_s < 60 and FULL.budget_s < 300

@@ -55,7 +55,7 @@ impl Bet {
 /// What is staked on the coins of one block: one bet, or the mean of two on the same block.
 ///
 /// Each bet is fair given everything that exchanging its pair leaves unchanged, so their mean is
-/// fair too, whatever they have in common (docs/methods/statistics.md#control-other-metrics-certificate).
+/// fair too, whatever they have in common (docs/methods/control.md).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     pub(crate) first: Bet,

@@ -14,7 +14,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// s of docs/methods/statistics.md: s·(d − θ) is the log cost at the second position minus the first,
+    /// s of docs/methods/interval.md: s·(d − θ) is the log cost at the second position minus the first,
     /// after e^θ has been removed from the candidate.
     #[must_use]
     pub fn sign(self) -> f64 {

@@ -1,4 +1,4 @@
-//! The fraction of a gap that an intervention explains (docs/methods/statistics.md).
+//! The fraction of a gap that an intervention explains (docs/methods/fraction.md).
 //!
 //! A block holds four conditions: A, B, and both with the intervention, `A_w` and `B_w`. The
 //! fraction f is what the intervention removes of the gap between A and B. If it is f, then

@@ -8,7 +8,7 @@
 //!
 //! `bisection` asks the same coin which of many commits made a difference.
 //!
-//! Formulae, guarantees and sources: `docs/methods/statistics.md`.
+//! Formulae, guarantees and sources: `docs/methods/interval.md`.
 
 pub mod adjustment;
 mod bet;

@@ -38,7 +38,7 @@ pub(crate) const CLIP: f64 = 1.25;
 pub(crate) const ROUNDING: f64 = 1e-12;
 
 /// The interval that must lie within the margin for `equivalent` has this multiple of the level:
-/// each of its sides stands for itself (docs/methods/statistics.md).
+/// each of its sides stands for itself (docs/methods/verdict.md).
 pub const EQUIVALENCE_LEVELS: f64 = 2.0;
 
 /// Blocks before `equivalent` can be said.

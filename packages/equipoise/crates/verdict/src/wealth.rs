@@ -40,7 +40,7 @@ impl Wealth {
     /// Money above the bar buys nothing. So a payoff counts only up to the p at which a win lands
     /// on the bar: it is clamped to [−p, p], and a loss costs at most what was missing. p is
     /// fixed by the wealth before the block and the clamped payoff is still odd in the coin, so
-    /// the wealth stays a test martingale (docs/methods/statistics.md). Each bar has a wealth of its own.
+    /// the wealth stays a test martingale (docs/methods/interval.md). Each bar has a wealth of its own.
     ///
     /// Larger payoffs in any round never reach the bar later, and a wealth with this rule is
     /// never behind one without. Both follow by induction over the rounds, for each bettor: more

@@ -23,7 +23,7 @@ from equipoise.shared.spelling import option
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05
-"""Fraction of cut blocks from which on a warning is given (docs/methods/statistics.md)."""
+"""Fraction of cut blocks from which on a warning is given (docs/methods/interval.md)."""
 OVERSTATED = (
     "in simulations of a true 1 % such estimates were 1.4 times the truth on average and over 2 "
     "times in one campaign of ten, more for smaller effects and heavier tails"

@@ -61,7 +61,7 @@ def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int,
 
     Blocks and their trials stand in the order in which they ran, as in the record. A block that
     an interruption cut is left out as a whole and never completed later: completing it would let
-    the user who interrupts choose (docs/methods/statistics.md#the-verdicts-interval).
+    the user who interrupts choose (docs/methods/interval.md).
     """
     by_block: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:

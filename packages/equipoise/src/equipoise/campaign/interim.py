@@ -298,7 +298,7 @@ class InterimAnalysis(Judge):
         comparisons with the baseline are decided and, if a ranking is asked, no open pair of
         contenders for the fastest needs it. The choice depends on the earlier blocks alone. So each
         pair's coin stays fair given the past, its interval and its e-value hold, and a campaign
-        that is read back continues alike (docs/methods/statistics.md).
+        that is read back continues alike (docs/methods/several-comparisons.md).
         """
         everything = tuple(range(len(self.plan.conditions)))
         leaves_out = self._stopping.leave_out_decided or self.runs_washouts()

@@ -3,7 +3,7 @@
 At the stop, each difference is fitted together with carry-over. If carry-over could make all of
 one, the campaign goes on with washouts: before each counted trial of a block runs one condition
 that the coin draws for the whole block, so the same condition runs before all. Only such blocks
-count for that difference, by bets that begin with the first of them (docs/methods/statistics.md).
+count for that difference, by bets that begin with the first of them (docs/methods/carry-over.md).
 
 The ledger tells the phase by itself: the first counted trial of a block with washouts has position
 1. So a campaign that is read back needs neither the clock nor its limits.

@@ -150,7 +150,7 @@ class MetricSummary(Struct, frozen=True):
     states: tuple[State, ...] | None = None
     """States of the primary metric; null where nobody looked for them.
 
-    See docs/methods/statistics.md.
+    See docs/methods/distribution.md.
     """
     by_level: VarianceByLevel | None = None
     """Variance of the primary metric by level; null where trials are the only level."""

@@ -32,7 +32,7 @@ Status = Literal[
 
 
 class InterventionOutcome(Struct, frozen=True):
-    """One intervention that was tried on both conditions of a gap (docs/methods/statistics.md)."""
+    """One intervention that was tried on both conditions of a gap (docs/methods/fraction.md)."""
 
     intervention: str
     """Stable id, listed in docs/reference/causes.md; for an intervention of the user, its name."""

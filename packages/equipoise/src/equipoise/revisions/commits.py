@@ -53,7 +53,7 @@ _DIFF_OPTIONS = (
 _STAT = (f"--stat=100,{_MAX_FILES * 3},30", f"--stat-count={_MAX_FILES}")
 LIKELY_WEIGHT = 10.0
 """Weight of a commit that touches a likely path, where others have 1. So no commit starts with less
-than a tenth of an equal weight (the floor of docs/methods/statistics.md), however many are
+than a tenth of an equal weight (the floor of docs/methods/bisect.md), however many are
 likely."""
 
 MAX_MERGED_COMMITS = 2000

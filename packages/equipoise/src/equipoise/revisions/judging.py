@@ -146,7 +146,7 @@ class CommitsJudge(Judge, ABC):
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block; of a command that failed in it, nothing.
 
-        See docs/methods/statistics.md.
+        See docs/methods/bisect.md.
         """
         self._withdraw_before(block[0].block)
         self._trial_s += [t.accounting.wall_s for t in block if t.accounting.wall_s is not None]

@@ -1,6 +1,6 @@
 """Carry-over: the effect on a trial of the condition that ran before it.
 
-See docs/methods/statistics.md.
+See docs/methods/carry-over.md.
 
 A trial that stands first in its block has independent coins for itself and for what ran before it,
 the last trial of the preceding block. So the contrast by what ran before estimates the carry-over,

@@ -1,4 +1,4 @@
-"""Change-points: where a series changes its level for good (docs/methods/statistics.md).
+"""Change-points: where a series changes its level for good (docs/methods/distribution.md).
 
 The best of all partitions (Jackson et al. 2005), which PELT (Killick, Fearnhead and Eckley 2012)
 finds too, with squared loss on Huberised data, whose variance is that of an AR(1) process in the

@@ -3,7 +3,7 @@
 A constant ratio moves every run alike. Then the candidate's log costs less their effect spread
 as the baseline's do, and exchanging the two within a block changes nothing that is known before
 its coin. `spreads_differ` bets on that. `centre_is_unstable` finds the other case, in which times
-lie so far apart that the typical ratio depends on a few blocks (docs/methods/statistics.md).
+lie so far apart that the typical ratio depends on a few blocks (docs/methods/interval.md).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A block holds four conditions: A, B, and both with the intervention. The fraction of the gap
 explained is what the intervention removes of the gap between A and B. The betting engine keeps its
-confidence set, in logarithms and in the unit of the metric (docs/methods/statistics.md;
+confidence set, in logarithms and in the unit of the metric (docs/methods/fraction.md;
 crates/verdict).
 """
 
@@ -22,7 +22,7 @@ from equipoise.stats.arrays import as_costs
 
 CONFIRMED_ABOVE = 0.5
 """A confirmed cause excludes all fractions in logarithms up to this, and its fraction in seconds
-lies beyond it (docs/methods/statistics.md#the-fraction-of-a-gap-that-is-explained)."""
+lies beyond it (docs/methods/fraction.md)."""
 
 FROM_THE_SLOWER = 0.5
 """Least part of the fraction that must come from the slower condition's getting faster."""

@@ -36,7 +36,7 @@ FIRST_ANALYSIS = 2
 FEW_LAYOUTS = 6
 """Number of layouts from which on their skewness can be seen well enough."""
 LEVEL_OF_FEW = 0.8
-"""Fraction of the level that intervals over fewer layouts have (docs/methods/statistics.md)."""
+"""Fraction of the level that intervals over fewer layouts have (docs/methods/layouts.md)."""
 _EVERYTHING = (-math.inf, math.inf)
 _MIN_SLOPE = 1e-9
 """Below it the correction for skewness is lost in rounding."""

@@ -1,6 +1,6 @@
 """Distinct times of one program: the modes of a sample.
 
-The rule of docs/methods/statistics.md. Two modes are claimed only where two normal laws explain
+The rule of docs/methods/distribution.md. Two modes are claimed only where two normal laws explain
 the sample
 better than every shape with one peak does, with a clear valley between them; each side of the
 valley is then asked again. NumPy alone, so that the base install can tell modes apart.
@@ -68,7 +68,7 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
 
     Returns
     -------
-    At least one mode. Simulated error rates and power: docs/methods/statistics.md.
+    At least one mode. Simulated error rates and power: docs/methods/distribution.md.
     """
     ordered = np.sort(values)
     count = len(ordered)

@@ -1,7 +1,7 @@
 """Resolution of a metric beside its values: what cannot be told from a tie.
 
 A tolerance that depends on which condition is faster breaks the symmetry that the bets rest on
-(docs/methods/statistics.md). So the tolerance of a block is set by the values of the blocks before
+(docs/methods/interval.md). So the tolerance of a block is set by the values of the blocks before
 it.
 
 The cost of a metric of which more is better is the inverse of its value, and its steps are steps
@@ -22,7 +22,7 @@ from equipoise.stats.arrays import FloatArray
 
 TIE_QUANTA = 1.5
 """Two readings of equal times can differ by a whole quantum; half a quantum more leaves room for
-the rounding of the ratio under test (docs/methods/statistics.md#the-verdicts-interval)."""
+the rounding of the ratio under test (docs/methods/interval.md)."""
 MAX_TOLERANCE = 1e6
 """Log units; no two finite costs differ by as much, so that everything is a tie."""
 LOW_QUANTILE = 0.1

@@ -1,6 +1,6 @@
 """Blocks of one candidate and the baseline, as the betting engine takes them.
 
-See docs/methods/statistics.md.
+See docs/methods/interval.md.
 
 Beside the ratio: P(the candidate is slower in a block), and the points of a chart of the
 confidence sequence.
@@ -110,7 +110,7 @@ class PairedBlocks:
         """Return the blocks of a campaign whose baseline ran twice in each block (the control).
 
         Half of the stake is on the candidate against the baseline, half on the candidate against
-        its twin; ``baseline`` then holds the mean of the two (docs/methods/statistics.md).
+        its twin; ``baseline`` then holds the mean of the two (docs/methods/control.md).
 
         Parameters and errors as for the whole; orders are 1 where the baseline (its twin) ran
         before the candidate, else -1. Covariates are of shape (n, 3, c): before the baseline's, its

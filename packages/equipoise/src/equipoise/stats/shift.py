@@ -149,7 +149,7 @@ def minimum_misleads(
     verdict: Verdict,
     min_effect: float,
 ) -> bool:
-    """Return whether a ranking by minimum contradicts the result (docs/methods/statistics.md).
+    """Return whether a ranking by minimum contradicts the result (docs/methods/verdict.md).
 
     True if the minimum and the typical log ratio, candidate over baseline, name different winners,
     each by more than ``min_effect`` percent, or the minimum names one and the verdict is

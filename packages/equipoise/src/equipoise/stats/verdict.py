@@ -1,6 +1,6 @@
 """The verdict on candidates, valid after any number of interim analyses.
 
-See docs/methods/statistics.md.
+See docs/methods/verdict.md.
 
 Effects are log ratios of a cost, candidate over baseline. "Within ±min_effect" means within
 ±ln(1 + min_effect/100): exchanging candidate and baseline leaves every verdict what it is, with
@@ -66,7 +66,7 @@ class ComparisonVerdict(Struct, frozen=True):
     equivalence_low: float
     equivalence_high: float
     """Bounds of the interval that decides on ``equivalent`` and at a gate; each side stands for
-    itself (docs/methods/statistics.md#the-verdicts-interval), so both together cover with 1 -
+    itself (docs/methods/verdict.md), so both together cover with 1 -
     2·level."""
     level: float
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
@@ -370,7 +370,7 @@ def judge_by(
 ) -> ComparisonVerdict:
     """Return the verdict that follows from an estimate and its intervals.
 
-    See docs/methods/statistics.md.
+    See docs/methods/verdict.md.
 
     The estimate is by default the robust centre of the block differences.
     """
@@ -427,7 +427,7 @@ def verdict_by(
 ) -> tuple[Verdict, bool]:
     """Return the verdict, and whether the means alone forbid ``equivalent``.
 
-    See docs/methods/statistics.md.
+    See docs/methods/verdict.md.
 
     ``blocks`` is the number of blocks, on the host that has the fewest; ``runs`` the number on all
     hosts, among which a slow run could show. ``means_allow`` says whether the means and the slow

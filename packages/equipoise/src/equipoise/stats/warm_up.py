@@ -1,7 +1,7 @@
 """Whether a process warms up: the class of each trial's iterations, and of the workload.
 
 The classes of Barrett et al. (2017), "Virtual machine warmup blows hot and cold", on the segments
-of stats/changes.py; docs/methods/statistics.md names the differences. No number is given for what
+of stats/changes.py; docs/evidence/simulations.md has the differences. No number is given for what
 has no steady state.
 """
 
@@ -73,7 +73,7 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
     Returns
     -------
     ``None`` under ``MIN_ITERATIONS``. Levels are alike if they differ by less than 1 % or one sd
-    (docs/methods/statistics.md). The steady state is the last stretch on levels alike; it must
+    (docs/methods/distribution.md). The steady state is the last stretch on levels alike; it must
     hold for a
     quarter of the iterations. Then: flat if all levels are alike, slowdown if an earlier level was
     lower, else warm-up. Whatever multiplies all iterations multiplies the levels and leaves the

@@ -20,7 +20,7 @@ PROBE_PROGRAM = "equipoise-probe"
 
 MIN_BLOCKS = 6
 """Least number of processes that gives a row's median an exact interval at 95 %
-(docs/methods/statistics.md)."""
+(docs/methods/distribution.md)."""
 TIMEOUT_S = 60.0
 ALPHA, MIN_EFFECT = 0.05, 5.0
 """Defaults of `equipoise os`; the effect in percent."""

@@ -1,11 +1,11 @@
-"""The search for the commits that made a difference (docs/methods/statistics.md).
+"""The search for the commits that made a difference (docs/methods/bisect.md).
 
 A block runs two commits in the order of a fair coin. Which two is a function of the blocks before,
 and so is everything here: a campaign that is read back goes on with the very same state.
 
 The line of first parents is searched first. Once a merge is named and its step is measured, its
 branch is searched, from the commit where it began to the merge's other parent, with a confirmation
-of its own; then the search goes on where it was (docs/methods/statistics.md).
+of its own; then the search goes on where it was (docs/methods/bisect.md).
 
 The chance that any name is wrong is at most alpha, over all branches and benchmarks, because k
 counts the own pairs of all. Each benchmark has a coin of its own in each block, or shares the
@@ -243,7 +243,7 @@ class Bisection:
     def of_branch(self, count: int, prose: Collection[int] = ()) -> Bisection:
         """Return the search of the branch of a merge that this one named.
 
-        See docs/methods/statistics.md.
+        See docs/methods/bisect.md.
 
         Both make one claim: k goes on. A gap of the branch is judged as what is left of a gap.
         ``count`` is the number of commits of the branch after the one where it began, of which

@@ -37,7 +37,7 @@ COST_OF_CHEAP_BUILD = 0.2
 COST_OF_BUILD = 0.5
 """What a build counts for in the choice of a pair, in trials: simulated.
 
-See docs/methods/statistics.md.
+See docs/methods/bisect.md.
 """
 
 NARROWING = 2
@@ -47,7 +47,7 @@ EXCEEDING = 4
 
 
 class OwnPairs:
-    """Counter of the commits whose own pair was run: the k of docs/methods/statistics.md.
+    """Counter of the commits whose own pair was run: the k of docs/methods/bisect.md.
 
     Bisections that make one claim together share it: those of a suite, and that of the branch of a
     named merge.

@@ -1,6 +1,6 @@
 """The explanation: a campaign that tests the causes of a gap by interventions.
 
-See docs/methods/statistics.md.
+See docs/methods/fraction.md.
 
 A block holds the two conditions of the gap and, for one intervention that the coin draws, the same
 two with it; where the intervention has a sham, also with that. `equipoise.why` has the evidence,

@@ -120,7 +120,7 @@ def _why_unknown(
 ) -> str | None:
     """Return why no fraction of the gap is given; ``None`` if one is.
 
-    See docs/methods/statistics.md.
+    See docs/methods/fraction.md.
     """
     baseline, candidate = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
     if attempt.ended_because is not None:
@@ -251,7 +251,7 @@ def _clause(test: InterventionOutcome) -> str:
         seconds = describe_fraction(test.share_of_seconds, test.share_of_seconds_ci)
         return f"{sentence} as a ratio, but {seconds} of it in seconds"
     # A gap that was closed, but not by making the slower one faster, is open
-    # (docs/methods/statistics.md).
+    # (docs/methods/fraction.md).
     low, _ = test.share_ci
     by_the_faster = test.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
     return f"{sentence}{' by slowing the faster one' if by_the_faster else ''}"

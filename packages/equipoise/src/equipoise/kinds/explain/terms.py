@@ -25,7 +25,7 @@ class PlannedIntervention(Struct, frozen=True):
     baseline_with: int
     candidate_with: int
     baseline_without: int
-    """The baseline itself, or with a sham of the intervention (docs/methods/statistics.md)."""
+    """The baseline itself, or with a sham of the intervention (docs/methods/fraction.md)."""
     candidate_without: int
     weight: float
     """Its weight in the draw among open interventions: the seconds of its causes."""

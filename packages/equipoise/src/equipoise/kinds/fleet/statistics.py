@@ -1,4 +1,4 @@
-"""What the campaigns of several hosts say together (docs/methods/statistics.md#many-hosts).
+"""What the campaigns of several hosts say together (docs/methods/fleet.md).
 
 Each host has its own coin and its own campaign; its ratio e^θ is constant. Every answer names its
 question, since the answers to different questions may differ: effects of +3 % and -3 % on four

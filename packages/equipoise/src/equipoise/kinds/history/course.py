@@ -1,7 +1,7 @@
 """The order of work of a history: which commits the next block runs.
 
 Coarse first, then where something changes down to one commit and its parent, then the rest of the
-curve. Whatever it chooses from the past, no guarantee depends on it (docs/methods/statistics.md).
+curve. Whatever it chooses from the past, no guarantee depends on it (docs/methods/history.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The history of a program: a curve over its commits, and the changes (docs/methods/statistics.md).
+"""The history of a program: a curve over its commits, and the changes (docs/methods/history.md).
 
 A history is a series of campaigns, one after the other. Everything here is a function of their
 blocks: a series that is read back goes on with the very same state.

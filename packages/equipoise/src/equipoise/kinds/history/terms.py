@@ -35,7 +35,7 @@ STUDY = "history"
 class HistoryPlan(CommitsPlan, frozen=True, kw_only=True, tag_field=TAG, tag="history"):
     """Terms of one campaign of a history: the commits whose curve it draws.
 
-    See docs/methods/statistics.md.
+    See docs/methods/history.md.
 
     Its commits begin with the baseline. The campaigns of one series are one history: what they
     claim is a function of the blocks of all of them, in the order in which they began.

@@ -422,7 +422,7 @@ def _level_table(levels: Sequence[Levelled]) -> Table:
         max_rows=_LEVEL_ROWS,
         notes=(
             "A level's cell: its share of the variance of the logarithm, and the standard "
-            "deviation that it adds (docs/methods/statistics.md).",
+            "deviation that it adds (docs/methods/levels.md).",
         ),
         forms=SCREEN,
     )
