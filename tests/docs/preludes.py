@@ -27,7 +27,7 @@ g = lambda: sum(range(300))
 """
 PRELUDES = {
     "README.md": FUNCTIONS,
-    "docs/explanation/reading-a-result.md": DOCUMENT,
+    "docs/reference/result-page.md": DOCUMENT,
     "docs/reference/genetic-matching.md": PEOPLE + FUNCTION,
 }
 """By page."""
@@ -38,7 +38,7 @@ LAID_OUT = {
         ".equipoise/os.db": "host2.db",
     },
     "docs/reference/document.md": {"ours.json": "result.json"},
-    "docs/explanation/reading-a-result.md": {"ours.json": "result.json"},
+    "docs/reference/result-page.md": {"ours.json": "result.json"},
     "docs/reference/primitives.md": {".equipoise/os.db": ".equipoise/ledger.db"},
 }
 """By page: what stands in the place of what."""

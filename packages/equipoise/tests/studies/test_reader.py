@@ -94,7 +94,7 @@ MALFORMED = {
     "arrays without end": (
         WHOLE + "[measure]\nmetrics = " + "[" * 3000 + "]" * 3000 + "\n",
         "study.toml: its arrays or tables are nested too deeply",
-        "a study needs three levels at most: see docs/how-to/write-a-study.md",
+        "a study needs three levels at most: see docs/reference/study.md",
     ),
     "an unknown table": (
         WHOLE + "[measures]\n",

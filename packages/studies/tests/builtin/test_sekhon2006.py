@@ -179,7 +179,7 @@ SECONDS = {
     ("fast", "445"): {"glibc": 0.02, "glibc_15k": 0.02, "glibc_never": 0.02, "dlmalloc": 0.02},
     ("fast", "890"): {"glibc": 0.02, "glibc_15k": 0.02, "glibc_never": 0.02, "dlmalloc": 0.02},
 }
-"""About what a search takes on the machine of docs/how-to/write-a-study.md: ten seconds a block."""
+"""About what a search takes on the machine of docs/evidence/texts.md: ten seconds a block."""
 
 
 def quick_plan(native_folder: Path) -> Plan:

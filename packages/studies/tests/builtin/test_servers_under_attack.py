@@ -33,7 +33,7 @@ from equipoise.studies.preparation import chosen_levels, quick_form, with_levels
 from equipoise.studies.reader.study import read_study
 
 ROOT = Path(__file__).resolve().parents[4]
-DOCUMENTED = ROOT / "docs" / "how-to" / "write-a-study.md"
+DOCUMENTED = ROOT / "docs" / "how-to" / "measure-a-server.md"
 REDIS = ROOT / "docs" / "examples" / "redis" / "study.toml"
 STRANGER = 54321
 """Number of a user that has no account and no rights."""
@@ -181,7 +181,7 @@ def built_in(name: str, *factors: str) -> tuple[Condition, ...]:
 
 
 def documented(number: int, folder: Path) -> Condition:
-    """Make a condition of one server table that docs/how-to/write-a-study.md shows."""
+    """Make a condition of one server table that docs/how-to/measure-a-server.md shows."""
     tables = re.findall(
         r"^```toml\n(\[workload\.server\]\n.*?)^```$", read(DOCUMENTED), re.M | re.S
     )

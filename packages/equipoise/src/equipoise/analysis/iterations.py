@@ -2,7 +2,7 @@
 
 A trial gives a comparison one number, found from that trial alone by one rule for every condition:
 exchanging two conditions in a block exchanges their numbers, so the bets of the verdict are as fair
-as on any other metric (docs/explanation/noise.md).
+as on any other metric (docs/explanation/modes.md).
 """
 
 from __future__ import annotations

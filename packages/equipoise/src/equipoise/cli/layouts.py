@@ -45,7 +45,7 @@ def command(count: int, seed: int, folder: Path | None, line: tuple[str, ...]) -
     """Compile a program once and link it in K layouts, each drawn by a seed.
 
     A speed-up in one layout may be luck: compare over several with `equipoise compare --layouts`,
-    as docs/explanation/noise.md shows.
+    as docs/explanation/layouts.md shows.
     """
     compilation = parse_compilation(line)
     folder = folder or Path(f"{compilation.output}.layouts")

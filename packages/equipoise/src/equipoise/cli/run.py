@@ -82,7 +82,7 @@ def command(request: RunRequest) -> int:
 
     Each block runs every condition once in random order. A condition that is decided, and is not a
     contender for the fastest of its group, gets no more trials, so that the open ones get the
-    budget. `equipoise list studies` lists the built-in ones; docs/how-to/write-a-study.md has the
+    budget. `equipoise list studies` lists the built-in ones; docs/reference/study.md has the
     form of a file.
     """
     output, access = request.output.checked(), request.hosts.access()

@@ -3,7 +3,7 @@
 An allocator replaces that of the C library. glibc's own settings are tunables (ld.so(8),
 "Tunables"): from a size on, a block comes from the kernel by mmap and goes back to the kernel when
 it is freed. To set one of them stops that size from rising by itself, as it does by default
-(docs/how-to/write-a-study.md#allocators).
+(docs/reference/study.md#allocators).
 
 All BLAS libraries provide the same soname, each in a folder of its own, so ``LD_LIBRARY_PATH``
 chooses (reference: Debian's alternatives of libblas.so.3). Whether it did is seen in the process,

@@ -1,6 +1,6 @@
 """A study: a workload, its factors, metrics and budget, as frozen data.
 
-See docs/how-to/write-a-study.md.
+See docs/reference/study.md.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
     except UnusableInput as missing:
         word = data_set.otherwise
         summary = f"{name}: {missing.what}; {word} rows replace them"
-        hint = missing.hint or "see docs/how-to/write-a-study.md"
+        hint = missing.hint or "see docs/reference/study.md"
         warnings: tuple[CampaignWarning, ...] = (CampaignWarning("data_missing", summary, hint),)
     else:
         word, warnings = str(data_file(name, rows, ledger.parent / DATA)), ()

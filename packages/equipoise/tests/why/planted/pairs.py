@@ -31,7 +31,7 @@ COLD_BYTES = 16 * MIB
 FIFTEEN_KB = "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0"
 """What makes glibc go to the kernel for blocks from 15 KB on.
 
-See docs/reference/workloads.md#malloc-35-kb.
+See docs/evidence/workloads.md#malloc-35-kb.
 """
 
 

@@ -548,7 +548,7 @@ def _refuse_open_server(name: str, server: Server) -> None:
         raise ConditionFailed(
             f"the server of {name} would let every user of this host in by TCP: {option[0]}",
             hint="begin a new campaign; in a study of your own, let it listen on {folder}/socket "
-            "(docs/how-to/write-a-study.md)",
+            "(docs/how-to/measure-a-server.md)",
         )
 
 

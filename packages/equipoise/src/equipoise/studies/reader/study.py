@@ -1,4 +1,4 @@
-"""A study's TOML file (docs/how-to/write-a-study.md) read into a `Study`.
+"""A study's TOML file (docs/reference/study.md) read into a `Study`.
 
 Each table has a form (``Form``): its keys and their types, which msgspec checks. What a type
 cannot say is checked here, with the same file, line and key in the message.

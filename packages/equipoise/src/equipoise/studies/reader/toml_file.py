@@ -207,7 +207,7 @@ def read_toml(path: Path, name: str) -> Table:
     except RecursionError:
         raise UnusableInput(
             f"{name}: its arrays or tables are nested too deeply",
-            hint="a study needs three levels at most: see docs/how-to/write-a-study.md",
+            hint="a study needs three levels at most: see docs/reference/study.md",
         ) from None
     except ValueError as error:
         # A whole number of thousands of digits, which Python refuses to read.

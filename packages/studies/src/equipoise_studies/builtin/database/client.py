@@ -25,7 +25,7 @@ OPEN_RATES_PER_S = {
     ("postgresql", "read_only"): 500,
     ("postgresql", "read_write"): 200,
 }
-"""Transactions per second, well below the rate of any server in docs/how-to/write-a-study.md."""
+"""Transactions per second, well below the rate of any server in docs/evidence/validity.md."""
 PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
 
 
