@@ -43,5 +43,5 @@ LAID_OUT = {
 }
 """By page: what stands in the place of what."""
 
-SESSIONS = frozenset({"docs/tutorials/pull-request.md"})
+SESSIONS = frozenset({"docs/how-to/merge-ledgers.md", "docs/tutorials/pull-request.md"})
 """Pages whose blocks of shell are one session: each block begins where the one above it ended."""
