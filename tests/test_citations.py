@@ -26,7 +26,16 @@ FILE = re.compile(
 )
 RULE = re.compile(r"\brule (\d+)", re.IGNORECASE)
 EXAMPLES = frozenset(
-    ("page.md", "history.md", "page-2.md", "FILE.md", "equipoise-bisect.md", "a/b.rs", "a/b/mod.rs")
+    (
+        "page.md",
+        "history.md",
+        "page-2.md",
+        "FILE.md",
+        "gate.md",
+        "equipoise-bisect.md",
+        "a/b.rs",
+        "a/b/mod.rs",
+    )
 )
 """Names of files that somebody makes: outputs of commands, and examples."""
 

@@ -53,6 +53,10 @@ ELSEWHERE = {
         "packages/equipoise/tests/kinds/fleet/test_results.py"
         "::test_observe_reads_the_export_and_compares_hosts_with_one_kernel_and_the_other",
     ),
+    "equipoise compare 'sleep 0.1' 'sleep 2' --timeout 0.5 --budget 10": Elsewhere(
+        "takes more blocks than run here",
+        "packages/equipoise/tests/campaign/test_conduct.py::test_timeouts_are_kept_as_slowest_to_the_verdict",
+    ),
     "equipoise doctor --certify": Elsewhere(
         "two minutes of campaigns, whose number no option changes",
         "packages/equipoise/tests/analysis/test_certificate.py::test_a_quiet_host_finds_what_was_injected_and_little_else",

@@ -33,7 +33,7 @@ PRELUDES = {
 """By page."""
 
 LAID_OUT = {
-    "docs/how-to/use-several-machines.md": {
+    "docs/how-to/merge-ledgers.md": {
         ".equipoise/ledger.db": "host1.db",
         ".equipoise/os.db": "host2.db",
     },
@@ -42,3 +42,6 @@ LAID_OUT = {
     "docs/reference/primitives.md": {".equipoise/os.db": ".equipoise/ledger.db"},
 }
 """By page: what stands in the place of what."""
+
+SESSIONS = frozenset({"docs/how-to/merge-ledgers.md", "docs/tutorials/pull-request.md"})
+"""Pages whose blocks of shell are one session: each block begins where the one above it ended."""

@@ -36,7 +36,7 @@ from tests.docs.pages import (
     lines,
     typed,
 )
-from tests.docs.preludes import LAID_OUT, PRELUDES
+from tests.docs.preludes import LAID_OUT, PRELUDES, SESSIONS
 
 MAKE = re.compile(r"make (?P<target>\w+)$")
 AT_ONCE = 2
@@ -187,6 +187,11 @@ def test_every_example_runs(found: list[Example], prepared: Desk) -> None:
     page = found[0].page
     folder, as_prepared = prepared.page(page), page not in LAID_OUT
     waited: list[tuple[str, Future[str | None]]] = []
+    if page in SESSIONS:
+        session = "\n".join(script for example in found for script in scripts_of(example))
+        said = failure(["bash", "-euc", session], folder)
+        assert said is None, f"{page}: {said}"
+        return
     for example in found:
         if example.is_python:
             # What it writes is there for the examples below it.

@@ -63,7 +63,7 @@ def test_a_study_compares_its_factor_at_each_level_of_the_others(
 
 def documented_lines() -> list[str]:
     """Return the lines of the recipes that run the allocator study with another program."""
-    recipes = Path(__file__).parents[4] / "docs/how-to/recipes.md"
+    recipes = Path(__file__).parents[4] / "docs/how-to/compare-libraries.md"
     lines = recipes.read_text().splitlines()
     found = [line for line in lines if "allocators --quick --command" in line]
     assert len(found) == 2

@@ -5,8 +5,7 @@ must not be in the measurement (rule 4): one launcher serves a whole campaign, o
 
 On request it counts by ``perf_event_open`` (crates/launcher/src/counters.rs has the same names):
 in the trial's process from its exec on and in all of its descendants, until its end was seen.
-docs/how-to/prepare-the-machine.md says what each counter counts, what is left out, and what
-counting costs.
+docs/evidence/counters.md has what each counter counts, what is left out, and what counting costs.
 """
 
 from __future__ import annotations

@@ -238,6 +238,6 @@ def metrics_reported(
     if problem is not None:
         raise ConditionFailed(
             f"{condition.name}: {problem}",
-            hint="see docs/how-to/gate-a-pull-request.md for the forms that are read",
+            hint="see docs/how-to/report-your-own-times.md for the forms that are read",
         )
     return tuple(sample for sample in metrics.samples if sample.iteration is None)

@@ -185,7 +185,7 @@ def _in_all(
         shared = " in common" if len(sides) > 1 else ""
         raise UnusableInput(
             f"{which} no benchmark of {kind}{shared}",
-            hint="see docs/how-to/gate-a-pull-request.md for what Equipoise reads of it",
+            hint="see docs/how-to/gate-benchmark-suites.md for what Equipoise reads of it",
         )
     roles = {name: side.role for side, one in zip(sides, names, strict=True) for name in one}
     return tuple(common), tuple(

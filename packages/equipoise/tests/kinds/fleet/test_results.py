@@ -157,7 +157,7 @@ def test_the_example_of_the_page_is_what_the_command_prints(
     equipoise: Equipoise, fleet: str
 ) -> None:
     lines = {line.rstrip() for line in equipoise("show", fleet).out.splitlines()}
-    page = (Path(__file__).parents[5] / "docs/how-to/use-several-machines.md").read_text()
+    page = (Path(__file__).parents[5] / "docs/how-to/read-a-fleet-result.md").read_text()
     example = page.partition("```text\nslower: Over")[2].partition("```")[0]
     expected = f"slower: Over{example}".splitlines()
     assert len(expected) > 8

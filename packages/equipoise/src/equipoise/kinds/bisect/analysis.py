@@ -144,7 +144,7 @@ def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
 LAYOUT_SPREADS = 10.0
 """Spreads of layouts below which a step may be one of layouts.
 
-See docs/how-to/find-the-commit.md#layouts.
+See docs/reference/bisect.md#a-step-must-persist.
 """
 
 
@@ -290,7 +290,7 @@ def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Campa
                 "commits that change nothing differ by their layouts, too",
                 "let the build link several layouts, and draw one for each block with "
                 f"{option('layouts')} "
-                "12 (docs/how-to/find-the-commit.md)",
+                "12 (docs/how-to/search-over-layouts.md)",
             )
 
 
