@@ -42,7 +42,6 @@ ELSEWHERE = {
     "pip install 'equipoise-matching[charts]'": MATCHING,
     "pip install equipoise-studies": STUDIES,
     "equipoise run database --quick": SERVERS,
-    "equipoise run database --factor server=mariadb --factor threads=1,4": SERVERS,
     "equipoise run database --factor server=mariadb --factor setting=glibc,tcp,apart": SERVERS,
     "equipoise run database --factor server=mariadb --factor setting=glibc,tcp,apart"
     " --factor threads=1,4": SERVERS,
