@@ -1,6 +1,6 @@
 """Where R's package differs from what is right, both are there to be had.
 
-See docs/reference/matching.md.
+See docs/methods/matching.md.
 """
 
 from __future__ import annotations

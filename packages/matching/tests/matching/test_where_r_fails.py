@@ -1,6 +1,6 @@
 """Where R's package Matching stops or gives a number of rounding errors, and what we give.
 
-Each case is in docs/reference/matching.md, under what is not reproduced.
+Each case is in docs/methods/matching.md, under what is not reproduced.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Optimise a function by a genetic search that uses derivatives.
 
 Mebane & Sekhon (2011, JSS 42(11)); the operators, and where R's package rgenoud differs:
-docs/reference/genetic-matching.md.
+docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def genoud(
         Whether more is better.
     population, generations
         Number of individuals in a generation (it may grow a little:
-        docs/reference/genetic-matching.md), and of generations at most.
+        docs/methods/genetic-matching.md), and of generations at most.
     wait_generations
         The search ends after more generations than this without improvement.
     hard_generation_limit

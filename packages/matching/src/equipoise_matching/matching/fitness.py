@@ -1,7 +1,7 @@
 """How well weights of the covariates balance them once units are matched by these weights.
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)).
-Formulae, and where R's GenMatch differs: docs/reference/genetic-matching.md.
+Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations

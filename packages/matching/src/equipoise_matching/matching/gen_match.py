@@ -2,7 +2,7 @@
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)). The
 search is genoud's (Mebane and Sekhon 2011, JSS 42(11)). Formulae, and where R's GenMatch differs:
-docs/reference/genetic-matching.md.
+docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations

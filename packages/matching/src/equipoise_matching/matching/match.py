@@ -1,7 +1,7 @@
 """Match treated units with controls, and estimate the effect of the treatment from the pairs.
 
 Abadie and Imbens 2006 (Econometrica 74(1)) and 2011 (JBES 29(1)); Sekhon 2011 (JSS 42(7)).
-Formulae, and where R's package Matching differs: docs/reference/matching.md.
+Formulae, and where R's package Matching differs: docs/methods/matching.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ VARIANCE_NEIGHBORS = 2
 """Neighbours that give each unit's variance unless the caller says otherwise.
 
 One variance of all units, R's default, gives intervals that are too narrow where the controls are
-noisier than the treated units (docs/reference/matching.md).
+noisier than the treated units (docs/methods/matching.md).
 """
 
 _NORMAL = 1.959963984540054
@@ -125,7 +125,7 @@ def match(
         An earlier match of the same units, whose pairs serve for this outcome.
     r_compatible
         Whether to give R's numbers where they differ from the right ones
-        (docs/reference/matching.md).
+        (docs/methods/matching.md).
     threads, seed
         Neither the number of threads (all cores by default) nor their timing changes the answer;
         lots are drawn from ``seed`` (0 by default).

@@ -1,7 +1,7 @@
 """Match inside strata, and estimate one effect over all strata.
 
 Sekhon 2011 (JSS 42(7)); the errors are those of Abadie and Imbens 2006 (Econometrica 74(1)) over
-the pairs of all strata. Formulae, and where R's Matchby differs: docs/reference/matching.md.
+the pairs of all strata. Formulae, and where R's Matchby differs: docs/methods/matching.md.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ variance, distance_tolerance, threads, seed
         Whether all tied matches are kept; by default they are, but not in R.
     r_compatible
         Whether to give R's numbers where they differ from the right ones
-        (docs/reference/matching.md).
+        (docs/methods/matching.md).
     progress
         Called with the number of rows that are done, and of all; may be called by any thread.
     """

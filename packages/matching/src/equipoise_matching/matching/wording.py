@@ -40,12 +40,12 @@ MAX_NAMED = 12
 """Covariates that the sentence on the method names at most."""
 LIMITS = (
     "Matching makes units comparable in what was measured. It cannot balance what nobody measured. "
-    "docs/reference/matching.md and docs/reference/genetic-matching.md have each formula and its "
+    "docs/methods/matching.md and docs/methods/genetic-matching.md have each formula and its "
     "source."
 )
 SEARCH_WEIGHTS = (
     "The search itself counts each row in its Kolmogorov-Smirnov tests as often as it is in a "
-    "pair, whatever the pair's weight (docs/reference/genetic-matching.md). The balance weighs "
+    "pair, whatever the pair's weight (docs/methods/genetic-matching.md). The balance weighs "
     "the pairs, so its "
     "smallest p-value may be another than that of the search."
 )
@@ -243,7 +243,7 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
             "Imbens 2011)."
         )
     if options["r_compatible"]:
-        yield "The quirks of R's package Matching are reproduced (docs/reference/matching.md)."
+        yield "The quirks of R's package Matching are reproduced (docs/methods/matching.md)."
 
 
 def _distance(options: Mapping[str, Any]) -> str:

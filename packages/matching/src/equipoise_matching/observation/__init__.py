@@ -1,6 +1,6 @@
 """Effects from logs by matching: what to do where no experiment is possible.
 
-In reading order; docs/how-to/estimate-from-logs.md has the formulas and their sources.
+In reading order; docs/methods/effects-from-logs.md has the formulas and their sources.
 
 - ``analysis``: the story of ``observe``, from a log and a question to the document
 - ``result``: the result of an observation, which is its JSON document

@@ -1,6 +1,6 @@
 """Clusters: rows that are not independent share a window of time, day, host or job.
 
-The method is in docs/how-to/estimate-from-logs.md.
+The method is in docs/methods/effects-from-logs.md.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _METHOD = (
     "baseline's rows, with the curves, steps and products that the rows show, removes what "
     "matching left (Abadie and Imbens 2011).",
     "Matching makes rows comparable in what was measured, not in what nobody measured. The hidden "
-    "factor and the placebos show how much that could matter. docs/how-to/estimate-from-logs.md "
+    "factor and the placebos show how much that could matter. docs/methods/effects-from-logs.md "
     "has each formula "
     "and its source.",
 )
