@@ -67,6 +67,15 @@ def genoud(
     `EvaluationFailed` if ``fn`` or ``gradient`` raises, or returns NaN, no number or a vector of
     changing length; the message names the parameters.
 
+    Examples
+    --------
+    >>> from equipoise_matching import genoud
+    >>> result = genoud(lambda x: (x[0] - 1) ** 2 + (x[1] + 2) ** 2, 2, population=50, seed=1)
+    >>> result.par.round(4).tolist()
+    [1.0, -2.0]
+    >>> result.stopped_because
+    'no improvement'
+
     Parameters
     ----------
     fn

@@ -76,6 +76,14 @@ def qq_stats(
     With ``r_compatible`` a place that is whole may be missed by a rounding error, as in R.
 
     Raise `UnusableInput` if a sample or its weights cannot be used.
+
+    Examples
+    --------
+    >>> from equipoise_matching import qq_stats
+    >>> qq_stats([1, 2, 3], [2, 3, 5], standardize=False).max
+    2.0
+    >>> round(qq_stats([1, 2, 3], [2, 3, 5]).max, 3)
+    0.333
     """
     first = sample(treated, "treated", weights_treated)
     second = sample(control, "control", weights_control)
@@ -267,6 +275,13 @@ def ks_boot(
     """Test whether two samples have one distribution.
 
     Raise `UnusableInput` if a sample or its weights cannot be used, or ``boot`` is out of range.
+
+    Examples
+    --------
+    >>> from equipoise_matching import ks_boot
+    >>> test = ks_boot([1, 2, 3, 4], [3, 4, 5, 6, 7], boot=200, seed=1)
+    >>> round(test.statistic, 3), round(test.p_value, 3), test.boot_p_value
+    (0.6, 0.19, 0.21)
 
     Parameters
     ----------

@@ -72,6 +72,18 @@ def match_fitness(
     as ``fitness`` or ``loss`` raises or returns what cannot be compared, with the weights that did
     it.
 
+    Examples
+    --------
+    >>> from equipoise_matching import match_fitness
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> X = random.normal(size=(60, 2))
+    >>> treat = X[:, 0] + random.normal(size=60) > 0
+    >>> match_fitness(treat, X).round(3).tolist()
+    [0.031, 0.271, 0.458, 0.555]
+    >>> match_fitness(treat, X, w=[[1, 1], [1, 0]]).shape
+    (2, 4)
+
     Parameters
     ----------
     treat

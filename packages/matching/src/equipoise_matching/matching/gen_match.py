@@ -77,6 +77,17 @@ def gen_match(
     Raise `UnusableInput` if something cannot be used, naming column and rows or the weights that a
     function failed at; if the best candidate matches no unit; if the workers are lost.
 
+    Examples
+    --------
+    >>> from equipoise_matching import gen_match, match
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> X = random.normal(size=(60, 2))
+    >>> treat = X[:, 0] + random.normal(size=60) > 0
+    >>> y = X[:, 0] + treat
+    >>> result = gen_match(treat, X, population=20, generations=3, seed=1)
+    >>> effect = match(y, treat, X, metric=result.to_metric())
+
     Parameters
     ----------
     treat
@@ -168,6 +179,19 @@ distance_tolerance, r_compatible
 @dataclass(frozen=True, slots=True, eq=False)
 class GenMatchResult:
     """The weights that balance best, and the course of the search.
+
+    Examples
+    --------
+    >>> from equipoise_matching import gen_match
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> X = random.normal(size=(60, 2))
+    >>> treat = X[:, 0] + random.normal(size=60) > 0
+    >>> result = gen_match(treat, X, population=20, generations=3, seed=1)
+    >>> result.names, result.criterion, result.stopped_because
+    (('x1', 'x2'), 'Smallest p-value', 'no improvement')
+    >>> round(float(result.fitness[0]), 3)
+    0.04
 
     Parameters
     ----------

@@ -81,6 +81,18 @@ def match(
     Raise `UnusableInput` if something cannot be used, naming column and rows, or if no unit can be
     matched.
 
+    Examples
+    --------
+    >>> from equipoise_matching import match
+    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
+    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
+    >>> result = match(wage, trained, age)
+    >>> result.estimate
+    2.0
+    >>> [round(end, 3) for end in result.interval]
+    [1.307, 2.693]
+
     Parameters
     ----------
     y
@@ -178,6 +190,30 @@ class MatchResult:
 
     Rows count from 0. A field is ``None`` where there is no number: effect and errors without an
     outcome, ``se`` where Abadie and Imbens give none (without replacement; a single unit).
+
+    Examples
+    --------
+    >>> from equipoise_matching import match
+    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
+    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
+    >>> result = match(wage, trained, age)
+    >>> result.treated_index.tolist(), result.control_index.tolist()
+    ([0, 1, 2, 3], [4, 5, 6, 7])
+    >>> print(result.summary())
+    Estimate                    2
+    95 % interval               1.307 to 2.693
+    Abadie-Imbens error         0.35355
+    t                           5.6569
+    p-value                     1.5417e-08
+    Variance                    each unit's, from 2 neighbours
+    Estimand                    ATT
+    Observations                9
+    Treated                     4
+    Matched observations        4
+    Matched pairs (unweighted)  4
+    Effective sample size       4 treated, 4 controls
+    Dropped                     0
 
     Parameters
     ----------

@@ -43,6 +43,16 @@ def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
     Raise `UnusableInput` if the input cannot be used, or the covariates tell treated from untreated
     without error, so that no score exists.
 
+    Examples
+    --------
+    >>> from equipoise_matching import propensity_score
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> X = random.normal(size=(60, 2))
+    >>> treat = X[:, 0] + random.normal(size=60) > 0
+    >>> propensity_score(X, treat).score[:3].round(3).tolist()
+    [0.647, 0.454, 0.825]
+
     Parameters
     ----------
     formula_or_matrix, data

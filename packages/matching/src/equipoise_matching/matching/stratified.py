@@ -59,6 +59,16 @@ def match_by(
     Raise `UnusableInput` if something cannot be used, naming column and rows, or if no unit can be
     matched.
 
+    Examples
+    --------
+    >>> from equipoise_matching import match_by
+    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
+    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
+    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "south"]
+    >>> match_by(wage, trained, age, by=region).estimate
+    2.0
+
     Parameters
     ----------
     y, treat, X, estimand, m, metric, exact, caliper, replace, weights, variance_neighbors, \
@@ -147,6 +157,19 @@ class MatchByResult(MatchResult):
 
     All that a ``MatchResult`` has, over all strata; ``dropped_index`` has the units of skipped
     strata too, and ``effective_caliper`` has shape (strata, columns).
+
+    Examples
+    --------
+    >>> from equipoise_matching import match_by
+    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
+    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
+    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "east"]
+    >>> result = match_by(wage, trained, age, by={"region": region})
+    >>> [(stratum.values, stratum.estimate) for stratum in result.strata]
+    [(('east',), None), (('north',), 2.0), (('south',), 2.0)]
+    >>> [stratum.values for stratum in result.skipped]
+    [('east',)]
 
     Parameters
     ----------

@@ -77,6 +77,17 @@ def balance_uv(
 
     Raise `UnusableInput` if a sample or its weights cannot be used, or pairs have unequal lengths.
 
+    Examples
+    --------
+    >>> from equipoise_matching import balance_uv
+    >>> balance = balance_uv(treated=[25, 31, 38, 46], control=[24, 30, 40, 47, 52], boot=0)
+    >>> balance.mean_treated, balance.mean_control
+    (35.0, 38.6)
+    >>> round(balance.sdiff, 1)
+    -39.8
+    >>> round(balance.ks.statistic, 3)
+    0.4
+
     Parameters
     ----------
     treated, control

@@ -72,7 +72,15 @@ def match(
 
     Examples
     --------
-    >>> match(people, outcome="wage", treatment="trained", covariates=["age", "region"])
+    >>> from equipoise_matching.tables import match
+    >>> people = {
+    ...     "trained": [1, 1, 1, 1, 0, 0, 0, 0, 0],
+    ...     "age": [25, 31, 38, 46, 24, 30, 40, 47, 52],
+    ...     "wage": [14, 17, 19, 24, 12, 15, 18, 21, 30],
+    ... }
+    >>> result = match(people, outcome="wage", treatment="trained", covariates=["age"])
+    >>> print(result.report().text)
+    trained raises wage by 2 (95 % interval 1.31 to 2.69), on average over the treated units.
 
     Parameters
     ----------
@@ -152,6 +160,19 @@ def match_balance(
     Raise `UnusableInput`, naming column and rows of what cannot be used; or the match has rows that
     a missing value leaves out here.
 
+    Examples
+    --------
+    >>> from equipoise_matching.tables import match, match_balance
+    >>> people = {
+    ...     "trained": [1, 1, 1, 1, 0, 0, 0, 0, 0],
+    ...     "age": [25, 31, 38, 46, 24, 30, 40, 47, 52],
+    ...     "wage": [14, 17, 19, 24, 12, 15, 18, 21, 30],
+    ... }
+    >>> result = match(people, outcome="wage", treatment="trained", covariates=["age"])
+    >>> balance = match_balance(people, "trained", ["age"], match=result, boot=0)
+    >>> round(balance.after[0].sdiff, 1)
+    -2.8
+
     Parameters
     ----------
     table, treatment, covariates, formula, weights, missing
@@ -207,6 +228,18 @@ def gen_match(
 
     Raise `UnusableInput` if something cannot be used, naming column and rows, or if no row can be
     matched.
+
+    Examples
+    --------
+    >>> from equipoise_matching.tables import gen_match
+    >>> people = {
+    ...     "trained": [1, 1, 1, 1, 0, 0, 0, 0, 0],
+    ...     "age": [25, 31, 38, 46, 24, 30, 40, 47, 52],
+    ...     "wage": [14, 17, 19, 24, 12, 15, 18, 21, 30],
+    ... }
+    >>> result = gen_match(people, "trained", ["age"], outcome="wage", population=20, seed=1)
+    >>> result.estimate
+    2.0
 
     Parameters
     ----------
@@ -277,7 +310,21 @@ def observe(
 
     Examples
     --------
-    >>> observe(runs, "version=2.0:1.0", "wall_s", covariates=["load", "cache"], cluster="day")
+    >>> import numpy as np
+    >>> from equipoise_matching import observe
+    >>> random = np.random.default_rng(1)
+    >>> load = random.gamma(2.0, 1.0, 400)
+    >>> is_new = random.random(400) < 1 / (1 + np.exp(1.4 - 0.7 * load))
+    >>> noise = random.normal(0.0, 0.02, 400)
+    >>> log = {
+    ...     "version": np.where(is_new, "2.0", "1.0"),
+    ...     "wall_s": np.exp(0.1 * load - 0.05 * is_new + noise),
+    ...     "load": load,
+    ...     "day": np.arange(400) // 10,
+    ... }
+    >>> answer = observe(log, "version=2.0:1.0", "wall_s", covariates="load", cluster="day")
+    >>> round(answer.ratio, 2)
+    0.95
 
     Parameters
     ----------
