@@ -274,9 +274,9 @@ def test_bad_input_is_named_with_its_column_and_rows(
     [
         (np.ones((3, 1)), [0, 1], "treat has 2 rows and the covariates 3"),
         (np.ones((2, 2, 2)), [0, 1], "no matrix"),
-        ({"x": ["a", "b"]}, [0, 1], "x is no number in rows 0, 1"),
+        ({"x": ["a", "b"]}, [0, 1], "x is not a number in rows 0, 1"),
         ({"x": [1, 2]}, {"t": [0, math.nan]}, "t is missing in row 1"),
-        ([[1.0], [2.0]], [0, "1"], "treat is no number"),
+        ([[1.0], [2.0]], [0, "1"], "treat is not a number"),
     ],
 )
 def test_bad_matrices_are_named_with_their_column_and_rows(
@@ -311,5 +311,5 @@ def test_a_match_of_other_data_is_refused(match: Pairs, message: str) -> None:
 
 def test_an_object_that_is_no_match_is_named() -> None:
     x = np.arange(8.0)[:, None]
-    with pytest.raises(UnusableInput, match="match is 5, which is no result of a match"):
+    with pytest.raises(UnusableInput, match="match is 5, which is not the result of a match"):
         match_balance(x, np.arange(8) % 2, match=5)  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ def test_other_code_is_refused_before_it_runs(
     term: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UnusableInput, match="is code that no formula needs") as refusal:
+    with pytest.raises(UnusableInput, match="is code that a formula may not contain") as refusal:
         covariates_of(f"treat ~ x + {term}", PEOPLE)
     assert refusal.value.hint is not None
     assert list(tmp_path.iterdir()) == []

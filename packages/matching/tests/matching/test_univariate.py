@@ -131,7 +131,7 @@ def test_exchanging_the_groups_mirrors_everything(first: list[int], second: list
 
 
 def test_unequal_lengths_are_no_pairs() -> None:
-    with pytest.raises(UnusableInput, match="2 treated and 1 controls are no pairs"):
+    with pytest.raises(UnusableInput, match="2 treated and 1 controls are not pairs"):
         balance_uv([1, 2], [1], matched=True)
 
 

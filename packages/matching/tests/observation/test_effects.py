@@ -86,7 +86,7 @@ def test_degrees_of_freedom_are_those_of_the_version_with_fewer_clusters() -> No
     effect = effect_over_pairs(Y, X, ALONE, PAIRS)
     assert estimate_by_clusters(effect, code).interval is None
     code = np.where(TREATED, CODE % 12, 100 + CODE)
-    assert effect.smaller_arm(code) == 12
+    assert effect.fewest_clusters(code) == 12
     assert estimate_by_clusters(effect, code).interval is not None
 
 

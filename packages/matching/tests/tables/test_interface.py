@@ -153,7 +153,7 @@ def test_strata_give_what_match_by_gives(people: pandas.DataFrame) -> None:
 
 def test_a_match_by_given_weights_says_so_in_its_report(people: pandas.DataFrame) -> None:
     result = tables.match(people, "re78", "treat", ["age", "educ"], metric=[1.0, 2.0])
-    assert "weighted as the given metric says" in result._repr_html_()
+    assert "weighted by the given metric" in result._repr_html_()
 
 
 def test_balance_and_search_give_what_the_array_forms_give(people: pandas.DataFrame) -> None:
@@ -269,7 +269,7 @@ def test_observe_refuses_words_that_it_does_not_know(arguments: dict[str, Any], 
         ({"treatment": "region=east:west", "covariates": ["age"]}, "does not name two values"),
         ({"treatment": "treat", "covariates": ["age"], "missing": "guess"}, "no policy 'guess'"),
         ({"treatment": "treat", "covariates": ["age"], "exact": ["z"]}, "not matched on"),
-        ({"treatment": "treat", "covariates": ["re78"], "outcome": "region"}, "is no number"),
+        ({"treatment": "treat", "covariates": ["re78"], "outcome": "region"}, "is not a number"),
     ],
 )
 def test_what_cannot_be_used_is_named(

@@ -19,11 +19,11 @@ from equipoise_matching.genetic.options import (
     MAX_PARAMETERS,
     SearchOptions,
     checked_operators,
-    whole,
+    whole_number,
 )
 from equipoise_matching.genetic.polish import Polisher
 from equipoise_matching.genetic.search import Generation, history_rows, search
-from equipoise_matching.genetic.worker import Floats, Rows
+from equipoise_matching.genetic.worker import Floats, FunctionRows
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.pictures import require_figures
@@ -64,8 +64,8 @@ def genoud(
     """Search for the minimum (or maximum) of a function in a box.
 
     Raise `UnusableInput` if an argument cannot be used; the message names it. Raise
-    `EvaluationFailed` if ``fn`` or ``gradient`` raises, or returns NaN, no number or a vector of
-    changing length; the message names the parameters.
+    `EvaluationFailed` if ``fn`` or ``gradient`` raises an error, or returns NaN, something that is
+    not a number, or a vector of changing length; the message names the parameters.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def genoud(
     operators
         Nine weights P1 to P9; ``None`` weighs the first eight alike and leaves out the ninth.
     p9mix
-        The share of the polished point in operator 9; drawn anew each time if ``None``.
+        The share of the polished point in operator 9; drawn again each time if ``None``.
     solution_tolerance
         Smallest improvement that counts.
     memory
@@ -139,7 +139,7 @@ def genoud(
     if lexical is False:
         criteria = 1
     elif lexical is not True:
-        criteria = whole("lexical", lexical, 1, MAX_PARAMETERS)
+        criteria = whole_number("lexical", lexical, 1, MAX_PARAMETERS)
     smooth = not integer and lexical is False
     crosses = checked_operators(operators)[LOCAL_MINIMUM] > 0
     if crosses and not smooth:
@@ -148,14 +148,14 @@ def genoud(
             "several values",
             hint="give P9 the weight 0",
         )
-    options = SearchOptions.among(
+    options = SearchOptions.from_arguments(
         locals(),
         polish=bfgs and smooth,
         gradient_check=gradient_check and smooth and (bfgs or gradient is not None),
         seed=secrets.randbits(64) if seed is None else seed,
     )
     wants_polisher = options.polish or options.gradient_check or (crosses and smooth)
-    rows = Rows(fn, vectorized=vectorized, criteria=criteria)
+    rows = FunctionRows(fn, vectorized=vectorized, criteria=criteria)
     with BatchEvaluator(rows, executor) as evaluate:
         polisher = Polisher(options, evaluate, gradient) if wants_polisher else None
         best = search(

@@ -136,12 +136,12 @@ distance_tolerance, r_compatible
         **(pairing | {"threads": threads if executor is None else threads or 1}),
     )
     bounds = weight_bounds(problem, domains)
-    options = SearchOptions.among(
+    options = SearchOptions.from_arguments(
         locals(),
         nvars=problem.columns,
         starting_values=np.clip(1.0, *bounds.T) if starting_values is None else starting_values,
         maximize=problem.maximize,
-        boundary_enforcement=2,  # A negative weight is no weight.
+        boundary_enforcement=2,  # A weight is not negative.
     )
     limit = generations
 

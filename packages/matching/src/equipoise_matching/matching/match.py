@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 from equipoise_matching import _native
 from equipoise_matching.matching.options import (
     DONOR_ARMS,
-    QUERIED_ARMS,
+    SEEKING_ARMS,
     Estimand,
     MatchOptions,
     MatchProblem,
     Order,
-    check_whole,
+    check_whole_number,
     match_problem,
     pairing_of,
 )
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 VARIANCE_NEIGHBORS = 2
-"""Neighbours that give each unit's variance unless the caller says otherwise.
+"""Default number of neighbours that give each unit's variance.
 
 One variance of all units, R's default, gives intervals that are too narrow where the controls are
 noisier than the treated units (docs/methods/matching.md).
@@ -114,7 +114,7 @@ def match(
         Largest distance of a match, in standard deviations of each column: one value or k.
     replace, ties
         Whether a unit may serve more than once; whether all tied matches are kept (their weight is
-        shared) or some drawn by lot. Without replacement ties are always drawn.
+        shared) or some drawn at random. Without replacement ties are always drawn.
     order
         Without replacement, the order in which units find their matches: that of the "data", or
         that of the one column of X, from its "largest" or its "smallest" value.
@@ -140,16 +140,16 @@ def match(
         (docs/methods/matching.md).
     threads, seed
         Neither the number of threads (all cores by default) nor their timing changes the answer;
-        lots are drawn from ``seed`` (0 by default).
+        ties are drawn from ``seed`` (0 by default).
     progress
         Called with the number of units that are done, and of all; may be called by any thread.
     """
     units = units_of(y, treat, X, weights, covariates)
     neighbors = checked_neighbors(variance_neighbors, variance, r_compatible)
     rows = len(units.x)
-    # Pairs that are reused have their order.
-    turns = order if reuse is None else "data"
-    problem = match_problem(units, metric=metric, order=turns, **pairing_of(locals()))
+    # Reused pairs keep their order.
+    pairing_order = order if reuse is None else "data"
+    problem = match_problem(units, metric=metric, order=pairing_order, **pairing_of(locals()))
     units, options = problem.units, problem.options
     has_error = replace and (ties or not r_compatible)
     needs_variances = neighbors > 0 and units.outcome is not None and has_error
@@ -303,10 +303,10 @@ class MatchResult:
             sizes.append(float(weights.sum()) ** 2 / squares if squares else 0.0)
         return sizes[0], sizes[1]
 
-    def of_rows(self, numbers: Indices, rows: int) -> Self:
-        """Return the match with rows under the numbers that they have in a larger table.
+    def with_row_numbers(self, numbers: Indices, rows: int) -> Self:
+        """Return the match with its rows numbered as in a larger table.
 
-        ``numbers`` are those of the rows of the input, shape (n,), in a table of so many ``rows``.
+        ``numbers`` are those of the rows of the input, shape (n,), in a table of ``rows`` rows.
         """
         indices = ("treated_index", "control_index", "dropped_index")
         return replace(self, **{name: numbers[getattr(self, name)] for name in indices}, rows=rows)
@@ -377,10 +377,10 @@ def aligned(facts: list[tuple[str, str]]) -> str:
 
 
 def checked_neighbors(neighbors: int | None, variance: str, r_compatible: bool) -> int:
-    """Return the number of neighbours that give a variance; refuse a name that no variance has."""
+    """Return the number of neighbours that give a variance; refuse an unknown kind of variance."""
     if neighbors is None:
         neighbors = 0 if r_compatible else VARIANCE_NEIGHBORS
-    check_whole("variance_neighbors", neighbors, 0)
+    check_whole_number("variance_neighbors", neighbors, 0)
     if variance not in ("population", "sample"):
         raise UnusableInput(
             f"there is no variance {variance!r}", hint="give 'population' or 'sample'"
@@ -394,7 +394,7 @@ def reused_pairs(
     """Return the pairs of an earlier match of the same units."""
     if not isinstance(earlier, MatchResult):
         raise UnusableInput(
-            f"reuse is of type {type(earlier).__name__}", hint="give what match() returned"
+            f"reuse is of type {type(earlier).__name__}", hint="give the result of match()"
         )
     if earlier.rows != rows or earlier.estimand != estimand:
         raise UnusableInput(
@@ -473,9 +473,9 @@ def effect_estimate(
     """Estimate the effect from the pairs, in ``units.outcome_unit``."""
     z = units.x if units.z is None else units.z
     if bias_adjust and options.r_compatible:
-        # Fifteen thirds are five.
+        # Summed without rounding: fifteen thirds are five.
         weight = math.fsum(pairs.weights)
-        size = min(int(np.isin(units.treated, QUERIED_ARMS[options.estimand]).sum()), weight)
+        size = min(int(np.isin(units.treated, SEEKING_ARMS[options.estimand]).sum()), weight)
         bias_adjust = options.ties and size >= z.shape[1]
     elif bias_adjust:
         for arm in DONOR_ARMS[options.estimand]:

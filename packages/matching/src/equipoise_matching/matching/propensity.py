@@ -15,7 +15,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
 
 _REPEATED = 1e-10
-"""A direction so much smaller than the largest one is rounding."""
+"""Size of a direction, relative to the largest one, below which it is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class PropensityScore:
     Attributes
     ----------
     score
-        P(treated) of each row, between 0 and 1: what to match on.
+        P(treated) of each row, between 0 and 1, to match on.
     linear
         Its logit, a row each; matching on it spreads out scores near 0 and 1.
     names
@@ -40,8 +40,8 @@ class PropensityScore:
 def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
     """Fit P(treated) by a binomial GLM with logit link (Rosenbaum and Rubin 1983).
 
-    Raise `UnusableInput` if the input cannot be used, or the covariates tell treated from untreated
-    without error, so that no score exists.
+    Raise `UnusableInput` if the input cannot be used, or the covariates separate treated from
+    untreated without error, so that there is no score.
 
     Examples
     --------

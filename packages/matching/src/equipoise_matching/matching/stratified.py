@@ -52,7 +52,7 @@ def match_by(
     """Match each unit of the estimand with its nearest unit of the other arm in its stratum.
 
     Each stratum is matched as ``match`` would match it alone: columns are scaled, calipers and
-    the Mahalanobis metric are computed inside it, and ``m`` is at most what it has to offer.
+    the Mahalanobis metric are computed inside it, and ``m`` is at most the number of its units.
     Strata without treated units or without controls are skipped and reported. The effect is the
     mean over all pairs, and its error that of a match with these pairs.
 

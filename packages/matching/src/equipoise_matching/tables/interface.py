@@ -1,6 +1,6 @@
 """``match``, ``match_balance``, ``gen_match`` and ``observe``: tables in, results out.
 
-Errors and warnings are in the words of Python: ``missing="drop"`` where a terminal has an option.
+Errors and warnings name arguments of Python: ``missing="drop"``, not ``--missing drop``.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def match(
         Columns that form strata, each matched alone.
     missing
         ``"refuse"`` missing values, ``"drop"`` their rows, or keep rows whose covariates are
-        missing, with a covariate (``"indicator"``) that says so.
+        missing, with a covariate that marks them (``"indicator"``).
     metric, bias_adjust, variance_neighbors, variance, progress
         As for ``equipoise_matching.match``.
     order
@@ -178,8 +178,7 @@ def match_balance(
     table, treatment, covariates, formula, weights, missing
         As for ``match``. The covariates may be others than those matched on.
     match
-        What ``match`` or ``gen_match`` returned for the same table; without one there is no
-        "after".
+        Result of ``match`` or ``gen_match`` for the same table; without one there is no "after".
     estimand, boot, ks, paired, r_compatible, seed, progress
         As for ``equipoise_matching.match_balance``.
     """
@@ -348,7 +347,7 @@ def observe(
     ratio
         Whether to estimate a ratio too; every outcome must then be above 0.
     unit
-        What a row is, in the sentences: ``"people"``, ``"builds"``.
+        Name of the rows in the sentences: ``"people"``, ``"builds"``.
     missing
         As for ``match``. By default a gap in a column that you name is refused; without
         ``covariates`` a column with a gap is not matched on, and a warning names it.
@@ -360,7 +359,7 @@ def observe(
     Returns
     -------
     Observation
-        The answer; where no comparison holds ``refused`` is true and ``document`` says why.
+        The answer; where no comparison holds, ``refused`` is true and ``document`` has the reason.
     """
     column, equals, values = treatment.partition("=")
     if not column or (equals and not values):
@@ -368,7 +367,7 @@ def observe(
             f"treatment: '{treatment}' is not COLUMN=CANDIDATE:BASELINE",
             hint='name the column and two of its values, such as "version=2.0:1.0"',
         )
-    question = Question.among({**locals(), "treatment": column, "values": values or None})
+    question = Question.from_arguments({**locals(), "treatment": column, "values": values or None})
     log = complete_log(read_columns(table, (column,)), question, missing)
     document = observe_log(
         log.columns,
@@ -391,7 +390,7 @@ class Observation(Struct, frozen=True):
 
     @property
     def refused(self) -> bool:
-        """Whether no comparison holds; ``document.refusal`` says why."""
+        """Whether no comparison holds; ``document.refusal`` has the reason."""
         return self.document.refusal is not None
 
     @property
@@ -419,7 +418,7 @@ class Observation(Struct, frozen=True):
         return self.document.summary
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        """Return the forms for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         report = observation_report(self.document)
         return with_picture(report.to_html(), lambda: effects_chart(self.document))
 
@@ -438,7 +437,7 @@ def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:
         )
     place = np.full(data.rows_read, -1)
     place[data.rows] = np.arange(len(data.rows))
-    pairs = match.pairs.of_rows(place, len(data.rows))
+    pairs = match.pairs.with_row_numbers(place, len(data.rows))
     if min(pairs.treated_index.min(), pairs.control_index.min()) < 0:
         raise UnusableInput(
             "the match has rows in which a covariate is missing here",
