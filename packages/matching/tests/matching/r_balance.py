@@ -13,7 +13,7 @@ from packages.matching.tests.matching.golden import GOLDEN
 
 @dataclass(frozen=True)
 class Pairs:
-    """What ``match_balance`` needs of a match."""
+    """Pairs of a match, as ``match_balance`` reads them."""
 
     treated_index: NDArray[np.intp]
     control_index: NDArray[np.intp]

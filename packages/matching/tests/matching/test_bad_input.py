@@ -1,4 +1,4 @@
-"""What cannot be used is refused, with column and rows; what looks odd but can be, is not."""
+"""Unusable input is refused with column and rows; unusual but usable input is not."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Y = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0])
 X = np.column_stack([np.arange(8.0), [2, 7, 1, 8, 2, 8, 1, 8]])
 
 
-def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
-    changed = np.array(of, dtype=np.float64)
+def with_value(place: tuple[int, ...], value: float, array: Any) -> Any:
+    changed = np.array(array, dtype=np.float64)
     changed[place] = value
     return changed
 
@@ -69,7 +69,7 @@ def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
         ({"bias_adjust": True, "covariates": np.eye(8)[:, :6]}, r"bias_adjust fits 6 slopes"),
     ],
 )
-def test_the_error_names_what_is_wrong_and_where(options: dict[str, Any], message: str) -> None:
+def test_an_error_names_the_fault_and_its_place(options: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"y": Y, "treat": TREAT, "X": X}
     with pytest.raises(UnusableInput, match=message):
         match(**(arguments | options))
@@ -81,7 +81,7 @@ def test_the_error_names_the_column_of_a_frame() -> None:
         match(Y, TREAT, frame)
 
 
-def test_what_is_missing_in_any_kind_of_frame_is_named() -> None:
+def test_a_missing_value_in_any_kind_of_frame_is_named() -> None:
     frame = pandas.DataFrame(X, columns=["age", "educ"]).astype("Int64")
     frame.loc[3, "educ"] = pandas.NA
     polars_frame = polars.DataFrame(

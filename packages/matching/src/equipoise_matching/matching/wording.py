@@ -178,7 +178,7 @@ def signed_interval(interval: tuple[float, float] | None) -> str:
 def most_different(
     variables: tuple[str, ...], side: tuple[UnivariateBalance, ...]
 ) -> tuple[str, float] | None:
-    """Return the covariate with the largest difference, and that in percent; ``None`` if unknown."""
+    """Return the covariate that differs most, and its percentage; ``None`` if unknown."""
     known = [
         (name, abs(variable.sdiff))
         for name, variable in zip(variables, side, strict=True)

@@ -109,8 +109,8 @@ class EffectEstimate(Struct, frozen=True):
     """The effect on one outcome with every error, by name.
 
     ``main`` names the error that the answer uses. ``without_neighbors`` is the share of the matched
-    rows that have no neighbour of the same version; Abadie and Imbens' error takes one variance for all of them. ``terms`` are those of
-    the outcome's model, the covariates first.
+    rows that have no neighbour of the same version; Abadie and Imbens' error takes one variance for
+    all of them. ``terms`` are those of the outcome's model, the covariates first.
     """
 
     pair_effect: PairEffect
