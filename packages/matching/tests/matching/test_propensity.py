@@ -81,5 +81,5 @@ def test_constant_and_repeated_columns_change_nothing() -> None:
 
 def test_a_covariate_that_decides_the_treatment_is_refused() -> None:
     frame = pandas.DataFrame({"t": [0, 0, 0, 1, 1, 1], "x": [1.0, 2, 3, 4, 5, 6]})
-    with pytest.raises(UnusableInput, match="no propensity score exists"):
+    with pytest.raises(UnusableInput, match="there is no propensity score"):
         propensity_score("t ~ x", frame)

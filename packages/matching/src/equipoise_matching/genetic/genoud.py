@@ -95,15 +95,15 @@ def genoud(
     bounds
         Shape (nvars, 2), lower and upper; -10 and 10 where none are given.
     boundary_enforcement
-        0: the bounds only say where random points come from. 1: every individual lies inside, but
+        0: the bounds limit random points only. 1: every individual lies inside, but
         BFGS may look outside. 2: nothing outside is ever evaluated.
     starting_values
         Shape (nvars,) or (rows, nvars): points of the first generation, inside the bounds.
     integer
         Whether only whole numbers count; there is then no BFGS.
     lexical
-        Whether ``fn`` returns several values, compared in order; a number says how many. There is
-        then no BFGS.
+        Whether ``fn`` returns several values, compared in order; a whole number is the number of
+        values. There is then no BFGS.
     gradient
         The gradient of ``fn``, shape (nvars,) to (nvars,); ``None`` takes differences.
     gradient_check

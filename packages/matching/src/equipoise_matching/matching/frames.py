@@ -1,7 +1,7 @@
 """Covariates and treatment from formulae, matrices and data frames of any kind.
 
-pandas, polars and whatever else narwhals knows are frames; NumPy arrays and lists are
-matrices. Columns of words become numbers, too. Rows are counted from 0.
+Frames are those of pandas, polars and other libraries that narwhals supports; NumPy arrays and
+lists are matrices. Columns of words become numbers, too. Rows are counted from 0.
 """
 
 from __future__ import annotations

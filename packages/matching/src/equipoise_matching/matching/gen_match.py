@@ -247,7 +247,7 @@ class GenMatchResult:
     def balance(self, weights: Floats | None = None, *, boot: int = 0, ks: bool = True) -> Balance:
         """Return the balance before matching and by these weights, by default the best ones.
 
-        The rows are those that took part in the search; needs ``equipoise-matching``.
+        The rows are those that took part in the search.
         """
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(

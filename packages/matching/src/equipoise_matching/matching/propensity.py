@@ -79,8 +79,8 @@ def score_of(covariates: Covariates) -> PropensityScore:
             fitted = model.fit(maxiter=100, tol=1e-12)
         except separated as warning:
             raise UnusableInput(
-                "the covariates tell treated from untreated without error: no propensity "
-                "score exists",
+                "the covariates separate treated from untreated without error: there is no "
+                "propensity score",
                 hint="leave out the covariate that decides the treatment",
             ) from warning
     score = np.asarray(fitted.fittedvalues, dtype=np.float64)
@@ -89,7 +89,7 @@ def score_of(covariates: Covariates) -> PropensityScore:
 
 
 def _basis(matrix: Floats) -> Floats:
-    """Orthogonal columns that span the same models as these beside a constant.
+    """Return orthogonal columns that, with a constant, span the same models.
 
     The scores depend on the span alone; tiny numbers are not taken for zero, and columns that
     repeat others make nothing singular.

@@ -100,7 +100,7 @@ def _scales(values: Floats, question: Question) -> Scales[Floats]:
 def _placebo(
     kind: str, name: str, effects: Scales[EffectEstimate], with_effect: str, without: str
 ) -> Placebo:
-    """Return the check; ``{range}`` in both summaries stands for the interval of the effect."""
+    """Return the check; the interval of the effect replaces ``{range}`` in both summaries."""
     effect = to_effect(effects.map(lambda effect: effect.estimate))
     known = (effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
     if effect.interval is None:

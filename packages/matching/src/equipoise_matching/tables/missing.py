@@ -54,7 +54,7 @@ class MissingValues(Struct, frozen=True):
         left_out = f"{self.rows_left_out:,} {'row is' if self.rows_left_out == 1 else 'rows are'}"
         if self.policy == "drop":
             return f"Missing values ({counts}): {left_out} left out."
-        kept = "a covariate of its own says where a value is missing"
+        kept = "a covariate of its own marks missing values"
         if not self.rows_left_out:
             return f"Missing values ({counts}): all rows are kept, and {kept}."
         return (
@@ -109,7 +109,7 @@ def without_missing(
             f"{name} is missing in {row_numbers(gap)} (from 0)",
             hint=f"{option('missing', 'drop')} leaves out the {number:,} rows with a missing "
             f"value; {option('missing')} "
-            "indicator keeps them, with a covariate that says so",
+            "indicator keeps them, with a covariate that marks them",
         )
     fatal = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
     kept = ~np.any(fatal, axis=0) if fatal else np.ones(count, dtype=np.bool_)

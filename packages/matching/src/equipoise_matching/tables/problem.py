@@ -365,8 +365,7 @@ def _codes(
             example = f"{texts[-1]}:{texts[0]}" if len(texts) > 1 else "TREATED:CONTROL"
             raise UnusableInput(
                 f"{name} is neither 0 nor 1, nor yes or no: it has {listed(texts)}",
-                hint="say which value is the treated one: "
-                f"{option('treatment', f'{name}={example}')}",
+                hint=f"name the treated value first: {option('treatment', f'{name}={example}')}",
             )
         return codes, np.ones(len(column), dtype=np.bool_)
     texts, place = distinct_texts(column[~is_missing], name)
