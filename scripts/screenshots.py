@@ -32,7 +32,7 @@ TWO_MALLOCS = (
     *("--control", "--metrics", "wall_s,minor_faults"),
 )
 PEOPLE = "age,educ,black,hisp,married,nodegr,re74,re75,u74,u75"
-# As docs/how-to/estimate-from-logs.md and docs/reference/matching.md have them.
+# As docs/explanation/matching-logs.md and docs/reference/genetic-matching.md have them.
 OBSERVE = (
     *("observe", "cps.csv", "--treatment", "treat=1:0", "--outcome", "re78", "--difference"),
     *("--cluster", "none", "--covariates", PEOPLE, "--seed", "1", "--quiet"),

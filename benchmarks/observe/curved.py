@@ -167,7 +167,7 @@ def linear_analysis() -> Iterator[None]:
         patch.object(overlap, "MAX_ODDS", math.inf),
         patch.object(matching, "MAX_TERM_DIFFERENCE", math.inf),
         patch.object(matching, "MAX_KS", math.inf),
-        patch.object(pattern, "CHANCE", 0.0),
+        patch.object(pattern, "FALSE_REFUSAL_CHANCE", 0.0),
     ):
         yield
 

@@ -35,4 +35,11 @@ def _shortened(text: str) -> str:
 
 
 class UnusableInput(EquipoiseError):
-    """Exit status 2: a command line, a file or a ledger that cannot be used."""
+    """A command line, an argument, a file or a ledger that cannot be used: exit status 2.
+
+    Examples
+    --------
+    >>> error = UnusableInput("seed is -1", hint="give a whole number from 0 up")
+    >>> error.what, error.hint
+    ('seed is -1', 'give a whole number from 0 up')
+    """

@@ -40,6 +40,7 @@ STUDIES = Elsewhere(
 )
 ELSEWHERE = {
     "pip install 'equipoise-matching[charts]'": MATCHING,
+    "pip install 'equipoise[matching,datasets]'": MATCHING,
     "pip install equipoise-studies": STUDIES,
     "equipoise run database --quick": SERVERS,
     "equipoise run database --factor server=mariadb --factor setting=glibc,tcp,apart": SERVERS,

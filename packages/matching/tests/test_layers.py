@@ -1,4 +1,4 @@
-"""The rooms of equipoise_matching: who may import whom, and what a match loads."""
+"""The rooms of equipoise_matching: their imports, and the modules that a match loads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 MAX_MODULES_OF_A_MATCH = 60
 
 TEXT = frozenset({"shared", "warning", "report"})
-"""What a result says: every room above may use it."""
+"""Modules of errors and reports, which every room above may use."""
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "shared": frozenset(),
     "warning": frozenset(),
@@ -52,7 +52,7 @@ def test_no_room_imports_a_higher_one_or_the_laboratory() -> None:
     assert violations(SOURCE) == []
 
 
-def test_every_module_says_what_it_is() -> None:
+def test_every_module_has_a_docstring() -> None:
     assert undocumented(SOURCE.parent) == []
 
 

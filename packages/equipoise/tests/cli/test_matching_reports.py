@@ -72,7 +72,7 @@ def test_match_says_in_markdown_how_it_matched(equipoise: Equipoise, tmp_path: P
         "Each unit is matched with its nearest of the other arm in a, b, c, d",
         "each match is used once, in the order of the rows",
         "only among rows that agree in d",
-        "Rows count as w says",
+        "Rows are weighted by w",
         "takes the pairs as independent",
         "**Strata**",
     ):

@@ -224,7 +224,10 @@ def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels
         (("nothing.csv", *LOAD), "there is no such file"),
         (("nothing.db", *LOAD), "there is no such file"),
         (("ci.csv", *LOAD[2:], "--treatment", "version="), "COLUMN[=CANDIDATE:BASELINE]"),
-        (("ci.csv", *LOAD[2:], "--treatment", "day"), "which two are to be compared is open"),
+        (
+            ("ci.csv", *LOAD[2:], "--treatment", "day"),
+            "the question does not name the two to compare",
+        ),
         (("ci.csv", *LOAD[2:], "--treatment", "host_type"), "host_type=arm:amd compares arm"),
         (("ci.csv", *LOAD[2:], "--treatment", "version=3.0:1.0"), "no row has 3.0"),
         (("ci.csv", *LOAD[2:], "--treatment", "release=2.0:1.0"), "there is no column release"),

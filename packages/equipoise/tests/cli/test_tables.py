@@ -253,7 +253,7 @@ def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise, tmp_path:
         "Without matching, the table suggests that version 2.0 is",
         "Among comparable builds, version 2.0 is",
         "comparable builds do not differ in unmoved (95 % interval ",
-        "which version cannot have changed: nothing speaks against the answer here",
+        "which version cannot have changed: this check does not contradict the answer",
         "the answer holds unless something that was not measured made one of two comparable "
         "builds more than",
         "multiplied the odds of version 2.0 by so much between two comparable builds.",

@@ -1,12 +1,12 @@
-"""The effect of a treatment, from units that did and units that did not get it, by matching.
+"""The effect of a treatment, from comparable units with and without it, by matching.
 
-``match``, ``match_balance``, ``gen_match`` and their kin take arrays; the functions of
+``match``, ``match_balance``, ``gen_match`` and the other functions take arrays; the functions of
 ``equipoise_matching.tables`` with the same names, and ``observe``, take data frames and files with
 the names of columns. ``genoud`` is the genetic search alone. In the order of the rooms, a lower one
 first:
 
-- ``shared``: what this wheel and that of `equipoise` both carry
-- ``warning``, ``report``: what a result has to say
+- ``shared``: modules that the wheels of this package and of `equipoise` both carry
+- ``warning``, ``report``: the report of a result, with its warnings
 - ``charts``: charts of effects and of balance (the extra ``equipoise-matching[charts]``)
 - ``genetic``: genetic optimisation using derivatives
 - ``matching``: matching and balance on arrays

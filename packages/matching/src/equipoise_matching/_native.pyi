@@ -13,12 +13,12 @@ from equipoise_matching.matching.units import Units
 
 @final
 class GenoudSearch:
-    """A genetic search that asks for values and is told them.
+    """A genetic search that requests values of points and takes them.
 
     Raises
     ------
     ValueError
-        If options do not fit together, or values that were not asked for are told.
+        If options do not fit together, or values come that were not requested.
     """
 
     def __new__(cls, options: SearchOptions) -> GenoudSearch: ...

@@ -1,4 +1,4 @@
-"""What a result has to say, as text: a notebook shows it, and a program may build pages of it."""
+"""The report of a result as text, which a notebook shows and a program may build pages of."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from equipoise_matching.shared.html import text
 from equipoise_matching.warning import AnalysisWarning
 
 UNKNOWN = "–"
-"""Stands in a table cell for a number that is not known."""
+"""Cell of a table whose number is not known."""
 MAX_WARNINGS_OF_A_CODE = 3
 """Number of warnings of one code that a notebook shows."""
 
@@ -46,7 +46,7 @@ class TextTable(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The answer, what it rests on, what speaks against it, and how it was computed."""
+    """The answer, its facts, its warnings and its method."""
 
     badge: str
     """Kind of the answer in a word or two."""
@@ -56,7 +56,7 @@ class Report(Struct, frozen=True, kw_only=True):
     interval: str = ""
     """Interval with its coverage; empty where there is none."""
     remarks: tuple[str, ...] = ()
-    """What a reader must know with the answer, a sentence each."""
+    """Sentences that a reader needs besides the answer."""
     tables: tuple[TextTable, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     """Names and values of what the answer rests on."""

@@ -1,4 +1,4 @@
-"""What speaks against an answer: a finding and what to do about it."""
+"""A warning: a reason to doubt an answer, and a hint."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class AnalysisWarning(Struct, frozen=True):
-    """A warning: what, and what to do about it."""
+    """A reason to doubt an answer, and a hint."""
 
     code: str
     summary: str

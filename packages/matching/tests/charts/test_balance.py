@@ -1,4 +1,4 @@
-"""Charts of covariate balance, as the specifications that they are."""
+"""Charts of covariate balance, by their specifications."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_love_plot_puts_the_largest_difference_on_top() -> None:
     assert "large: -40.0 % before, 2.0 % after" in chart["description"]
 
 
-def test_the_love_plot_says_what_it_cannot_draw() -> None:
+def test_the_love_plot_names_the_variables_that_it_cannot_draw() -> None:
     chart = love_plot(["known", "constant"], [5.0, -math.inf], [1.0, math.nan]).to_dict()
     assert chart["title"]["subtitle"] == ["Not finite, so not drawn: constant."]
     assert "Infinity" not in json.dumps(chart["layer"])

@@ -1,4 +1,4 @@
-"""The course of balance along a search, as the specification that it is."""
+"""The chart of balance along a search, by its specification."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lines(chart: Any) -> list[Any]:
     return layers
 
 
-def test_the_strong_line_follows_whatever_is_worst_at_the_time() -> None:
+def test_the_strong_line_follows_the_worst_covariate_of_each_generation() -> None:
     chart = search_balance(["a", "b"], [-30.0, 10.0], [(0, [2.0, -5.0]), (1, [1.0, 0.5])])
     thin, strong = lines(chart)
     drawn = [(row["generation"], row["variable"]) for row in strong["rows"]]
@@ -31,7 +31,7 @@ def test_the_strong_line_follows_whatever_is_worst_at_the_time() -> None:
     assert strong["mark"]["strokeWidth"] > thin["mark"]["strokeWidth"]
 
 
-def test_the_description_tells_the_worst_before_and_after() -> None:
+def test_the_description_gives_the_worst_before_and_after() -> None:
     described = search_balance(["a", "b"], [-30.0, 10.0], [(4, [2.0, -5.0])]).to_dict()
     assert "30.0 % (a) before matching, 5.0 % (b)" in described["description"]
 

@@ -17,7 +17,7 @@ VARIABLES = 4
 
 
 def candidates(count: int) -> Floats:
-    """So many candidates, shape (count, VARIABLES), drawn from a fixed seed."""
+    """Return candidates, shape (count, VARIABLES), drawn from a fixed seed."""
     return np.random.default_rng(7).normal(size=(count, VARIABLES))
 
 
@@ -27,7 +27,7 @@ class Engine:
 
     data: Floats
     built: int = field(default=0, init=False)
-    """How often the engine was built, in this process."""
+    """Number of times that this process built the engine."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"data": self.data, "built": 0}
@@ -41,7 +41,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class DiesOnce:
-    """An engine whose process is killed by the first that meets a candidate; never again."""
+    """An engine that kills its process at the first evaluation of a candidate, and only once."""
 
     engine: Engine
     mark: Path
@@ -55,23 +55,23 @@ class DiesOnce:
 
 
 def dies_always(points: Floats) -> Floats:
-    """Kills the process that evaluates it."""
+    """Kill the process that evaluates the function."""
     os.kill(os.getpid(), signal.SIGKILL)
     return points
 
 
 def refuses_negative(points: Floats) -> Floats:
-    """Raises if any first parameter is below -1."""
+    """Raise an error if any first parameter is below -1."""
     if (points[:, 0] < -1).any():
         raise ArithmeticError("no root of a negative number")
     return points[:, :1]
 
 
 def as_many_as_positive(points: Floats) -> Floats:
-    """As many criteria as the first candidate has positive parameters."""
+    """Return as many criteria as the first candidate has positive parameters, and one more."""
     return np.zeros((len(points), int((points[0] > 0).sum()) + 1))
 
 
 def bowl(point: Floats) -> float:
-    """Least at (1, 1)."""
+    """Return a value that is smallest at (1, 1)."""
     return float(((point - 1.0) ** 2).sum())

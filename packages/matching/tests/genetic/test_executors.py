@@ -1,4 +1,4 @@
-"""The same values from every executor, bit for bit, whatever is lost on the way."""
+"""The same values from every executor, bit for bit, even if a worker is lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from packages.matching.tests.genetic.evaluators import (
 
 COUNT = 41
 BALLAST = 200_000
-"""Bytes of the evaluator's data, about."""
+"""Approximate bytes of the evaluator's data."""
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def pool() -> Iterator[ProcessPoolExecutor]:
         yield executor
 
 
-class Scales:
-    """An executor that weighs what goes through it, as a pool of processes pickles it."""
+class WeighingExecutor:
+    """An executor that records the pickled size of each task."""
 
     def __init__(self, executor: ProcessPoolExecutor) -> None:
         self.executor = executor
@@ -87,7 +87,7 @@ def test_one_value_each_is_one_criterion() -> None:
 
 
 def test_the_data_go_to_a_pool_once(engine: Engine, pool: ProcessPoolExecutor) -> None:
-    scales = Scales(pool)
+    scales = WeighingExecutor(pool)
     with BatchEvaluator(engine, scales, batch_size=4) as evaluator:
         for _ in range(20):
             evaluator(candidates(COUNT))
@@ -105,7 +105,7 @@ def test_a_worker_without_the_data_gets_them_later(engine: Engine) -> None:
     points = candidates(COUNT)
     expected = values(engine, None, points)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
-        exchanged = Scales(other)
+        exchanged = WeighingExecutor(other)
         with BatchEvaluator(engine, exchanged) as evaluator:
             evaluator(points)
             sent = len(exchanged.weights)
@@ -136,7 +136,7 @@ def test_candidates_that_kill_every_process_are_given_up(pool: ProcessPoolExecut
 
 def test_a_foreign_executor_that_broke_is_an_error_with_a_hint(pool: ProcessPoolExecutor) -> None:
     with pytest.raises(UnusableInput, match="the executor broke down") as caught:
-        values(dies_always, Scales(pool), candidates(3))
+        values(dies_always, WeighingExecutor(pool), candidates(3))
     assert caught.value.hint is not None
 
 
@@ -155,7 +155,9 @@ def test_an_error_of_the_evaluator_names_the_parameters_wherever_it_ran(
     assert f"[{float(wrong[0])}, " in complaints.pop()
 
 
-def test_a_function_that_cannot_be_sent_says_so(pool: ProcessPoolExecutor, tmp_path: Path) -> None:
+def test_a_function_that_cannot_be_sent_is_refused(
+    pool: ProcessPoolExecutor, tmp_path: Path
+) -> None:
     with (tmp_path / "open").open("w") as file:
 
         def holds_a_file(points: Floats) -> Floats:
@@ -172,7 +174,7 @@ def test_an_inner_function_can_be_sent_with_cloudpickle(pool: ProcessPoolExecuto
     assert tripled.tobytes() == (candidates(5) * factor).tobytes()
 
 
-def test_rows_that_are_not_one_a_candidate_are_refused() -> None:
+def test_fewer_rows_of_values_than_candidates_are_refused() -> None:
     with pytest.raises(EvaluationFailed, match=r"shape \(1, 4\) for 3 points"):
         values(lambda points: points[:1], None, candidates(3))
 
@@ -186,7 +188,7 @@ def test_a_changing_number_of_criteria_is_refused_with_the_parameters() -> None:
 
 
 @pytest.mark.parametrize("executor", [3, "tcp://127.0.0.1:8786", object()])
-def test_an_object_that_is_no_executor_is_refused(executor: Any) -> None:
+def test_an_object_that_is_not_an_executor_is_refused(executor: Any) -> None:
     with pytest.raises(UnusableInput, match="which has no submit"):
         BatchEvaluator(refuses_negative, executor)
 

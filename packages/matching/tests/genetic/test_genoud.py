@@ -1,4 +1,4 @@
-"""genoud as it is called."""
+"""Calls of genoud: results, options and errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def raises(point: Floats) -> float:
     return 0.0
 
 
-def test_both_ways_to_it_lead_to_the_same_function() -> None:
+def test_both_imports_give_the_same_function() -> None:
     assert equipoise_matching.genoud is genoud
 
 
@@ -222,7 +222,7 @@ def changing() -> Callable[[Floats], list[float]]:
         (changing(), {"lexical": True}, r"returned 2 values at par = .* 1 elsewhere"),
         (lambda x: [1.0, 2.0], {}, "returned 2 values"),
         (lambda x: [1.0, 2.0], {"lexical": 3}, "3 elsewhere"),
-        (lambda x: "worth", {}, "returned str, no number"),
+        (lambda x: "worth", {}, "returned str, not a number"),
         (lambda x: [[1.0]], {}, r"returned shape \(1, 1\)"),
         (lambda x: x[:3, 0], {"vectorized": True}, r"returned shape \(3, 1\) for 10 points"),
         (lambda x: None, {}, r"returned None at par = \["),
@@ -244,7 +244,7 @@ def test_an_error_of_the_function_names_the_parameters(
         ({"bounds": [[0, 1], [2, 1]]}, "bounds of parameter 2 cross: 2 > 1"),
         ({"bounds": [[0, 1]]}, r"bounds have shape \(1, 2\)"),
         ({"bounds": [[0, 1], [0, math.inf]]}, "parameter 2: 0 and inf are not finite"),
-        ({"bounds": [[0, 1.5], [0, 1]], "integer": True}, "no whole numbers"),
+        ({"bounds": [[0, 1.5], [0, 1]], "integer": True}, "not whole numbers"),
         ({"starting_values": [0, 11]}, "starting value 1: parameter 2 is 11, outside -10 to 10"),
         ({"starting_values": [0, 1, 2]}, r"starting_values have shape \(1, 3\)"),
         ({"starting_values": np.zeros((99, 2)), "population": 10}, "99 starting values"),

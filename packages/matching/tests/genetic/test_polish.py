@@ -1,4 +1,4 @@
-"""Numerical gradients, beside the true ones."""
+"""Numerical gradients, compared with the true ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_rough_function_is_differenced_over_wider_intervals() -> None:
     assert slope_of(rough) == pytest.approx(2 * POINT, rel=0.1)
 
 
-def test_the_roughness_of_a_function_is_seen() -> None:
+def test_the_rounding_error_of_a_rough_function_is_estimated() -> None:
     source = np.random.default_rng(1)
 
     def noisy(x: Floats) -> Floats:

@@ -37,7 +37,7 @@ OPTIMA: dict[str, tuple[list[float], float]] = {
     "f22": ([4.00057, 4.00069, 3.99949, 3.99961], -10.4029),
     "f23": ([4.00075, 4.00059, 3.99966, 3.99951], -10.5364),
 }
-"""Where the known optima lie, and what they are worth."""
+"""Known optima: the point and the value of each function."""
 
 
 @pytest.mark.parametrize("name", QUICK)

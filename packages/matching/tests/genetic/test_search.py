@@ -1,4 +1,4 @@
-"""The native search, by its questions."""
+"""The search by the native engine."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def pairs(
     replace: bool = True,
     distance_tolerance: float = 1e-5,
 ) -> Pairs:
-    """Each unit in turn, its squared distances to the other arm sorted."""
+    """Match each unit in turn, by its sorted squared distances to the other arm."""
     row_weights = np.ones(len(x)) if weights is None else weights
     z = standardised(x, row_weights)
     limit = np.inf
@@ -69,7 +69,7 @@ def pairs(
 
 
 def smirnov(treated: Floats, control: Floats) -> float:
-    """Exact below 100 pairs; else asymptotic, with R's first term of the series."""
+    """Return the exact p-value below 100 pairs, else the asymptotic one with R's first term."""
     if len(treated) * len(control) < 10_000:
         return ks_boot(treated, control, boot=0).p_value
     values = np.unique([treated, control])
@@ -109,7 +109,7 @@ def welch_p_value(treated: Floats, control: Floats, weight: Floats) -> float:
 def p_values(
     treat: NDArray[np.int64], balance: Floats, matched: Pairs, paired: bool = True
 ) -> Floats:
-    """Of all t-tests, then of all Kolmogorov-Smirnov tests."""
+    """Return the p-values of all t-tests, then of all Kolmogorov-Smirnov tests."""
     first = np.array([pair[0] for pair in matched])
     second = np.array([pair[1] for pair in matched])
     weight = np.array([pair[2] for pair in matched])
@@ -125,7 +125,7 @@ def p_values(
 
 
 def distances(treat: NDArray[np.int64], balance: Floats, matched: Pairs, within: Any) -> Floats:
-    """Of each covariate's two distribution functions, over the values that occur."""
+    """Return the distance of each covariate's two distribution functions."""
     answers = []
     for column in balance.T:
         treated = np.array([column[i if treat[i] == 1 else j] for i, j, _ in matched])

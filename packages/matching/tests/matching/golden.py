@@ -1,4 +1,4 @@
-"""R's answers (packages/matching/tests/golden), and the data they are about."""
+"""R's answers (packages/matching/tests/golden), and their data."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 
 def columns(name: str) -> dict[str, NDArray[np.float64]]:
-    """The columns of packages/matching/tests/golden/data_<name>.csv."""
+    """Return the columns of packages/matching/tests/golden/data_<name>.csv."""
     with (GOLDEN / f"data_{name}.csv").open() as file:
         rows = list(csv.DictReader(file))
     return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
 
 
 def answers(name: str) -> Any:
-    """R's answers in packages/matching/tests/golden/<name>.json: match, lalonde or balance."""
+    """Return R's answers in packages/matching/tests/golden/<name>.json."""
     return json.loads((GOLDEN / f"{name}.json").read_text())
 
 
@@ -29,7 +29,7 @@ METRICS = {1: "inverse_variance", 2: "mahalanobis"}
 
 
 def options(case: dict[str, Any], data: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
-    """R's options in our names; rows from 0."""
+    """Return R's options under our names; rows count from 0."""
     theirs = dict(case["options"])
     ours: dict[str, Any] = {
         "estimand": theirs.pop("estimand"),

@@ -16,13 +16,13 @@ Floats = NDArray[np.float64]
 
 
 def sorted_values(values: Floats) -> Floats:
-    """The p-values, the smallest first: what loss=1 is."""
+    """Return the p-values, the smallest first, as loss=1 does."""
     return np.sort(values)
 
 
 @dataclass(frozen=True)
-class SortedOrKilled:
-    """The same, but the first process that meets a p-value above ``at`` is killed."""
+class KillingLoss:
+    """The same loss, which kills the first process with a p-value above ``at``."""
 
     mark: Path
     at: float
@@ -35,12 +35,12 @@ class SortedOrKilled:
 
 
 def mean_gap(matches: CandidateMatches, balance: Floats) -> Floats:
-    """How far the means of the matched lie apart, in standard deviations, the worst first."""
+    """Return the differences of the matched means in standard deviations, the worst first."""
     gap = balance[matches.treated_index] - balance[matches.control_index]
     means = np.abs(matches.weights @ gap) / matches.weights.sum() / balance.std(axis=0)
     return np.sort(means)[::-1]
 
 
 def always_raises(matches: CandidateMatches, balance: Floats) -> float:
-    """Raises, whatever it is given."""
+    """Raise an error for every candidate."""
     raise ZeroDivisionError("no matches to divide by")

@@ -13,7 +13,7 @@ from packages.matching.tests.matching.golden import GOLDEN
 
 @dataclass(frozen=True)
 class Pairs:
-    """What ``match_balance`` needs of a match."""
+    """Pairs of a match, as ``match_balance`` reads them."""
 
     treated_index: NDArray[np.intp]
     control_index: NDArray[np.intp]
@@ -28,7 +28,7 @@ def data(name: str) -> pandas.DataFrame:
 def nearest(matrix: NDArray[np.float64], treated: NDArray[np.bool_]) -> Pairs:
     """Every treated row with all its nearest controls, by inverse variances.
 
-    Written from the formulae of docs/reference/matching.md, and slow: it owes nothing to the
+    Written from the formulae of docs/methods/matching.md, and slow: it owes nothing to the
     engine.
     """
     scaled = (matrix - matrix.mean(axis=0)) / matrix.std(axis=0, ddof=1)

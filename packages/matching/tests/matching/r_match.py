@@ -1,4 +1,4 @@
-"""Random data and options, asked of R's package Matching and of ours."""
+"""Random data and options for R's package Matching and for ours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIME_LIMIT_S = 300.0
 
 @dataclass(frozen=True)
 class Case:
-    """One call of ``match``, in our words and in R's."""
+    """One call of ``match``, with our arguments and with R's."""
 
     ours: dict[str, Any]
     theirs: dict[str, Any]
@@ -156,7 +156,7 @@ def case(seed: int) -> Case:
         ours["common_support"] = theirs["CommonSupport"] = True
     if without_replacement or happens(0.2):
         tolerance = float(generator.choice([0.0, 1e-8, 1e-3, 0.05]))
-        # Any two that tie would be drawn by lot.
+        # Ties would be broken at random.
         tolerance = 0.0 if without_replacement else tolerance
         ours["distance_tolerance"] = theirs["distance.tolerance"] = tolerance
     return Case(ours | {"y": y, "treat": treat, "X": x}, theirs)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.live("Rscript", package="r-base-core")
 MATCHES, BALANCES, SAMPLES = 400, 100, 150
 RELATIVE = 1e-8
 ROUNDING = 1e-10
-"""Of the outcome's spread: an effect near 0 is a difference of sums that are not."""
+"""Error relative to the outcome's spread: an effect near 0 is a difference of large sums."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def answered_cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[A
 
 
 def number(value: Any) -> float:
-    """A number of R's; it writes what is none as a text, and nothing as an empty list."""
+    """Return a number of R's, which writes NA as a text and NULL as an empty list."""
     return float("nan") if value in (None, [], {}, "NA") else float(value)
 
 
@@ -61,8 +61,10 @@ def number_or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def answered(entries: list[AnsweredCase]) -> list[tuple[int, Case, dict[str, Any], MatchResult]]:
-    """The cases in which R finds a match; in the others we find none either."""
+def cases_with_a_match(
+    entries: list[AnsweredCase],
+) -> list[tuple[int, Case, dict[str, Any], MatchResult]]:
+    """Return the cases in which R finds a match; check that we find none in the others."""
     matched = []
     for place, entry in enumerate(entries):
         answer = entry.answer
@@ -111,7 +113,7 @@ def regression_is_regular(case: Case, result: MatchResult) -> bool:
 def test_pairs_weights_and_who_is_dropped_are_those_of_r(
     answered_cases: dict[str, list[AnsweredCase]],
 ) -> None:
-    compared = answered(answered_cases["match"])
+    compared = cases_with_a_match(answered_cases["match"])
     assert len(compared) > 0.9 * MATCHES
     for place, case, answer, result in compared:
         order = np.lexsort((result.control_index, result.treated_index))
@@ -129,7 +131,7 @@ def test_pairs_weights_and_who_is_dropped_are_those_of_r(
 
 def test_effects_and_errors_are_those_of_r(answered_cases: dict[str, list[AnsweredCase]]) -> None:
     irregular = 0
-    for place, case, answer, result in answered(answered_cases["match"]):
+    for place, case, answer, result in cases_with_a_match(answered_cases["match"]):
         spread = float(np.std(case.ours["y"]))
         np.testing.assert_allclose(
             [number_or_nan(result.estimate_unadjusted), number_or_nan(result.se_standard)],
@@ -148,7 +150,7 @@ def test_effects_and_errors_are_those_of_r(answered_cases: dict[str, list[Answer
             atol=ROUNDING * spread,
             err_msg=str(place),
         )
-        # A difference of two variances: what it is exact to follows from theirs.
+        # A difference of two variances: its precision follows from theirs.
         np.testing.assert_allclose(
             number_or_nan(result.se_conditional) ** 2,
             number(answer["se_cond"]) ** 2,
@@ -161,11 +163,11 @@ def test_effects_and_errors_are_those_of_r(answered_cases: dict[str, list[Answer
 
 def test_calipers_are_those_of_r(answered_cases: dict[str, list[AnsweredCase]]) -> None:
     compared = 0
-    for place, _, answer, result in answered(answered_cases["match"]):
+    for place, _, answer, result in cases_with_a_match(answered_cases["match"]):
         theirs = answer["ecaliper"]
         assert (result.effective_caliper is None) == (theirs in (None, [], {})), place
         if result.effective_caliper is not None:
-            # Where nothing limits a column, R tells its range.
+            # R gives the range of a column without a limit.
             limited = np.isfinite(result.effective_caliper)
             np.testing.assert_allclose(
                 result.effective_caliper[limited], np.atleast_1d(theirs)[limited], rtol=RELATIVE

@@ -1,4 +1,4 @@
-"""What cannot be used is refused, with column and rows; what looks odd but can be, is not."""
+"""Unusable input is refused with column and rows; unusual but usable input is not."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Y = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0])
 X = np.column_stack([np.arange(8.0), [2, 7, 1, 8, 2, 8, 1, 8]])
 
 
-def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
-    changed = np.array(of, dtype=np.float64)
+def with_value(place: tuple[int, ...], value: float, array: Any) -> Any:
+    changed = np.array(array, dtype=np.float64)
     changed[place] = value
     return changed
 
@@ -41,7 +41,7 @@ def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
         ({"caliper": [1, 2, 3]}, r"caliper has 3 values and X has 2 columns"),
         ({"caliper": -1}, r"caliper, column 'x1' is -1"),
         ({"exact": [True]}, r"exact has 1 values and X has 2 columns"),
-        ({"exact": ["age"]}, r"exact names 'age', which is no column of X"),
+        ({"exact": ["age"]}, r"exact names 'age', which is not a column of X"),
         ({"metric": "euclid"}, r"there is no metric 'euclid'"),
         ({"metric": [1, 2, 3]}, r"metric has shape \(3,\) and X has 2 columns"),
         ({"metric": [[1, 2], [0, 1]]}, r"metric is not symmetric: row 0, column 'x2' is 2"),
@@ -60,16 +60,16 @@ def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
         ({"X": X + 1j}, r"X holds complex128"),
         ({"X": pandas.DataFrame({"day": pandas.date_range("2020", periods=8)})}, r"X holds date"),
         ({"X": [[1, 2], [3]] * 4}, r"X has rows of unequal lengths"),
-        ({"y": [*"1234567", "x"]}, r"y is no number in row 7"),
+        ({"y": [*"1234567", "x"]}, r"y is not a number in row 7"),
         ({"variance": "both"}, r"there is no variance 'both'"),
         ({"distance_tolerance": -1.0}, r"distance_tolerance is -1"),
         ({"exact": True}, r"no unit has a valid match"),
-        ({"X": [["a"]] * 8}, r"X, column 'x1' is no number in rows 0, 1, 2, 3, 4 and 3 more"),
+        ({"X": [["a"]] * 8}, r"X, column 'x1' is not a number in rows 0, 1, 2, 3, 4 and 3 more"),
         ({"X": np.zeros((8, 0))}, r"X has shape \(8, 0\)"),
         ({"bias_adjust": True, "covariates": np.eye(8)[:, :6]}, r"bias_adjust fits 6 slopes"),
     ],
 )
-def test_the_error_names_what_is_wrong_and_where(options: dict[str, Any], message: str) -> None:
+def test_an_error_names_the_fault_and_its_place(options: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"y": Y, "treat": TREAT, "X": X}
     with pytest.raises(UnusableInput, match=message):
         match(**(arguments | options))
@@ -81,7 +81,7 @@ def test_the_error_names_the_column_of_a_frame() -> None:
         match(Y, TREAT, frame)
 
 
-def test_what_is_missing_in_any_kind_of_frame_is_named() -> None:
+def test_a_missing_value_in_any_kind_of_frame_is_named() -> None:
     frame = pandas.DataFrame(X, columns=["age", "educ"]).astype("Int64")
     frame.loc[3, "educ"] = pandas.NA
     polars_frame = polars.DataFrame(
@@ -98,7 +98,7 @@ def test_what_is_missing_in_any_kind_of_frame_is_named() -> None:
     frame_of_texts = pandas.DataFrame(
         {"age": X[:, 0], "site": ["1", "2", "x", "4", "5", "y", "7", "8"]}
     )
-    with pytest.raises(UnusableInput, match="X, column 'site' is no number in rows 2, 5"):
+    with pytest.raises(UnusableInput, match="X, column 'site' is not a number in rows 2, 5"):
         match(Y, TREAT, frame_of_texts)
 
 

@@ -74,7 +74,7 @@ def test_the_smallest_p_values_are_those_of_r(name: str) -> None:
     assert balance.smallest_after.value == pytest.approx(r["am_smallest"], rel=1e-8)
 
 
-def test_the_smallest_p_value_says_where_it_is() -> None:
+def test_the_smallest_p_value_names_its_variable_and_test() -> None:
     balance = balance_of("cont", r_compatible=True)
     assert balance.smallest_before.where == (("x3", "t"),)
     assert balance.smallest_after is not None
@@ -273,10 +273,10 @@ def test_bad_input_is_named_with_its_column_and_rows(
     ("matrix", "treat", "message"),
     [
         (np.ones((3, 1)), [0, 1], "treat has 2 rows and the covariates 3"),
-        (np.ones((2, 2, 2)), [0, 1], "no matrix"),
-        ({"x": ["a", "b"]}, [0, 1], "x is no number in rows 0, 1"),
+        (np.ones((2, 2, 2)), [0, 1], "not a matrix"),
+        ({"x": ["a", "b"]}, [0, 1], "x is not a number in rows 0, 1"),
         ({"x": [1, 2]}, {"t": [0, math.nan]}, "t is missing in row 1"),
-        ([[1.0], [2.0]], [0, "1"], "treat is no number"),
+        ([[1.0], [2.0]], [0, "1"], "treat is not a number"),
     ],
 )
 def test_bad_matrices_are_named_with_their_column_and_rows(
@@ -309,7 +309,7 @@ def test_a_match_of_other_data_is_refused(match: Pairs, message: str) -> None:
         match_balance("t ~ x", FRAME, match, boot=0)
 
 
-def test_an_object_that_is_no_match_is_named() -> None:
+def test_an_object_that_is_not_a_match_is_named() -> None:
     x = np.arange(8.0)[:, None]
-    with pytest.raises(UnusableInput, match="match is 5, which is no result of a match"):
+    with pytest.raises(UnusableInput, match="match is 5, which is not the result of a match"):
         match_balance(x, np.arange(8) % 2, match=5)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The intervals of Abadie and Imbens hold the truth as often as they promise."""
+"""The intervals of Abadie and Imbens contain the truth at their level."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHIN = 4 * (0.95 * 0.05 / DRAWS) ** 0.5
 
 
 def covers(result: MatchResult, truth: float) -> bool:
-    """Whether the interval of the effect at 95 % holds the truth."""
+    """Return whether the 95 % interval of the effect contains the truth."""
     assert result.estimate is not None
     assert result.se is not None
     return abs(result.estimate - truth) < 1.959964 * result.se
@@ -33,7 +33,7 @@ def covers(result: MatchResult, truth: float) -> bool:
     ids=str,
 )
 def test_ninety_five_per_cent_of_the_intervals_hold_the_effect(more: dict[str, Any]) -> None:
-    """One covariate, a constant effect, equal variances: where theory promises it."""
+    """One covariate, a constant effect, equal variances: the case of the theory."""
     generator = np.random.default_rng(11)
     hits = 0
     for _ in range(DRAWS):

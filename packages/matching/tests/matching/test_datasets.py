@@ -1,4 +1,4 @@
-"""LaLonde's data as the packages have them, and what was published of them."""
+"""LaLonde's data as the packages have them, and published numbers of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantile-quantile differences by hand, and what must not change them."""
+"""Quantile-quantile differences by hand, and changes that leave them as they are."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_weights_compare_the_quantile_functions_over_the_unit_interval() -> None
 
 @settings(max_examples=60, deadline=None)
 @given(VALUES, VALUES, st.sampled_from([0.5, 1.0, 3.0]))
-def test_equal_weights_are_none(first: list[int], second: list[int], weight: float) -> None:
+def test_equal_weights_change_nothing(first: list[int], second: list[int], weight: float) -> None:
     for standardize in (True, False):
         assert qq_stats(
             first,

@@ -18,7 +18,7 @@ from packages.matching.tests.matching.fitness_reference import Floats
 
 
 def data(rows: int, seed: int = 1, discrete: bool = True) -> dict[str, Any]:
-    """A column of few values, one of two, two that are continuous (or of few values too)."""
+    """Return units with a column of few values, one of two, and two continuous or rounded ones."""
     random = np.random.default_rng(seed)
     treat = np.array([0, 1, *random.integers(0, 2, rows - 2)])
     x = np.column_stack(
@@ -68,7 +68,7 @@ def test_p_values_are_those_of_the_reference(way: str, discrete: bool, rows: int
         np.testing.assert_allclose(row, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_without_replacement_each_unit_takes_what_is_left() -> None:
+def test_without_replacement_each_unit_takes_a_control_that_is_left() -> None:
     units = data(160, discrete=False)
     criteria = match_fitness(**units, w=candidates(), replace=False)
     for row, w in zip(criteria, candidates(), strict=True):
@@ -86,7 +86,7 @@ def test_exact_columns_are_a_caliper_of_nothing() -> None:
 
 
 @pytest.mark.parametrize("option", [{"ties": False}, {"replace": False}])
-def test_lots_depend_on_the_seed_alone(option: dict[str, Any]) -> None:
+def test_random_ties_depend_on_the_seed_alone(option: dict[str, Any]) -> None:
     units = data(150)
     first, same, other = (
         match_fitness(**units, w=candidates(), seed=seed, threads=threads, **option)
@@ -160,7 +160,7 @@ def test_distances_of_distributions_are_those_of_the_reference(fitness: str, est
         np.testing.assert_allclose(row, expected, rtol=1e-12, atol=1e-15)
 
 
-def test_the_bootstrap_is_that_of_the_seed_whoever_draws() -> None:
+def test_the_bootstrap_depends_on_the_seed_and_not_on_the_threads() -> None:
     units = data(100)
     once, twice, other = (
         match_fitness(**units, w=candidates(), boot=60, seed=seed, threads=threads)
@@ -178,7 +178,7 @@ def test_threads_and_other_candidates_change_nothing(way: str) -> None:
     many = candidates(count=23)
     expected = match_fitness(**units, w=many, threads=1, **options)
     np.testing.assert_array_equal(expected, match_fitness(**units, w=many, threads=2, **options))
-    # What was guessed from one candidate must not show in the next.
+    # A guess from one candidate must not show in the next.
     turned = match_fitness(**units, w=many[::-1], threads=1, **options)[::-1]
     np.testing.assert_array_equal(expected, turned)
     np.testing.assert_array_equal(expected[11], match_fitness(**units, w=many[11], **options))
@@ -225,7 +225,7 @@ def test_common_support_leaves_rows_out_of_everything() -> None:
     np.testing.assert_array_equal(problem.problem.rows, np.flatnonzero(in_support))
 
 
-def test_weights_of_zero_measure_nothing() -> None:
+def test_a_column_of_weight_zero_changes_nothing() -> None:
     units = data(80)
     without = match_fitness(units["treat"], units["X"][:, :3], units["balance"], w=[3.0, 2.0, 1.0])
     np.testing.assert_allclose(match_fitness(**units, w=[3.0, 2.0, 1.0, 0.0]), without, rtol=1e-12)
@@ -298,12 +298,12 @@ def changes(matches: CandidateMatches, balance: Floats) -> list[float]:
         ({"w": [1.0, 1.0, np.nan, 1.0]}, "w, column 'x3' is nan"),
         ({"balance": np.ones((3, 2))}, "balance has 3 rows and X has 40"),
         ({"fitness": fails}, r"fitness raised KeyError: 'nothing', for w = \[1, 1, 1, 1\]"),
-        ({"fitness": lambda matches, balance: np.nan}, r"fitness answered \[nan\] for w = \[1, 1"),
-        ({"loss": lambda values: [0.0, np.nan]}, r"loss answered \[ 0. nan\] for w = \[1, 1"),
+        ({"fitness": lambda matches, balance: np.nan}, r"fitness returned \[nan\] for w = \[1, 1"),
+        ({"loss": lambda values: [0.0, np.nan]}, r"loss returned \[ 0. nan\] for w = \[1, 1"),
         ({"fitness": changes, "w": [[1, 1, 1, 1], [0, 0, 0, 0]]}, "numbers for w ="),
     ],
 )
-def test_what_cannot_be_used_is_named(options: dict[str, Any], message: str) -> None:
+def test_unusable_input_is_named(options: dict[str, Any], message: str) -> None:
     units = {**data(40), **options}
     with pytest.raises(UnusableInput, match=message):
         match_fitness(**units)

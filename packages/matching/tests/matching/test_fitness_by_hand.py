@@ -1,4 +1,4 @@
-"""Fitness of cases so small that it can be worked out by hand, or by counting."""
+"""Fitness of small cases, computed by hand or by counting."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_a_single_pair_has_no_p_value_and_counts_two() -> None:
 
 
 @pytest.mark.parametrize(("fitness", "worst"), [("pvals", -9999.0), ("qqmax.max", 9999.0)])
-def test_nobody_matched_is_the_worst_there_is(fitness: str, worst: float) -> None:
+def test_a_candidate_without_a_match_is_the_worst(fitness: str, worst: float) -> None:
     units: dict[str, Any] = {"treat": [1, 1, 0], "X": [1.0, 2.0, 9.0]}
     criteria = match_fitness(**units, caliper=0.1, fitness=fitness)
     assert set(criteria) == {worst}
 
 
-def test_nobody_matched_is_the_worst_of_a_function_too() -> None:
+def test_a_candidate_without_a_match_is_the_worst_of_a_function_too() -> None:
     units: dict[str, Any] = {"treat": [1, 1, 0], "X": [1.0, 2.0, 9.0], "caliper": 0.1}
     assert match_fitness(**units, fitness=lambda matches, balance: 1.0).tolist() == [9999.0]
     assert match_fitness(**units, loss=lambda values: 1.0).tolist() == [-9999.0]
@@ -75,7 +75,7 @@ def test_the_bootstrap_of_a_small_case_is_near_its_true_value() -> None:
 
 
 def test_all_splits_have_the_exact_p_value_of_their_share() -> None:
-    # Four pairs far apart in X; which of each pair is treated is all that differs.
+    # Four pairs far apart in X; the candidates differ only in the treated unit of each pair.
     balance = np.array([1.0, 2.0, 2.0, 3.0, 5.0, 5.0, 7.0, 9.0])
     reaches = []
     for chosen in combinations(range(8), 4):

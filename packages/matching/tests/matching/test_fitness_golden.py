@@ -1,4 +1,4 @@
-"""R's GenMatch judges candidates alike."""
+"""The fitness of candidates is that of R's GenMatch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOLDEN = answers("lalonde")
 
 
 def columns() -> dict[str, Any]:
-    """Treatment, covariates and what is to be balanced, as R had them."""
+    """Return treatment, covariates and the covariates to balance, as in R."""
     data = lalonde()
     balance = [
         np.prod([data[part] for part in name.split("*")], axis=0) for name in GOLDEN["balance"]

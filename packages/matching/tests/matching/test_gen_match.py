@@ -1,4 +1,4 @@
-"""The search for weights: what it finds, tells and refuses."""
+"""The search for weights: its result, its reports and its refusals."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_the_plot_ends_with_the_balance_of_the_weights(
         ({"exact": True}, r"no unit has a valid match"),
     ],
 )
-def test_what_cannot_be_used_is_named(options: dict[str, Any], message: str) -> None:
+def test_unusable_input_is_named(options: dict[str, Any], message: str) -> None:
     x = pandas.DataFrame({"a": np.arange(8.0), "b": [2, 7, 1, 8, 2, 8, 1, 8]})
     with pytest.raises(UnusableInput, match=message):
         gen_match(np.array([1, 0, 1, 0, 0, 1, 0, 0]), x, **{**QUICK, **options})

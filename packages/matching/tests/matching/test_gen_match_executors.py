@@ -1,4 +1,4 @@
-"""One seed, one answer: whoever evaluates the candidates, and whoever is lost on the way."""
+"""One seed gives one answer on every executor, even if a worker is lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from equipoise.cluster.connection import connect
 from equipoise_matching.genetic.search import Generation
 from equipoise_matching.matching.gen_match import GenMatchResult, gen_match
 from packages.equipoise.tests.clusters import local_cluster
-from packages.matching.tests.matching.judges import SortedOrKilled
+from packages.matching.tests.matching.judges import KillingLoss
 from packages.matching.tests.matching.nsw import NAMES, lalonde
 
 
@@ -29,7 +29,7 @@ def searched(**options: Any) -> GenMatchResult:
 
 
 def bits(result: GenMatchResult) -> tuple[bytes, ...]:
-    """All that the search came to, generation after generation."""
+    """Return the whole result of a search, generation after generation, as bytes."""
     return (
         result.weights.tobytes(),
         result.fitness.tobytes(),
@@ -64,7 +64,7 @@ def test_a_pool_of_processes_answers_as_one_thread(
 ) -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
         assert bits(searched(executor=executor)) == alone
-        deadly = SortedOrKilled(tmp_path / "died", at=0.05)
+        deadly = KillingLoss(tmp_path / "died", at=0.05)
         assert bits(searched(executor=executor, loss=deadly)) == alone
     assert (tmp_path / "died").exists()
 
@@ -91,13 +91,13 @@ def test_a_worker_of_a_cluster_that_is_killed_between_generations_changes_no_bit
 def test_a_worker_of_a_cluster_that_is_killed_over_a_candidate_changes_no_bit(
     client: Any, alone: tuple[bytes, ...], tmp_path: Path
 ) -> None:
-    deadly = SortedOrKilled(tmp_path / "died", at=0.05)
+    deadly = KillingLoss(tmp_path / "died", at=0.05)
     assert bits(searched(executor=client, loss=deadly)) == alone
     assert (tmp_path / "died").exists()
 
 
-def test_lots_are_the_same_everywhere(client: Any) -> None:
-    by_lot: dict[str, Any] = {"ties": False, "boot": 20, "population": 12, "generations": 2}
-    expected = searched(threads=1, **by_lot)
-    assert bits(searched(threads=2, **by_lot)) == bits(expected)
-    assert bits(searched(executor=client, **by_lot)) == bits(expected)
+def test_random_ties_are_the_same_everywhere(client: Any) -> None:
+    random_ties: dict[str, Any] = {"ties": False, "boot": 20, "population": 12, "generations": 2}
+    expected = searched(threads=1, **random_ties)
+    assert bits(searched(threads=2, **random_ties)) == bits(expected)
+    assert bits(searched(executor=client, **random_ties)) == bits(expected)

@@ -11,7 +11,7 @@ from equipoise_matching.matching.match import MatchResult, match
 from equipoise_matching.shared.errors import UnusableInput
 from packages.matching.tests.matching.golden import answers, columns, options
 
-LOTS = ("replace", "ties")
+RANDOM_OPTIONS = ("replace", "ties")
 
 
 def label(case: dict[str, Any]) -> str:
@@ -23,9 +23,9 @@ NONE_VALID = [case for case in ALL if "error" in case["result"]]
 SETTLED = [
     case
     for case in ALL
-    if case not in NONE_VALID and not any(name in case["options"] for name in LOTS)
+    if case not in NONE_VALID and not any(name in case["options"] for name in RANDOM_OPTIONS)
 ]
-BY_LOT = [case for case in ALL if any(name in case["options"] for name in LOTS)]
+RANDOM = [case for case in ALL if any(name in case["options"] for name in RANDOM_OPTIONS)]
 
 
 def matched(case: dict[str, Any], **more: Any) -> MatchResult:
@@ -60,7 +60,7 @@ def test_pairs_and_numbers_are_those_of_r(case: dict[str, Any]) -> None:
     ours = [result.estimate, result.estimate_unadjusted, result.se, result.se_standard]
     theirs = [answer[name] for name in ("est", "est_noadj", "se", "se_standard")]
     np.testing.assert_allclose(numbers(ours), numbers(theirs), rtol=1e-8)
-    # A difference of two variances: what it is exact to follows from theirs.
+    # A difference of two variances: its precision follows from theirs.
     np.testing.assert_allclose(
         numbers(result.se_conditional)[0] ** 2, answer["se_cond"] ** 2, rtol=1e-8, atol=1e-13
     )
@@ -76,8 +76,8 @@ def test_no_valid_match_is_an_error_where_r_gives_none(case: dict[str, Any]) -> 
         matched(case)
 
 
-@pytest.mark.parametrize("case", BY_LOT, ids=label)
-def test_where_lots_decide_r_s_answer_is_among_ours(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", RANDOM, ids=label)
+def test_r_s_answer_is_among_ours_where_ties_are_random(case: dict[str, Any]) -> None:
     answer = case["result"]
     expected = [pair[:2] for pair in pairs_of_r(answer)]
     for seed in range(64):

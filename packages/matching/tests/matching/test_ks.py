@@ -73,7 +73,7 @@ def test_the_bootstrap_agrees_with_the_exact_test_on_continuous_data() -> None:
     assert test.boot_p_value == pytest.approx(test.p_value, abs=0.03)
 
 
-def test_the_bootstrap_rejects_a_true_null_as_often_as_it_says() -> None:
+def test_the_bootstrap_rejects_a_true_null_at_its_level() -> None:
     random = np.random.default_rng(9)
     small = sum(
         (
@@ -96,7 +96,7 @@ def test_one_seed_gives_one_p_value_however_many_draws_are_made_at_once(
     weights = random.uniform(0.2, 1.0, size=31)
     whole = ks_boot(first, second, boot=200, seed=3)
     weighted = ks_boot(first, second, boot=200, seed=3, weights_treated=weights)
-    monkeypatch.setattr(distributions, "_DRAWS_AT_ONCE", 150)
+    monkeypatch.setattr(distributions, "_MAX_DRAWS_AT_ONCE", 150)
     assert ks_boot(first, second, boot=200, seed=3) == whole
     assert ks_boot(first, second, boot=200, seed=3, weights_treated=weights) == weighted
 
@@ -161,6 +161,6 @@ def test_unusable_weights_are_refused(weights: list[float], message: str) -> Non
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "a"])
-def test_a_seed_that_is_no_whole_number_is_named(seed: Any) -> None:
+def test_a_seed_that_is_not_a_whole_number_is_named(seed: Any) -> None:
     with pytest.raises(UnusableInput, match="seed is"):
         ks_boot([1.0, 2.0], [1.0, 3.0], boot=10, seed=seed)

@@ -1,4 +1,4 @@
-"""What a caller of `match` sees besides the numbers."""
+"""The behaviour of `match` besides its numbers: progress, interrupts, summaries, errors."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def test_treated_index_is_treated_and_control_index_is_not_whatever_the_estimand
         assert not TREAT[result.control_index].any()
 
 
-def test_without_replacement_nobody_serves_twice() -> None:
+def test_without_replacement_no_control_serves_twice() -> None:
     result = match(Y, TREAT, X, replace=False, m=2)
     assert len(np.unique(result.control_index)) == len(result.control_index) == 200
 
 
-def test_the_same_seed_gives_the_same_lots_and_another_gives_others() -> None:
+def test_the_same_seed_gives_the_same_random_ties_and_another_gives_others() -> None:
     x = np.round(X[:, 0])
     first, same, other = (match(Y, TREAT, x, ties=False, seed=seed) for seed in (1, 1, 2))
     assert list(first.control_index) == list(same.control_index)
@@ -98,11 +98,11 @@ def test_the_same_seed_gives_the_same_lots_and_another_gives_others() -> None:
 def test_an_earlier_match_serves_another_outcome(estimand: Any) -> None:
     options: dict[str, Any] = {"estimand": estimand, "caliper": 0.5, "variance_neighbors": 2}
     earlier = match(None, TREAT, X, **options)
-    result, anew = match(Y, TREAT, X, reuse=earlier, **options), match(Y, TREAT, X, **options)
+    result, fresh = match(Y, TREAT, X, reuse=earlier, **options), match(Y, TREAT, X, **options)
     for name in ("estimate", "se", "se_standard", "n_dropped", "n_weighted"):
-        assert getattr(result, name) == getattr(anew, name), name
-    assert list(result.treated_index) == list(anew.treated_index)
-    assert list(result.dropped_index) == list(anew.dropped_index)
+        assert getattr(result, name) == getattr(fresh, name), name
+    assert list(result.treated_index) == list(fresh.treated_index)
+    assert list(result.dropped_index) == list(fresh.dropped_index)
 
 
 def test_a_match_of_other_units_cannot_be_reused() -> None:
@@ -111,7 +111,7 @@ def test_a_match_of_other_units_cannot_be_reused() -> None:
         match(Y, TREAT, X, reuse=earlier)
 
 
-def test_two_neighbours_give_each_variance_unless_r_s_answers_are_asked_for() -> None:
+def test_two_neighbours_give_each_variance_unless_r_compatible() -> None:
     default, two, common = (match(Y, TREAT, X, variance_neighbors=some) for some in (None, 2, 0))
     assert default.se == two.se != common.se
     assert (default.variance_neighbors, common.variance_neighbors) == (2, 0)

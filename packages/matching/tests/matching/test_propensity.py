@@ -72,14 +72,14 @@ def test_scales_far_apart_give_the_same_scores() -> None:
 
 
 def test_constant_and_repeated_columns_change_nothing() -> None:
-    frame = data("disc").assign(one=0.1, again=lambda rows: 2 * rows["a"])
+    frame = data("disc").assign(one=0.1, repeated=lambda rows: 2 * rows["a"])
     plain = propensity_score("treat ~ a + b", frame)
-    more = propensity_score("treat ~ a + b + one + again", frame)
+    more = propensity_score("treat ~ a + b + one + repeated", frame)
     assert more.score == pytest.approx(plain.score, rel=1e-9)
     assert "one" not in more.names
 
 
 def test_a_covariate_that_decides_the_treatment_is_refused() -> None:
     frame = pandas.DataFrame({"t": [0, 0, 0, 1, 1, 1], "x": [1.0, 2, 3, 4, 5, 6]})
-    with pytest.raises(UnusableInput, match="no propensity score exists"):
+    with pytest.raises(UnusableInput, match="there is no propensity score"):
         propensity_score("t ~ x", frame)

@@ -1,4 +1,4 @@
-"""What must hold of every match."""
+"""Properties of every match."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_neither_the_order_nor_the_scale_of_columns_matters(
     assert_same_numbers(other, plain)
 
 
-def found_by(
+def pairs_by(
     method: Any, threads: int, sample: Data, weights: Any = None, **more: Any
 ) -> tuple[Any, ...]:
     units = units_of(*sample, weights)
@@ -127,15 +127,15 @@ def test_a_tree_and_brute_force_find_the_same_with_any_number_of_threads(
         caliper[0, 0] = 0.7
         more = more | {"caliper": caliper}
     weights = np.random.default_rng(2).uniform(0.2, 3.0, len(sample[0])) if weighted else None
-    expected = found_by("brute_force", 1, sample, weights, **more)
-    assert found_by("tree", 1, sample, weights, **more) == expected
-    assert found_by("tree", 3, sample, weights, **more) == expected
-    assert found_by("brute_force", 2, sample, weights, **more) == expected
+    expected = pairs_by("brute_force", 1, sample, weights, **more)
+    assert pairs_by("tree", 1, sample, weights, **more) == expected
+    assert pairs_by("tree", 3, sample, weights, **more) == expected
+    assert pairs_by("brute_force", 2, sample, weights, **more) == expected
 
 
 def available(instructions: str, sample: Data) -> bool:
     try:
-        found_by("chosen", 1, sample, instructions=instructions)
+        pairs_by("chosen", 1, sample, instructions=instructions)
     except ValueError as error:
         assert instructions in str(error)
         return False
@@ -152,10 +152,10 @@ def test_all_instructions_of_the_processor_find_the_same_pairs(
     x = generator.normal(size=(rows, 7))
     treat = (generator.random(rows) < 0.4).astype(np.float64)
     sample = x.sum(axis=1), treat, x
-    *expected, expected_variances = found_by(method, 1, sample, instructions="portable", **more)
+    *expected, expected_variances = pairs_by(method, 1, sample, instructions="portable", **more)
     for instructions in ("avx2", "avx512"):
         if available(instructions, sample):
-            *result, variances = found_by(method, 1, sample, instructions=instructions, **more)
+            *result, variances = pairs_by(method, 1, sample, instructions=instructions, **more)
             assert result == expected
             np.testing.assert_allclose(
                 np.frombuffer(variances), np.frombuffer(expected_variances), rtol=1e-12
@@ -171,15 +171,15 @@ def test_a_tree_and_brute_force_find_the_same_among_thousands(
     x = generator.normal(size=(3000, columns))
     treat = (generator.random(3000) < 0.3).astype(np.float64)
     sample = x.sum(axis=1), treat, x
-    expected = found_by("brute_force", 1, sample, **more)
-    assert found_by("tree", 2, sample, **more) == expected
-    assert found_by("chosen", 2, sample, **more) == expected
+    expected = pairs_by("brute_force", 1, sample, **more)
+    assert pairs_by("tree", 2, sample, **more) == expected
+    assert pairs_by("chosen", 2, sample, **more) == expected
 
 
 def test_an_unknown_instruction_set_is_refused() -> None:
     sample = np.arange(4.0), np.array([1.0, 1, 0, 0]), np.eye(4)
     with pytest.raises(ValueError, match="abacus"):
-        found_by("chosen", 1, sample, instructions="abacus")
+        pairs_by("chosen", 1, sample, instructions="abacus")
 
 
 @settings(deadline=None, max_examples=40)
@@ -224,13 +224,13 @@ def test_an_earlier_match_can_be_reused_for_another_outcome(sample: Data, estima
 
 @settings(deadline=None, max_examples=40)
 @given(data(), st.integers(0, 99))
-def test_lots_fall_only_among_those_that_tie(sample: Data, seed: int) -> None:
+def test_random_ties_are_among_all_ties(sample: Data, seed: int) -> None:
     y, treat, x = sample
     tied = match(y, treat, x, m=2)
-    drawn_by_lot = match(y, treat, x, m=2, ties=False, seed=seed)
-    assert pairs(drawn_by_lot) <= pairs(tied)
+    random_ties = match(y, treat, x, m=2, ties=False, seed=seed)
+    assert pairs(random_ties) <= pairs(tied)
     expected_matches = min(2, int((1 - treat).sum()))
-    assert set(np.unique(drawn_by_lot.treated_index, return_counts=True)[1]) == {expected_matches}
+    assert set(np.unique(random_ties.treated_index, return_counts=True)[1]) == {expected_matches}
 
 
 @settings(deadline=None, max_examples=40)

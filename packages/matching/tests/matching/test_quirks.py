@@ -1,6 +1,6 @@
-"""Where R's package differs from what is right, both are there to be had.
+"""Where R's package differs from the right result, both results are available.
 
-See docs/reference/matching.md.
+See docs/methods/matching.md.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_r_leaves_the_weights_out_of_the_numerator_of_the_caliper() -> None:
     assert as_in_r.effective_caliper == pytest.approx(0.5 * np.sqrt(squares.sum(axis=0) / total))
 
 
-def test_lots_never_drop_a_nearer_match_except_in_r() -> None:
+def test_random_ties_never_drop_a_nearer_match_except_in_r() -> None:
     treat = np.array([1.0, 0, 0, 0, 0])
     y = np.array([5.0, 1, 2, 3, 4])
     x = np.array([0.0, 0.1, 1.0, 1.0, 1.0])
@@ -81,14 +81,14 @@ def test_lots_never_drop_a_nearer_match_except_in_r() -> None:
     assert as_in_r == {True, False}
 
 
-def test_ties_broken_by_lot_have_an_error_but_not_in_r() -> None:
+def test_ties_broken_at_random_have_an_error_but_not_in_r() -> None:
     right, as_in_r = both(ties=False)
     assert right.se is not None
     assert as_in_r.se is None
     assert right.estimate == as_in_r.estimate
 
 
-def test_an_exhausted_pool_names_who_got_no_match_but_not_in_r() -> None:
+def test_an_exhausted_pool_names_the_units_without_a_match_but_not_in_r() -> None:
     right, as_in_r = both(estimand="ATC", replace=False)
     assert right.n_dropped == as_in_r.n_dropped == len(right.dropped_index) == 40
     assert len(as_in_r.dropped_index) == 0

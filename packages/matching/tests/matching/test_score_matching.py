@@ -94,13 +94,13 @@ def test_four_neighbours_for_the_variance_on_the_score_of_dehejia_and_wahba() ->
 
 
 def greedy_by_hand(scores: Floats, treat: Floats, order: str) -> list[tuple[int, int]]:
-    """Pairs of MatchIt's nearest matching without replacement: the nearest that is left."""
-    turns = [int(row) for row in np.flatnonzero(treat == 1)]
+    """Return the pairs of MatchIt's nearest matching without replacement."""
+    queue = [int(row) for row in np.flatnonzero(treat == 1)]
     if order != "data":
-        turns.sort(key=lambda row: scores[row], reverse=order == "largest")
+        queue.sort(key=lambda row: scores[row], reverse=order == "largest")
     left = [int(row) for row in np.flatnonzero(treat == 0)]
     pairs = []
-    for row in turns:
+    for row in queue:
         nearest = min(left, key=lambda other: abs(scores[other] - scores[row]))
         left.remove(nearest)
         pairs.append((row, nearest))
@@ -127,20 +127,20 @@ def test_the_order_changes_the_rows_of_no_dropped_unit_and_no_reused_match() -> 
     y = draw.random(60)
     result = match(y, treat, scores, replace=False, order="largest", caliper=0.02)
     assert set(result.dropped_index) | set(result.treated_index) == set(np.flatnonzero(treat == 1))
-    again = match(y, treat, scores, replace=False, order="largest", caliper=0.02, reuse=result)
-    assert again.estimate == pytest.approx(result.estimate)
+    repeated = match(y, treat, scores, replace=False, order="largest", caliper=0.02, reuse=result)
+    assert repeated.estimate == pytest.approx(result.estimate)
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "message"),
     [
         ({"order": "random"}, "there is no order 'random'"),
         ({"order": "largest", "r_compatible": True}, "R has the order of the data"),
     ],
 )
-def test_an_order_that_does_not_fit_is_refused(options: dict[str, Any], what: str) -> None:
+def test_an_order_that_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:
     treat = np.arange(10) % 2
-    with pytest.raises(UnusableInput, match=what):
+    with pytest.raises(UnusableInput, match=message):
         match(None, treat, np.arange(10.0), replace=False, **options)
     with pytest.raises(UnusableInput, match="2 columns"):
         match(None, treat, np.eye(10)[:, :2], replace=False, order="largest")

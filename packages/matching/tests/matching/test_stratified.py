@@ -160,7 +160,7 @@ def test_ties_are_kept_by_default_but_not_in_r() -> None:
     assert len(right.weights) > len(as_in_r.weights) == right.n_weighted
 
 
-def test_r_takes_the_pairs_of_anyone_from_the_treated_to_count_the_dropped() -> None:
+def test_r_counts_the_dropped_as_treated_units_less_pairs_for_every_estimand() -> None:
     right = match_by(Y, TREAT, X, BY, estimand="ATC")
     as_in_r = match_by(Y, TREAT, X, BY, estimand="ATC", r_compatible=True)
     assert right.n_dropped == 0
@@ -214,8 +214,8 @@ def test_the_order_of_rows_and_the_threads_change_nothing() -> None:
     assert shuffled.se == pytest.approx(once.se, rel=1e-12)
 
 
-def test_strata_draw_lots_of_their_own() -> None:
-    # The same stratum many times over: with the same lots in each, one control would serve.
+def test_each_stratum_draws_its_own_random_ties() -> None:
+    # Many copies of a stratum: with the same draw in each, one control would serve.
     copies = 40
     by = np.repeat(np.arange(copies), 3)
     treat = np.tile([1.0, 0.0, 0.0], copies)
@@ -296,7 +296,7 @@ def test_the_published_numbers_of_matchby() -> None:
 
 
 def in_r(script: str, folder: Path) -> dict[str, Any]:
-    """What R prints as JSON; the data are in the folder."""
+    """Return the JSON that R prints; the data are in the folder."""
     process = subprocess.run(
         ["Rscript", "-e", script], cwd=folder, capture_output=True, text=True, check=False
     )

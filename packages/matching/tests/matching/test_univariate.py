@@ -62,7 +62,7 @@ def test_r_pools_no_variances_of_pairs_and_we_do() -> None:
     assert ours.sdiff_pooled == pytest.approx(expected)
 
 
-def test_r_takes_no_notice_of_weights_in_qq_and_ks_and_we_do() -> None:
+def test_r_ignores_weights_in_qq_and_ks_and_we_do_not() -> None:
     first, second, weights = [1.0, 2.0, 4.0], [1.5, 9.0, 3.0], [1.0, 0.5, 0.5]
     ours = balance_uv(first, second, matched=True, weights_treated=weights, boot=0)
     r = balance_uv(first, second, matched=True, weights_treated=weights, boot=0, r_compatible=True)
@@ -130,8 +130,8 @@ def test_exchanging_the_groups_mirrors_everything(first: list[int], second: list
     assert exchanged.ks.p_value == pytest.approx(balance.ks.p_value, abs=1e-12)
 
 
-def test_unequal_lengths_are_no_pairs() -> None:
-    with pytest.raises(UnusableInput, match="2 treated and 1 controls are no pairs"):
+def test_unequal_lengths_are_not_pairs() -> None:
+    with pytest.raises(UnusableInput, match="2 treated and 1 controls are not pairs"):
         balance_uv([1, 2], [1], matched=True)
 
 

@@ -1,6 +1,6 @@
-"""Where R's package Matching stops or gives a number of rounding errors, and what we give.
+"""Cases in which R's package Matching stops or loses its digits, and our answers.
 
-Each case is in docs/reference/matching.md, under what is not reproduced.
+Each case is in docs/methods/matching.md#not-reproduced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Y = X.sum(axis=1) + Z[:, 1] + TREAT + GENERATOR.normal(size=60)
 WEIGHTS = GENERATOR.uniform(0.2, 2.0, 60)
 
 
-def asked_of_r(folder: Path, *questions: dict[str, Any]) -> list[dict[str, Any]]:
+def answers_for(folder: Path, *questions: dict[str, Any]) -> list[dict[str, Any]]:
     """R's answers to matches of these units, each with its own options."""
     units = {"Y": Y.tolist(), "Tr": TREAT.tolist(), "X": X.tolist()}
     return answers_of_r(
@@ -35,7 +35,7 @@ def asked_of_r(folder: Path, *questions: dict[str, Any]) -> list[dict[str, Any]]
 def test_r_stops_at_some_constant_columns(tmp_path: Path) -> None:
     # Its variance is the difference of two moments: for seven rows of 0.1 that is below 0.
     y, treat, x = Y[:7], TREAT[:7], np.full((7, 1), 0.1)
-    (answer,) = asked_of_r(tmp_path, {"Y": y.tolist(), "Tr": treat.tolist(), "X": x.tolist()})
+    (answer,) = answers_for(tmp_path, {"Y": y.tolist(), "Tr": treat.tolist(), "X": x.tolist()})
     assert "missing value" in answer["error"]
     for r_compatible in (False, True):
         result = match(y, treat, x, r_compatible=r_compatible)
@@ -44,7 +44,7 @@ def test_r_stops_at_some_constant_columns(tmp_path: Path) -> None:
 
 def test_r_loses_the_digits_of_a_column_far_from_zero(tmp_path: Path) -> None:
     far = X + [1e8, 0.0]
-    answer, near = asked_of_r(tmp_path, {"X": far.tolist()}, {})
+    answer, near = answers_for(tmp_path, {"X": far.tolist()}, {})
     plain = match(Y, TREAT, X)
     assert plain.estimate == pytest.approx(near["est"], rel=1e-8)
     assert answer.get("est") != pytest.approx(near["est"], rel=1e-8)
@@ -55,7 +55,7 @@ def test_r_loses_the_digits_of_a_column_far_from_zero(tmp_path: Path) -> None:
 def test_r_has_no_error_where_a_weight_is_zero(tmp_path: Path) -> None:
     weights = WEIGHTS.copy()
     weights[:2] = 0.0
-    (answer,) = asked_of_r(tmp_path, {"weights": weights.tolist()})
+    (answer,) = answers_for(tmp_path, {"weights": weights.tolist()})
     assert answer["se"] == "NaN"
     for r_compatible in (False, True):
         result = match(Y, TREAT, X, weights=weights, r_compatible=r_compatible)
@@ -69,7 +69,7 @@ def test_r_stops_where_restrictions_name_rows_that_common_support_takes(tmp_path
     x[1, 0] = 99.0
     partner = int(np.flatnonzero(TREAT == 0)[-1])
     options = {"X": x.tolist(), "CommonSupport": True, "restrict": [[1, partner + 1, -1.0]]}
-    (answer,) = asked_of_r(tmp_path, options)
+    (answer,) = answers_for(tmp_path, options)
     assert "Index out of range" in answer["error"]
     triples = [(0, partner, -1.0)]
     as_in_r = match(Y, TREAT, x, common_support=True, restrict=triples, r_compatible=True)
@@ -78,7 +78,7 @@ def test_r_stops_where_restrictions_name_rows_that_common_support_takes(tmp_path
 
 
 def test_r_reports_the_weight_of_dropped_units_and_we_their_number(tmp_path: Path) -> None:
-    (answer,) = asked_of_r(tmp_path, {"weights": WEIGHTS.tolist(), "caliper": 0.3})
+    (answer,) = answers_for(tmp_path, {"weights": WEIGHTS.tolist(), "caliper": 0.3})
     for r_compatible in (False, True):
         result = match(Y, TREAT, X, weights=WEIGHTS, caliper=0.3, r_compatible=r_compatible)
         assert result.n_dropped == len(result.dropped_index) > 0
@@ -86,15 +86,15 @@ def test_r_reports_the_weight_of_dropped_units_and_we_their_number(tmp_path: Pat
             assert WEIGHTS[result.dropped_index].sum() == pytest.approx(answer["ndrops"])
 
 
-def test_a_column_that_says_nothing_new_does_not_move_the_slopes_but_r_s_a_little(
+def test_a_repeated_column_does_not_move_the_slopes_but_r_s_a_little(
     tmp_path: Path,
 ) -> None:
     copied = np.column_stack([Z, Z[:, 0]])
     adjusted = {"BiasAdjust": True, "Z": Z.tolist()}
-    regular, singular = asked_of_r(tmp_path, adjusted, adjusted | {"Z": copied.tolist()})
+    regular, singular = answers_for(tmp_path, adjusted, adjusted | {"Z": copied.tolist()})
     plain = match(Y, TREAT, X, bias_adjust=True, covariates=Z, r_compatible=True)
     assert plain.estimate == pytest.approx(regular["est"], rel=1e-8)
-    # A ridge of 1.5e-8 on the diagonal: what is left of it hangs on rounding.
+    # A ridge of 1.5e-8 on the diagonal: the rest depends on rounding.
     assert singular["est"] == pytest.approx(regular["est"], rel=1e-5)
     for r_compatible in (False, True):
         result = match(Y, TREAT, X, bias_adjust=True, covariates=copied, r_compatible=r_compatible)
@@ -103,7 +103,7 @@ def test_a_column_that_says_nothing_new_does_not_move_the_slopes_but_r_s_a_littl
 
 def test_the_unit_of_a_column_does_not_move_the_slopes_but_r_s(tmp_path: Path) -> None:
     scaled = Z * [1e-9, 1e9]
-    (answer,) = asked_of_r(tmp_path, {"BiasAdjust": True, "Z": scaled.tolist()})
+    (answer,) = answers_for(tmp_path, {"BiasAdjust": True, "Z": scaled.tolist()})
     plain = match(Y, TREAT, X, bias_adjust=True, covariates=Z)
     assert answer["est"] != pytest.approx(plain.estimate, rel=1e-3)
     for r_compatible in (False, True):
@@ -111,9 +111,9 @@ def test_the_unit_of_a_column_does_not_move_the_slopes_but_r_s(tmp_path: Path) -
         assert result.estimate == pytest.approx(plain.estimate, rel=1e-8)
 
 
-def test_r_stops_where_an_arm_weighs_less_than_the_matches_asked_for(tmp_path: Path) -> None:
+def test_r_stops_where_an_arm_weighs_less_than_m(tmp_path: Path) -> None:
     light = WEIGHTS / WEIGHTS[TREAT == 0].sum() * 2.5
-    (answer,) = asked_of_r(tmp_path, {"weights": light.tolist(), "M": 3})
+    (answer,) = answers_for(tmp_path, {"weights": light.tolist(), "M": 3})
     assert "dimension in Matrix" in answer["error"]
     for r_compatible in (False, True):
         result = match(Y, TREAT, X, m=3, weights=light, r_compatible=r_compatible)

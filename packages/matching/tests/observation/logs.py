@@ -15,7 +15,7 @@ EFFECT = -0.05
 
 
 def loaded_log(rows: int = 400, *, seed: int = 1, days: int = 40) -> Log:
-    """The new version runs mostly under load, which slows; it is 5 % faster in truth."""
+    """Return a log whose new version runs mostly under load, and is in truth 5 % faster."""
     draw = np.random.default_rng(seed)
     load = draw.gamma(2.0, 1.0, rows)
     new = draw.random(rows) < 1.0 / (1.0 + np.exp(1.4 - 0.7 * load))
@@ -31,7 +31,7 @@ def loaded_log(rows: int = 400, *, seed: int = 1, days: int = 40) -> Log:
 
 
 def question(**changed: Any) -> Question:
-    """Whether 2.0 is faster than 1.0, matched on the load by the quickest method."""
+    """Return a question: is 2.0 faster than 1.0, matched on the load by the quickest method?"""
     defaults: dict[str, Any] = {
         "treatment": "version",
         "values": "2.0:1.0",

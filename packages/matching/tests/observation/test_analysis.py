@@ -1,4 +1,4 @@
-"""The whole story, on logs whose truth is known."""
+"""Whole observations, of logs whose truth is known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def warning_codes(result: ObservationResult) -> list[str]:
     return [warning.code for warning in result.warnings]
 
 
-def test_the_naive_answer_is_wrong_and_the_matched_interval_holds_the_truth() -> None:
+def test_the_naive_answer_is_wrong_and_the_matched_interval_contains_the_truth() -> None:
     result = observed(loaded_log())
     assert result.naive.ratio_ci is not None
     assert result.naive.ratio_ci[0] > 1.0
@@ -42,14 +42,14 @@ def test_the_same_seed_gives_the_same_document_whatever_the_threads() -> None:
     assert expected == observed(log, method="genetic", covariates=("load", "unmoved"), threads=2)
 
 
-def test_exchanging_the_versions_turns_the_naive_answer_round() -> None:
+def test_exchanging_the_versions_inverts_the_naive_ratio() -> None:
     log = loaded_log()
     result, exchanged = observed(log), observed(log, values="1.0:2.0")
     assert result.naive.ratio is not None
     assert exchanged.naive.ratio == pytest.approx(1.0 / result.naive.ratio)
 
 
-def test_what_cannot_be_balanced_is_refused_with_the_column_and_what_is_needed() -> None:
+def test_unbalanced_covariates_are_refused_with_the_column_and_the_missing_rows() -> None:
     log = loaded_log()
     log["load"] = log["load"] + np.where(log["version"] == "2.0", 50.0, 0.0)
     result = observed(log)
@@ -164,7 +164,7 @@ def test_an_effect_in_the_placebo_period_warns() -> None:
     assert "placebo-period" in warning_codes(result)
 
 
-def test_a_placebo_period_without_both_versions_is_unknown_and_says_why() -> None:
+def test_a_placebo_period_without_both_versions_is_unknown_with_a_reason() -> None:
     log = loaded_log()
     early = (np.arange(400) < 80) & (log["version"] == "1.0")
     log["period"] = np.where(early, "before", "after").astype(object)

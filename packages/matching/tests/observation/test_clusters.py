@@ -1,4 +1,4 @@
-"""Which rows are taken as not independent."""
+"""The choice of clusters: rows that are not independent."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_there_are_no_clusters_without_a_known_column_or_by_request() -> None:
     assert chosen({"day": DAY}, cluster=()) is None
 
 
-def test_a_column_with_a_missing_value_forms_no_clusters_by_itself() -> None:
+def test_a_column_with_a_missing_value_is_not_chosen_for_clusters() -> None:
     for missing in (None, float("nan")):
         hosts = np.array([missing, *map(str, DAY[1:])], dtype=object)
         assert chosen({"host": hosts}) is None

@@ -1,4 +1,4 @@
-"""What rows must be alike in."""
+"""Covariates of a log: the columns in which rows must be alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often answers hold, over logs of known truth (benchmarks/observe/simulate.py has more)."""
+"""How often intervals contain the truth (benchmarks/observe/simulate.py has more logs)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from equipoise_matching.observation.sample import read_sample
 LOGS = 60
 
 
-def tallied(place: int, logs: int = LOGS) -> Counter[str]:
-    whole: Counter[str] = Counter()
+def count_answers(place: int, logs: int = LOGS) -> Counter[str]:
+    counts: Counter[str] = Counter()
     for number in range(logs):
-        whole.update(tally(SCENARIOS[place], "mahalanobis", number))
-    return whole
+        counts.update(tally(SCENARIOS[place], "mahalanobis", number))
+    return counts
 
 
 def lower_limit(share: float, logs: int) -> float:
-    """Four standard errors of a share below it."""
+    """Return the count that lies four standard errors of a share below it."""
     return logs * (share - 4.0 * math.sqrt(share * (1.0 - share) / logs))
 
 
 def test_intervals_hold_the_truth_where_versions_run_for_a_while_and_errors_last() -> None:
-    counts = tallied(0)
+    counts = count_answers(0)
     assert counts["answered"] > 0.9 * LOGS
     assert counts["clusters"] >= lower_limit(0.95, counts["answered"])
-    # As if rows were independent, it would be missed in a third of the logs.
+    # The error of independent rows misses the truth in a third of the logs.
     assert counts["abadie-imbens"] < lower_limit(0.95, counts["answered"])
     assert counts["naive"] == 0
     assert counts["placebo warns"] <= counts["answered"] - lower_limit(0.95, counts["answered"])
@@ -42,15 +42,15 @@ def test_intervals_hold_the_truth_where_versions_run_for_a_while_and_errors_last
 
 @pytest.mark.parametrize("place", [3, 4])
 def test_bounds_at_the_strength_of_the_hidden_factor_hold_the_truth(place: int) -> None:
-    counts = tallied(place)
+    counts = count_answers(place)
     assert counts["answered"] == LOGS
     assert counts["odds x2"] >= lower_limit(0.95, LOGS)
     assert counts["odds x1"] < lower_limit(0.95, LOGS)
 
 
-def test_a_placebo_outcome_warns_of_what_is_hidden() -> None:
+def test_a_placebo_outcome_warns_of_a_hidden_factor() -> None:
     logs = 15
-    counts = tallied(2, logs)
+    counts = count_answers(2, logs)
     assert counts["placebo warns"] > 0.5 * counts["answered"]
 
 
@@ -71,7 +71,7 @@ def log_with_noisy_baseline(draw: np.random.Generator, rows: int = 600) -> dict[
 def test_the_interval_of_independent_rows_holds_the_truth_where_the_baseline_is_noisier(
     neighbors: int | None, holds: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would not with one variance of all rows."""
+    """With one variance of all rows it does not."""
     if neighbors is not None:
         module = importlib.import_module("equipoise_matching.matching.match")
         monkeypatch.setattr(module, "VARIANCE_NEIGHBORS", neighbors)

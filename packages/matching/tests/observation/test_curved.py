@@ -20,21 +20,21 @@ LOGS = 20
 
 
 def lower_limit(share: float, logs: int) -> float:
-    """Four standard errors of a share below it."""
+    """Return the count that lies four standard errors of a share below it."""
     return logs * (share - 4.0 * math.sqrt(share * (1.0 - share) / logs))
 
 
 @pytest.mark.parametrize("shape", ["square", "product", "step"])
 def test_the_interval_holds_the_truth_where_a_measured_confounder_is_curved(shape: str) -> None:
-    judged = [judge(shape, 600, "mahalanobis", False, number) for number in range(LOGS)]
-    answered = [one for one in judged if one.refused is None]
+    outcomes = [judge(shape, 600, "mahalanobis", False, number) for number in range(LOGS)]
+    answered = [outcome for outcome in outcomes if outcome.refused is None]
     assert len(answered) >= LOGS // 2
-    assert sum(one.covered for one in answered) >= lower_limit(0.95, len(answered))
+    assert sum(outcome.covered for outcome in answered) >= lower_limit(0.95, len(answered))
 
 
-def test_straight_lines_alone_miss_it() -> None:
-    judged = [judge("square", 600, "mahalanobis", True, number) for number in range(LOGS)]
-    assert sum(one.covered for one in judged) < lower_limit(0.95, LOGS)
+def test_straight_lines_alone_miss_a_curved_confounder() -> None:
+    outcomes = [judge("square", 600, "mahalanobis", True, number) for number in range(LOGS)]
+    assert sum(outcome.covered for outcome in outcomes) < lower_limit(0.95, LOGS)
 
 
 def columns(rows: int = 800) -> tuple[Covariates, np.random.Generator]:
@@ -99,7 +99,7 @@ def test_the_result_names_the_curves_and_their_balance() -> None:
     assert first.ks_after < first.ks_before
 
 
-def test_a_clause_names_what_is_unbalanced() -> None:
+def test_a_clause_names_the_unbalanced_distribution_or_term() -> None:
     column = ColumnBalance("load", 1.0, 2.0, 0.5, 1.0, 1.0, 0.0, 0.4, 0.3, "load²", 0.6)
     assert unbalanced_clause(column).startswith("the distribution of load still differs by 0.30")
     column = ColumnBalance("load", 1.0, 2.0, 0.5, 1.0, 1.0, 0.0, 0.4, 0.1, "load²", 0.6)

@@ -40,7 +40,7 @@ def test_the_effect_is_the_bias_adjusted_one_of_the_matching_engine() -> None:
     assert effect.scores.sum() == pytest.approx(0.0, abs=1e-12)
 
 
-def test_without_covariates_it_is_the_mean_over_the_pairs() -> None:
+def test_without_covariates_the_effect_is_the_mean_over_the_pairs() -> None:
     effect = effect_over_pairs(Y, X[:, :0], ALONE, PAIRS)
     assert effect.effect == pytest.approx(match(Y, TREATED, X, reuse=PAIRS).estimate, rel=1e-10)
 
@@ -86,7 +86,7 @@ def test_degrees_of_freedom_are_those_of_the_version_with_fewer_clusters() -> No
     effect = effect_over_pairs(Y, X, ALONE, PAIRS)
     assert estimate_by_clusters(effect, code).interval is None
     code = np.where(TREATED, CODE % 12, 100 + CODE)
-    assert effect.smaller_arm(code) == 12
+    assert effect.fewest_clusters(code) == 12
     assert estimate_by_clusters(effect, code).interval is not None
 
 

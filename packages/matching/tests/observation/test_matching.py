@@ -1,4 +1,4 @@
-"""Matching until covariates are balanced, and saying so where they cannot be."""
+"""Matching until covariates are balanced, and the result if they cannot be."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def matched(log: Log, method: str = "mahalanobis", exact: tuple[str, ...] = ()) 
 
 
 @pytest.mark.parametrize("method", ["genetic", "mahalanobis", "propensity"])
-def test_every_method_balances_what_overlaps_and_drops_only_rows_with_extreme_odds(
+def test_every_method_balances_overlapping_rows_and_drops_only_rows_with_extreme_odds(
     method: str,
 ) -> None:
     best = matched(loaded_log(), method)
@@ -31,7 +31,7 @@ def test_every_method_balances_what_overlaps_and_drops_only_rows_with_extreme_od
 
 
 def log_without_overlap() -> Log:
-    """Half of the new version's rows lie where the old one never ran."""
+    """Return a log in which a quarter of the new version's rows have a load without old rows."""
     log = loaded_log()
     new = log["version"] == "2.0"
     beyond = np.flatnonzero(new)[::4]

@@ -1,4 +1,4 @@
-"""The robustness value: a hidden factor of just that strength takes the estimate away."""
+"""The robustness value: a hidden factor of this strength removes the estimate."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def residual(y: object, x: object) -> Floats:
 
 
 def hidden_factor(of_treatment: float, of_outcome: float) -> Floats:
-    """A column with these partial R², made so that the estimate falls."""
+    """Return a column with these partial R², which makes the estimate fall."""
     covariates = models.add_constant(X)
     d = residual(TREATED.astype(float), covariates)
     y = residual(Y, np.column_stack([covariates, TREATED]))

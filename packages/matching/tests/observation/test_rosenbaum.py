@@ -40,7 +40,7 @@ def test_the_chance_is_that_of_all_signs_enumerated(
 
 
 @pytest.mark.parametrize("count", [20, 59, 400])
-def test_without_a_hidden_factor_it_is_the_test_of_wilcoxon(count: int) -> None:
+def test_without_a_hidden_factor_the_chance_is_that_of_wilcoxon_s_test(count: int) -> None:
     differences = DRAW.normal(0.2, 1.0, count)
     method = "exact" if count < hidden_factor.EXACT_PAIRS else "asymptotic"
     expected = stats.wilcoxon(

@@ -1,4 +1,4 @@
-"""The sample: which rows ran which version, and their outcomes in one unit."""
+"""The sample: the rows of each version, and their outcomes in one unit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def arms_in(
     )
 
 
-def test_the_candidate_stands_before_the_colon() -> None:
+def test_the_candidate_is_named_before_the_colon() -> None:
     assert arms_in(["a", "b", "b"], "b:a") == ("b", "a", 2, 1)
 
 
@@ -53,7 +53,9 @@ def test_a_third_version_is_refused_with_the_option_that_leaves_it_out() -> None
     ("values_option", "message"),
     [("3.0:1.0", "no row has 3.0"), ("2.0", "not CANDIDATE:BASELINE"), ("1.0:1.0", "twice")],
 )
-def test_what_names_no_two_values_is_refused(values_option: str, message: str) -> None:
+def test_a_treatment_that_does_not_name_two_values_is_refused(
+    values_option: str, message: str
+) -> None:
     with pytest.raises(UnusableInput, match=message):
         arms_in(["1.0", "2.0"], values_option)
 
@@ -80,13 +82,13 @@ def test_wide_times_of_one_unit_are_not_taken_for_two(spread: float) -> None:
     assert (read_outcomes({"wall_s": wide}, question()).plain == wide).all()
 
 
-def test_a_few_timeouts_are_no_unit_of_their_own() -> None:
+def test_a_few_timeouts_are_not_taken_for_a_second_unit() -> None:
     slow = TIMES.copy()
     slow[:2] *= 1000.0
     assert (read_outcomes({"wall_s": slow}, question()).plain == slow).all()
 
 
-def test_a_column_that_says_several_units_is_refused() -> None:
+def test_a_unit_column_with_several_units_is_refused() -> None:
     units = np.array(["ms", "s"] * 200, dtype=object)
     with pytest.raises(UnusableInput, match="column time_unit has ms, s"):
         read_outcomes({"wall_s": TIMES, "time_unit": units}, question())
@@ -98,7 +100,7 @@ def test_units_in_the_cells_are_named() -> None:
         read_outcomes({"wall_s": cells}, question())
 
 
-def test_a_ratio_of_what_is_not_above_zero_is_refused_with_its_rows() -> None:
+def test_a_ratio_of_an_outcome_of_zero_is_refused_with_its_rows() -> None:
     with pytest.raises(UnusableInput, match="0 or less in row 1") as refused:
         read_outcomes({"wall_s": np.array([1.0, 0.0, 2.0])}, question())
     assert "ratio=False" in str(refused.value.hint)

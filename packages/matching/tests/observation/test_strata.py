@@ -26,12 +26,12 @@ def by(column: str, log: Log) -> StratifiedLog[Any]:
     return StratifiedLog(column, rows, versions, lambda rows: take_rows(log, rows))
 
 
-def judged(log: Log, *, column: str = "host_type", **options: Any) -> ObservationResult:
+def observed(log: Log, *, column: str = "host_type", **options: Any) -> ObservationResult:
     return observe_strata(by(column, log), question(**{**DAY, **options}), source="log")
 
 
 def test_the_strata_together_hold_the_truth_where_the_naive_answer_is_wrong() -> None:
-    result = judged(loaded_log(800))
+    result = observed(loaded_log(800))
     assert result.naive.ratio is not None
     assert result.naive.ratio > 1.0
     assert result.matched is not None
@@ -45,13 +45,13 @@ def test_the_strata_together_hold_the_truth_where_the_naive_answer_is_wrong() ->
 
 @pytest.mark.parametrize("method", ["mahalanobis", "propensity"])
 @pytest.mark.parametrize("cluster", [("day",), ()])
-def test_one_stratum_alone_gives_what_all_rows_together_give(
+def test_a_single_stratum_gives_the_answer_of_all_rows_together(
     method: str, cluster: tuple[str, ...]
 ) -> None:
     log = loaded_log()
     log["host_type"] = np.full(400, "arm", dtype=object)
     options: dict[str, Any] = {"method": method, "cluster": cluster}
-    stratified = judged(log, **options)
+    stratified = observed(log, **options)
     whole = observe(log, question(**options, seed=stratum_seed(0, "arm")), source="log")
     assert stratified.matched is not None
     assert whole.matched is not None
@@ -78,7 +78,7 @@ def test_each_stratum_weighs_as_many_rows_of_the_candidate_as_were_matched() -> 
     log["wall_s"] = log["wall_s"] * np.where(
         (log["host_type"] == "arm") & (log["version"] == "2.0"), 2.0, 1.0
     )
-    result = judged(log)
+    result = observed(log)
     assert result.strata is not None
     assert result.matched is not None
     parts = [(stratum.matched_rows, stratum.ratio) for stratum in result.strata.each]
@@ -95,21 +95,21 @@ def test_errors_that_a_day_shares_across_strata_widen_the_interval() -> None:
     draw = np.random.default_rng(5)
     log = loaded_log(800)
     shared = draw.normal(0.0, 0.1, 40)[log["day"]]
-    # The days of one version and of the other: what a day shares is not told from the version.
+    # Each day has one version: the effect of a day cannot be separated from the version.
     log["version"] = np.where(log["day"] % 2 == 0, "2.0", "1.0").astype(object)
     log["wall_s"] = log["wall_s"] * np.exp(shared)
     apart = dict(log)
     apart["day"] = log["day"] + 100 * (log["host_type"] == "arm")
     errors = []
     for rows in (log, apart):
-        matched = judged(rows).matched
+        matched = observed(rows).matched
         assert matched is not None
         errors.append(matched.errors[1].log_error or 0.0)
     # One draw a day for both strata, or taken as two: the variance is twice the half.
     assert errors[0] > 1.2 * errors[1]
 
 
-def test_the_interval_holds_the_truth_as_often_as_it_says_where_strata_share_days() -> None:
+def test_the_interval_contains_the_truth_at_its_level_where_strata_share_days() -> None:
     hits = 0
     for seed in range(40):
         draw, log = np.random.default_rng(1000 + seed), loaded_log(seed=seed)
@@ -120,7 +120,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says_where_strata_share_day
         noise = draw.normal(0.0, 0.03, 40)[day] + draw.normal(0.0, 0.02, 400)
         kind = 0.3 * (log["host_type"] == "arm")
         log["wall_s"] = np.exp(0.1 * log["load"] + EFFECT * new + kind + noise)
-        matched = judged(log).matched
+        matched = observed(log).matched
         assert matched is not None
         assert matched.effect.ratio_ci is not None
         low, high = matched.effect.ratio_ci
@@ -136,7 +136,7 @@ def test_a_stratum_that_cannot_be_judged_is_named_with_its_rows() -> None:
     log["version"][rack_b & (np.arange(600) >= 150)] = "1.0"
     log["load"][rack_b & (log["version"] == "2.0")] += 50.0
     log["version"][rack_c] = "1.0"
-    result = judged(log, column="rack")
+    result = observed(log, column="rack")
     assert result.strata is not None
     reasons = {stratum.name: stratum.dropped for stratum in result.strata.each}
     assert reasons["a"] is None
@@ -153,7 +153,7 @@ def test_an_answer_about_less_than_half_of_the_candidates_rows_is_refused() -> N
     log = loaded_log(600)
     log["rack"] = np.where(np.arange(600) % 3 == 0, "a", "b").astype(object)
     log["load"][(log["rack"] == "b") & (log["version"] == "2.0")] += 50.0
-    result = judged(log, column="rack")
+    result = observed(log, column="rack")
     assert result.refusal is not None
     assert result.refusal.code == "few-strata"
     assert "within rack: b (load still differs" in result.refusal.summary
@@ -161,20 +161,20 @@ def test_an_answer_about_less_than_half_of_the_candidates_rows_is_refused() -> N
     assert result.hidden_bias is None
     log["load"][log["version"] == "2.0"] += 50.0
     with pytest.raises(UnusableInput, match="no stratum can be judged: a"):
-        judged(log, column="rack")
+        observed(log, column="rack")
 
 
 def test_strata_may_have_few_clusters_each_if_all_have_enough_together() -> None:
     log = loaded_log(800)
     log["month"] = np.array(["m1", "m2", "m3", "m4", "m5"], dtype=object)[log["day"] // 8]
-    result = judged(log, column="month")
+    result = observed(log, column="month")
     assert result.matched is not None
     assert result.matched.effect.ratio_ci is not None
     assert result.clustering is not None
     assert result.clustering.clusters == 40
     assert result.strata is not None
     assert result.strata.shared_clusters == 0
-    with_few_clusters = judged({**log, "day": log["day"] // 5}, column="month")
+    with_few_clusters = observed({**log, "day": log["day"] // 5}, column="month")
     assert with_few_clusters.refusal is not None
     assert with_few_clusters.refusal.code == "few-clusters"
 
@@ -182,9 +182,9 @@ def test_strata_may_have_few_clusters_each_if_all_have_enough_together() -> None
 def test_the_same_seed_gives_the_same_document_whatever_the_other_strata() -> None:
     log = loaded_log(300)
     options: dict[str, Any] = {"method": "genetic", "covariates": ("load", "unmoved")}
-    result = judged(log, **options)
-    assert result == judged(log, threads=2, **options)
-    alone = judged(take_rows(log, log["host_type"] == "arm"), **options)
+    result = observed(log, **options)
+    assert result == observed(log, threads=2, **options)
+    alone = observed(take_rows(log, log["host_type"] == "arm"), **options)
     assert result.strata is not None
     assert alone.strata is not None
     assert result.strata.each[1] == alone.strata.each[0]
@@ -198,21 +198,21 @@ def test_the_same_seed_gives_the_same_document_whatever_the_other_strata() -> No
         ({"placebo_outcomes": ("unmoved",)}, "placebos cannot be combined"),
     ],
 )
-def test_what_would_not_be_the_same_in_each_stratum_is_refused(
+def test_options_that_could_differ_between_strata_are_refused(
     options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UnusableInput, match=message):
-        judged(loaded_log(), **options)
+        observed(loaded_log(), **options)
 
 
-def test_rows_of_other_versions_take_no_part_whatever_they_hold() -> None:
+def test_rows_of_other_versions_take_no_part_whatever_their_values() -> None:
     log = loaded_log(600)
     log["rack"] = np.array(["a", "b", "c"], dtype=object)[np.arange(600) % 3]
     other = (log["rack"] == "c") | (np.arange(600) < 60)
     log["version"][other], log["wall_s"][other] = "0.9", 0.0
     with pytest.raises(UnusableInput, match="3 values"):
-        judged(log, column="rack")
-    result = judged(log, column="rack", leave_others_out=True)
+        observed(log, column="rack")
+    result = observed(log, column="rack", leave_others_out=True)
     assert result.matched is not None
     assert result.rows.left_out == {"another version": int(np.count_nonzero(other))}
     assert result.rows.read == 600
@@ -222,7 +222,7 @@ def test_wrong_input_names_its_stratum() -> None:
     log = loaded_log()
     log["wall_s"][np.flatnonzero(log["host_type"] == "arm")[0]] = 0.0
     with pytest.raises(UnusableInput, match="stratum arm: wall_s: 0 or less"):
-        judged(log)
+        observed(log)
 
 
 def test_the_question_needs_no_covariate_where_columns_are_equal() -> None:

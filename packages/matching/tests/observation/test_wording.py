@@ -21,7 +21,7 @@ def ratio(value: float, low: float, high: float) -> Effect:
     return Effect(value, (low, high), value - 1.0, (low - 1.0, high - 1.0))
 
 
-def hidden(gamma: float | None) -> HiddenBias:
+def bias_at(gamma: float | None) -> HiddenBias:
     return HiddenBias("pairs", 100, (), gamma, "")
 
 
@@ -36,8 +36,8 @@ LOAD = (Contribution("load", 0.19, 0.2), Contribution("cache", 0.01, 0.01))
 SLOWER, FASTER = ratio(1.18, 1.15, 1.21), ratio(0.97, 0.95, 0.99)
 
 
-def test_the_example_of_the_design() -> None:
-    assert answer_sentences(WALL, SLOWER, FASTER, LOAD, hidden(2.0)) == (
+def test_an_answer_has_both_effects_the_reason_and_the_hidden_factor() -> None:
+    assert answer_sentences(WALL, SLOWER, FASTER, LOAD, bias_at(2.0)) == (
         "Without matching, the log suggests that version 2.0 is 18 % slower. "
         "Among comparable rows, version 2.0 is 3 % faster (95 % interval 1 % to 5 %); "
         "most of the raw difference comes from load. "
@@ -47,13 +47,13 @@ def test_the_example_of_the_design() -> None:
 
 
 def test_a_naive_answer_inside_the_interval_needs_no_reason() -> None:
-    sentences = answer_sentences(WALL, ratio(0.96, 0.9, 1.0), FASTER, LOAD, hidden(1.5))
+    sentences = answer_sentences(WALL, ratio(0.96, 0.9, 1.0), FASTER, LOAD, bias_at(1.5))
     assert "raw difference" not in sentences
     assert sentences.endswith("multiply the odds of version 2.0 by 1.5 to change this.")
 
 
 def test_an_effect_that_is_not_shown_is_not_faster_and_needs_no_hidden_factor() -> None:
-    sentences = answer_sentences(WALL, SLOWER, ratio(0.99, 0.96, 1.02), LOAD, hidden(None))
+    sentences = answer_sentences(WALL, SLOWER, ratio(0.99, 0.96, 1.02), LOAD, bias_at(None))
     assert "Among comparable rows, no effect can be shown (-4 % to +2 %); most of" in sentences
     assert "hidden" not in sentences
 
@@ -84,7 +84,9 @@ def test_a_difference_has_no_percent() -> None:
         (1.1, "max_rss_bytes", "raises max_rss_bytes by 10 %"),
     ],
 )
-def test_sizes(value: float, outcome: str, clause: str) -> None:
+def test_an_effect_is_described_by_its_size_and_its_outcome(
+    value: float, outcome: str, clause: str
+) -> None:
     assert effect_clause(ratio(value, value, value), about(outcome)) == f"version 2.0 {clause}"
 
 
@@ -95,8 +97,8 @@ def test_a_large_ratio_has_an_interval_of_times() -> None:
 
 
 def test_the_sentence_names_a_paired_test_that_shows_no_effect() -> None:
-    assert "even without a hidden factor" in hidden_factor_sentence(hidden(None), WALL)
+    assert "even without a hidden factor" in hidden_factor_sentence(bias_at(None), WALL)
 
 
 def test_the_largest_factor_that_is_tried_is_a_lower_limit() -> None:
-    assert "by more than 100 to change" in hidden_factor_sentence(hidden(100.0), WALL)
+    assert "by more than 100 to change" in hidden_factor_sentence(bias_at(100.0), WALL)

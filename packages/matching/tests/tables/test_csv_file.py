@@ -1,4 +1,4 @@
-"""Reading CSV: what a column becomes, and what is no table."""
+"""Reading CSV: the type of each column, and files that are not tables."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_a_column_is_of_the_first_kind_that_all_its_values_fit(
 ) -> None:
     column = read(tmp_path, "\n".join(("x", *cells)))["x"]
     assert column.dtype.kind == kind
-    found = column.astype(str).tolist() if kind == "M" else column.tolist()
-    assert found == values
+    values_read = column.astype(str).tolist() if kind == "M" else column.tolist()
+    assert values_read == values
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
@@ -92,7 +92,7 @@ def test_names_that_look_like_numbers_keep_their_text(tmp_path: Path) -> None:
 def test_pieces_of_different_kinds_become_one_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_file, "_PIECE", 2)
+    monkeypatch.setattr(csv_file, "_PIECE_ROWS", 2)
     text = "a,b,c,d,e\n1,1.10,,,\n2,2,,,\n0.5,x,true,2024-01-01,u\n,y,false,2024-01-02T00:00,v\n"
     columns = read(tmp_path, text)
     assert columns["a"].tolist()[:3] == [1.0, 2.0, 0.5]
@@ -120,7 +120,7 @@ def test_quotes_hold_separators_and_line_ends(tmp_path: Path) -> None:
     assert read(tmp_path, 'a,b\n"x,\ny",1\n')["a"].tolist() == ["x,\ny"]
 
 
-def test_a_file_with_tabs_may_say_so_in_its_name(tmp_path: Path) -> None:
+def test_a_file_with_tabs_may_end_in_tsv(tmp_path: Path) -> None:
     file = tmp_path / "table.tsv"
     file.write_text("a\tb\n1\tx, y\n")
     assert read_columns(file)["b"].tolist() == ["x, y"]
@@ -139,11 +139,11 @@ def test_a_compressed_file_is_read(tmp_path: Path) -> None:
         (b'a,b\n1,"2\n', "line 2"),
         (b'a,b\n1,"x"y\n', "line 2"),
         (b'a,b\n\n"x\ny",1\n3\n', "line 5 has 1 cells"),
-        (b"a,b\n1,\xff\n", "no UTF-8 text"),
+        (b"a,b\n1,\xff\n", "not UTF-8 text"),
         (b"a,a\n1,2\n", "more than one column a"),
     ],
 )
-def test_what_is_no_table_is_named_with_its_line(
+def test_a_file_that_is_not_a_table_is_named_with_its_line(
     tmp_path: Path, content: bytes, words: str
 ) -> None:
     file = tmp_path / "table.csv"
@@ -159,26 +159,26 @@ def test_a_file_that_is_not_compressed_is_refused(tmp_path: Path) -> None:
         read_csv(file)
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_columns_are_read_again(tmp_path: Path) -> None:
     columns = {
         "n": np.array([1, 2]),
         "x": np.array([0.1, np.nan]),
         "w": np.array(['a "b", c', None], dtype=object),
         "d": np.array(["2024-01-01", "NaT"], dtype="datetime64[D]"),
     }
-    again = read(tmp_path, to_csv(columns))
-    assert again["n"].tolist() == [1, 2]
-    assert again["x"][0] == 0.1
-    assert np.isnan(again["x"][1])
-    assert again["w"].tolist() == ['a "b", c', None]
-    assert again["d"].astype(str).tolist() == ["2024-01-01", "NaT"]
+    columns_read = read(tmp_path, to_csv(columns))
+    assert columns_read["n"].tolist() == [1, 2]
+    assert columns_read["x"][0] == 0.1
+    assert np.isnan(columns_read["x"][1])
+    assert columns_read["w"].tolist() == ['a "b", c', None]
+    assert columns_read["d"].astype(str).tolist() == ["2024-01-01", "NaT"]
 
 
 def test_a_lone_carriage_return_stays_within_its_cell(tmp_path: Path) -> None:
     columns = {"w": np.array(["x\ry", "z"], dtype=object), "n": np.array([1, 2])}
-    again = read(tmp_path, to_csv(columns))
-    assert again["w"].tolist() == ["x\ry", "z"]
-    assert again["n"].tolist() == [1, 2]
+    columns_read = read(tmp_path, to_csv(columns))
+    assert columns_read["w"].tolist() == ["x\ry", "z"]
+    assert columns_read["n"].tolist() == [1, 2]
 
 
 CELLS = (

@@ -1,4 +1,4 @@
-"""``tables.match`` and its family on frames of every library: the answers of the array forms."""
+"""The functions of ``tables`` on frames of every library: the answers of the array forms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def people() -> pandas.DataFrame:
 
 
 @pytest.mark.parametrize("library", FRAMES)
-def test_names_of_columns_give_what_arrays_give(people: pandas.DataFrame, library: str) -> None:
+def test_names_of_columns_give_the_result_of_arrays(people: pandas.DataFrame, library: str) -> None:
     frame = FRAMES[library](people)
     expected = match(people["re78"], people["treat"], people[COVARIATES])
     result = tables.match(frame, outcome="re78", treatment="treat", covariates=COVARIATES)
@@ -144,19 +144,19 @@ def test_rows_of_other_values_take_no_part(people: pandas.DataFrame) -> None:
     assert "89 rows are neither treated nor controls" in result.summary()
 
 
-def test_strata_give_what_match_by_gives(people: pandas.DataFrame) -> None:
+def test_strata_give_the_result_of_match_by(people: pandas.DataFrame) -> None:
     units = people["re78"], people["treat"], people[["age", "re74"]]
     expected = match_by(*units, people[["black", "region"]])
     result = tables.match(people, "re78", "treat", ["age", "re74"], by=["black", "region"])
     assert (result.estimate, result.se) == (expected.estimate, expected.se)
 
 
-def test_a_match_by_given_weights_says_so_in_its_report(people: pandas.DataFrame) -> None:
+def test_a_match_by_given_weights_names_them_in_its_report(people: pandas.DataFrame) -> None:
     result = tables.match(people, "re78", "treat", ["age", "educ"], metric=[1.0, 2.0])
-    assert "weighted as the given metric says" in result._repr_html_()
+    assert "weighted by the given metric" in result._repr_html_()
 
 
-def test_balance_and_search_give_what_the_array_forms_give(people: pandas.DataFrame) -> None:
+def test_balance_and_search_give_the_results_of_the_array_forms(people: pandas.DataFrame) -> None:
     names = ["age", "educ", "re74"]
     frame = people[names]
     search = gen_match(people["treat"], frame, seed=1, **QUICK)
@@ -197,9 +197,9 @@ def test_a_file_is_a_table(people: pandas.DataFrame, tmp_path: Path) -> None:
         assert len(result.matched_frame()) > 185
 
 
-def test_whatever_gives_a_stream_of_arrow_is_a_table(people: pandas.DataFrame) -> None:
+def test_an_object_with_an_arrow_stream_is_a_table(people: pandas.DataFrame) -> None:
     class Stream:
-        """No frame of a known library."""
+        """A table that is not a frame of a known library."""
 
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:
             table = pyarrow.table({name: people[name].to_numpy() for name in ("treat", "age")})
@@ -228,8 +228,8 @@ def test_observe_takes_frames(library: str) -> None:
     assert not result.refused
 
 
-def test_observe_takes_the_words_of_the_command_line() -> None:
-    def asked(**arguments: Any) -> Observation:
+def test_observe_takes_the_values_of_the_command_line() -> None:
+    def observed(**arguments: Any) -> Observation:
         return tables.observe(
             loaded_log(),
             "version=2.0:1.0",
@@ -239,13 +239,13 @@ def test_observe_takes_the_words_of_the_command_line() -> None:
             **arguments,
         )
 
-    independent = asked(cluster="none").document
+    independent = observed(cluster="none").document
     assert independent.clustering is None
-    assert independent.matched == asked(cluster=()).document.matched
+    assert independent.matched == observed(cluster=()).document.matched
     period = "placebo_period: there is no column phase"
     for value in ("phase=before", ("phase", "before")):
         with pytest.raises(UnusableInput, match=period):
-            asked(placebo_period=value)
+            observed(placebo_period=value)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_observe_takes_the_words_of_the_command_line() -> None:
         ({"placebo_period": "before"}, "placebo_period: 'before' is not COLUMN=VALUE"),
     ],
 )
-def test_observe_refuses_words_that_it_does_not_know(arguments: dict[str, Any], words: str) -> None:
+def test_observe_refuses_unknown_values(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(UnusableInput, match=words):
         tables.observe(loaded_log(), "version=2.0:1.0", "wall_s", covariates="load", **arguments)
 
@@ -269,10 +269,10 @@ def test_observe_refuses_words_that_it_does_not_know(arguments: dict[str, Any], 
         ({"treatment": "region=east:west", "covariates": ["age"]}, "does not name two values"),
         ({"treatment": "treat", "covariates": ["age"], "missing": "guess"}, "no policy 'guess'"),
         ({"treatment": "treat", "covariates": ["age"], "exact": ["z"]}, "not matched on"),
-        ({"treatment": "treat", "covariates": ["re78"], "outcome": "region"}, "is no number"),
+        ({"treatment": "treat", "covariates": ["re78"], "outcome": "region"}, "is not a number"),
     ],
 )
-def test_what_cannot_be_used_is_named(
+def test_unusable_input_is_named(
     people: pandas.DataFrame, arguments: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UnusableInput, match=words):
@@ -328,7 +328,7 @@ def test_without_replacement_the_largest_score_is_matched_first_as_in_matchit(
     }
     assert usual.estimate == by_name["largest"].estimate
     assert usual.estimate != by_name["data"].estimate
-    methods = [str(one.report()) for one in (usual, by_name["data"])]
+    methods = [str(result.report()) for result in (usual, by_name["data"])]
     assert "from the largest score on" in methods[0]
     assert "in the order of the rows" in methods[1]
 

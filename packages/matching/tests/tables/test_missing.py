@@ -1,4 +1,4 @@
-"""Missing values: refused, left out, or kept with a covariate that says so."""
+"""Missing values: refused, left out, or kept with a covariate that marks them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLE: dict[str, Any] = {
 }
 
 
-def test_a_missing_value_is_refused_with_its_row_and_what_can_be_done() -> None:
+def test_a_missing_value_is_refused_with_its_row_and_a_hint() -> None:
     with pytest.raises(UnusableInput, match=r"x is missing in row 2 \(from 0\)") as refused:
         tables.match(TABLE, "y", "t", ["x", "w"])
     assert 'missing="drop" leaves out the 3 rows' in str(refused.value.hint)
@@ -98,7 +98,7 @@ def test_a_formula_has_the_same_policies() -> None:
     assert kept.missing.rows_left_out == 1
 
 
-def test_what_no_policy_can_mend_is_refused() -> None:
+def test_a_column_without_any_value_is_refused_under_every_policy() -> None:
     nothing = {"t": [1, 1, 0, 0], "x": [np.nan] * 4}
     for missing in ("drop", "indicator"):
         with pytest.raises(UnusableInput, match="every row"):
@@ -111,13 +111,13 @@ def test_observe_has_the_same_policies() -> None:
     log = loaded_log()
     log["load"] = log["load"].copy()
     log["load"][[3, 5, 8]] = np.nan
-    asked: dict[str, Any] = {"covariates": "load", "method": "mahalanobis"}
+    options: dict[str, Any] = {"covariates": "load", "method": "mahalanobis"}
     with pytest.raises(UnusableInput, match="load is missing in rows 3, 5, 8"):
-        tables.observe(log, "version=2.0:1.0", "wall_s", **asked)
-    kept = tables.observe(log, "version=2.0:1.0", "wall_s", missing="indicator", **asked).document
+        tables.observe(log, "version=2.0:1.0", "wall_s", **options)
+    kept = tables.observe(log, "version=2.0:1.0", "wall_s", missing="indicator", **options).document
     assert kept.question.covariates == ("load", "load is missing")
     assert kept.rows.left_out == {}
-    left_out = tables.observe(log, "version=2.0:1.0", "wall_s", missing="drop", **asked).document
+    left_out = tables.observe(log, "version=2.0:1.0", "wall_s", missing="drop", **options).document
     assert left_out.rows.left_out == {"a missing value (load)": 3}
     assert left_out.rows.read == 400
 
@@ -140,12 +140,14 @@ def test_errors_and_warnings_in_python_name_arguments_and_no_options() -> None:
         tables.observe(log, "version=2.0:1.0", "wall_s", covariates="a--b")
     log["load"] = np.where(np.arange(400) < 20, np.nan, log["load"])
     found = tables.observe(log, "version=2.0:1.0", "wall_s", method="mahalanobis", cluster=())
-    warning = next(one for one in found.document.warnings if one.code == "covariates-left-out")
+    warning = next(
+        entry for entry in found.document.warnings if entry.code == "covariates-left-out"
+    )
     assert warning.summary.endswith("load (20 missing)")
     assert 'give missing="indicator"' in warning.hint
 
 
-def test_an_indicator_takes_out_what_missing_itself_stands_for() -> None:
+def test_an_indicator_removes_the_effect_of_being_missing() -> None:
     # Whoever has no answer is treated more often and has a higher outcome: without its indicator
     # the effect, 1 in truth, would be taken for about 2.
     within = 0

@@ -1,4 +1,4 @@
-"""Strata of Parquet files: which row groups hold them, and the rows of one."""
+"""Strata of Parquet files: their row groups, and the rows of one stratum."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 12
 
 
 def log_of(kinds: Sequence[Any], *, first: float = 0.0) -> pyarrow.Table:
-    """Rows of two versions in turn, whose load is their number."""
+    """Return rows of two versions in turn, whose load is their number."""
     rows = len(kinds)
     return pyarrow.table(
         {
@@ -36,7 +36,7 @@ def log_of(kinds: Sequence[Any], *, first: float = 0.0) -> pyarrow.Table:
 
 
 def without_rows(file: Path) -> None:
-    """Overwrite every row of a Parquet file: what its footer says stays."""
+    """Overwrite every row of a Parquet file; its footer stays."""
     content = bytearray(file.read_bytes())
     footer = 8 + int.from_bytes(content[-8:-4], "little")
     content[4:-footer] = bytes(len(content) - footer - 4)
@@ -77,7 +77,7 @@ def test_a_stratum_needs_only_the_row_groups_that_hold_its_rows(tmp_path: Path) 
     assert groups == {"a": (0, 1, 3), "b": (2,), "c": (4, 5)}
 
 
-def test_statistics_tell_the_strata_without_a_row_read(tmp_path: Path) -> None:
+def test_statistics_give_the_strata_without_reading_a_row(tmp_path: Path) -> None:
     table = log_of(["a"] * 6 + ["b"] * 6).sort_by([("kind", "ascending"), ("version", "ascending")])
     parquet.write_table(table, tmp_path / "log.parquet", row_group_size=3)
     expected = find_strata(str(tmp_path / "log.parquet"), "kind", question())
@@ -98,11 +98,11 @@ def test_rows_that_false_statistics_hide_are_missed(tmp_path: Path) -> None:
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     assert content[footer:].count(b"seven02") == 1
     file.write_bytes(content[:footer] + content[footer:].replace(b"seven02", b"seven01"))
-    asked = question(cluster=("day",))
-    log = find_strata(str(file), "kind", asked)
+    request = question(cluster=("day",))
+    log = find_strata(str(file), "kind", request)
     assert list(log.rows) == ["seven01"]
     with pytest.raises(UnusableInput, match="799 rows of 800: the statistics in the file are wro"):
-        observe_strata(log, asked, source="log")
+        observe_strata(log, request, source="log")
 
 
 def test_a_partition_by_the_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_a_partition_by_the_column(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert whole["load"].tolist() == [100.0 + row for row in range(4)] * 2 + [*range(4)] * 2
 
 
-def test_files_of_a_folder_may_differ_in_what_numbers_they_hold(tmp_path: Path) -> None:
+def test_files_of_a_folder_may_differ_in_their_types_of_numbers(tmp_path: Path) -> None:
     whole = log_of(["a"] * 4).set_column(3, "load", pyarrow.array([1, 2, 3, 4]))
     parquet.write_table(whole, tmp_path / "1.parquet")
     parquet.write_table(log_of(["a"] * 2, first=0.5), tmp_path / "2.parquet")
@@ -168,7 +168,7 @@ def test_a_folder_without_parquet_and_a_torn_file_are_named(tmp_path: Path) -> N
         find_strata(str(tmp_path / "empty.parquet"), "kind", question())
 
 
-def test_a_file_that_is_gone_or_another_one_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_or_was_replaced_is_named(tmp_path: Path) -> None:
     file = tmp_path / "log.parquet"
     parquet.write_table(log_of(["a"] * 4), file)
     rows = find_strata(str(file), "kind", question()).rows["a"]

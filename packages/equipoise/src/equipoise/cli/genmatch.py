@@ -154,7 +154,7 @@ def _executor(hosts: ClusterOptions) -> AbstractContextManager[Any]:
 def _document(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
     effect = None
     if result.estimate is not None:
-        effect = {name: getattr(result.among, name) for name in _EFFECT}
+        effect = {name: getattr(result.array_match, name) for name in _EFFECT}
     return {
         "schema": "equipoise.genmatch/1",
         "estimand": search.matches.estimand,

@@ -92,7 +92,7 @@ def pairs_document(result: TableMatch) -> dict[str, Any]:
     columns = (pairs.treated_index, pairs.control_index, pairs.weights)
     return {
         "effective_sample_size": {"treated": treated, "control": controls},
-        **table_document(result.table, result.among, result.balance),
+        **table_document(result.table, result.array_match, result.balance),
         "pairs": [
             {"treated": treated, "control": control, "weight": weight}
             for treated, control, weight in zip(*(each.tolist() for each in columns), strict=True)
@@ -189,9 +189,9 @@ def command(request: MatchRequest) -> int:
     document = {
         "schema": "equipoise.match/1",
         "estimand": request.pairing.estimand,
-        **{name: getattr(result.among, name) for name in _NUMBERS},
+        **{name: getattr(result.array_match, name) for name in _NUMBERS},
         **pairs_document(result),
-        **_strata_document(result.among),
+        **_strata_document(result.array_match),
     }
     report, balance = table_document(result, command_line()), result.balance
     write(request, output, report, balance.love_plot, document, balance)

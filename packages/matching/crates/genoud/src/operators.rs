@@ -1,6 +1,6 @@
 //! The operators 2 to 8 of Mebane & Sekhon (2011), table 1: parents in, children out.
 //!
-//! Where the table and R's package differ the table holds; docs/reference/genetic-matching.md lists where.
+//! Where the table and R's package differ the table holds; docs/methods/genetic-matching.md lists where.
 
 use crate::domain::{Boundary, Domain};
 use crate::individual::Individual;

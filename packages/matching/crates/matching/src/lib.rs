@@ -1,7 +1,7 @@
 //! Exact nearest-neighbour matching of treated units and controls, the effects it gives and
 //! their errors.
 //!
-//! Formulae, and where R's package Matching differs: `docs/reference/matching.md`.
+//! Formulae, and where R's package Matching differs: `docs/methods/matching.md`.
 
 mod eigen;
 mod embed;

@@ -1,4 +1,4 @@
-"""Charts of effects and of balance, made with altair; they know values and names, not tables.
+"""Charts of effects and of balance, made with altair; they take values and names, not tables.
 
 - ``balance``: covariates before and after matching, and the course of a genetic search
 - ``estimates``: estimates of one effect below each other

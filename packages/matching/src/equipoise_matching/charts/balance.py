@@ -58,7 +58,7 @@ HOW_TO_READ_VALUES = (
 LARGE_DIFFERENCE = 10.0
 """Percent: a common threshold for a difference that matters (Austin 2009)."""
 MAX_POINTS = 5000
-"""Number of points of a chart; a picture of more says no more."""
+"""Number of points of a chart; more points add nothing to a picture."""
 BEFORE = -1
 """Position of the data before matching on the axis of generations."""
 

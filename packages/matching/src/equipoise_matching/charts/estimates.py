@@ -1,4 +1,4 @@
-"""Estimates of one effect below each other, each with its interval, beside no difference."""
+"""Estimates of one effect below each other, each with its interval, and a line at no difference."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
 - ``genoud``: the public function and its result.
 - ``options``: the checked options.
-- ``search``: the dialogue with the native engine, for any evaluator of batches.
+- ``search``: the search by the native engine, for any evaluator of batches.
 - ``polish``: BFGS, and derivatives by differences.
 - ``executors``: evaluation of batches here, in threads, in other processes or on a Dask cluster.
-- ``worker``: what runs in those processes: a Python function as an evaluator of batches.
+- ``worker``: the code that runs in those processes: a function as an evaluator of batches.
 
 SciPy is imported when a search polishes.
 """

@@ -1,4 +1,4 @@
-"""Evaluates a population of candidates: in this process, in a pool or on a cluster.
+"""Evaluation of a population of candidates: in this process, in a pool or on a cluster.
 
 The population is cut into batches that keep their order, and each candidate's values depend on
 its parameters alone: where it was evaluated, or in which batch, changes no bit. The data go out
@@ -28,7 +28,7 @@ import numpy as np
 from equipoise_matching.genetic.worker import (
     Evaluate,
     EvaluationFailed,
-    Failed,
+    Failure,
     Floats,
     Payload,
     UnknownPayload,
@@ -55,7 +55,7 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     Use it in a ``with`` block: it may own a pool, or hold data on a cluster.
     ``evaluations`` counts the candidates.
 
-    Raise `UnusableInput` if ``executor`` is nothing of the kind, the function cannot be sent to
+    Raise `UnusableInput` if ``executor`` is not an executor, the function cannot be sent to
     other processes, or the cluster has no worker.
 
     Parameters
@@ -91,7 +91,7 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
         batches = [points[first : first + size] for first in range(0, len(points), size)]
         answers: list[Floats] = []
         for batch, outcome in zip(batches, self._transport.outcomes(batches), strict=True):
-            if isinstance(outcome, Failed):
+            if isinstance(outcome, Failure):
                 raise outcome.error
             if answers and outcome.shape[1] != answers[0].shape[1]:
                 raise EvaluationFailed(
@@ -135,7 +135,7 @@ class Local:
             return candidates
         return batch_share(candidates, pool_workers(self._executor))
 
-    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
+    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch."""
         if self._executor is None:
             return [*map(self._evaluate, batches)]
@@ -148,23 +148,23 @@ class Local:
 class Pool:
     """Evaluation by an executor with ``submit``, whose workers may be other processes.
 
-    Workers cannot be told apart in such a pool and nothing can be sent to all: the first batches
-    carry the evaluator, as many as there are workers, the others a reference to it. A worker that
-    lacks the evaluator says so, and its batch goes out again with the evaluator.
+    The workers of such a pool have no names, and nothing can be sent to all of them. As many first
+    batches as there are workers carry the evaluator, the others a reference to it. A worker without
+    the evaluator reports this, and its batch goes out again with the evaluator.
     """
 
     def __init__(self, payload: Payload, executor: Any) -> None:
         self._payload = payload
         self._callers_executor = self._executor = executor
-        self._to_send = pool_workers(executor)
+        self._payloads_to_send = pool_workers(executor)
 
     def batch_size(self, candidates: int) -> int:
-        """Return a share for each worker, as many as the executor says or the machine has cores."""
+        """Return a share for each worker, by the number of workers of the executor, or of cores."""
         return batch_share(candidates, pool_workers(self._executor))
 
-    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
+    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch; a new pool does those that a broken one lost."""
-        done: dict[int, Floats | Failed] = {}
+        done: dict[int, Floats | Failure] = {}
         without_evaluator: set[int] = set()
         losses = 0
         while len(done) < len(batches):
@@ -183,7 +183,7 @@ class Pool:
     def _round(
         self,
         batches: Sequence[Floats],
-        done: dict[int, Floats | Failed],
+        done: dict[int, Floats | Failure],
         without_evaluator: set[int],
     ) -> None:
         futures: dict[int, Any] = {}
@@ -204,9 +204,9 @@ class Pool:
 
     def _payload_to_send(self, is_missing: bool) -> Payload:
         if not is_missing:
-            if self._to_send == 0:
+            if self._payloads_to_send == 0:
                 return replace(self._payload, data=None)
-            self._to_send -= 1
+            self._payloads_to_send -= 1
         return self._payload
 
     def _replace(self, losses: int, error: BrokenExecutor) -> None:
@@ -230,14 +230,14 @@ class Pool:
             initializer=getattr(broken, "_initializer", None),
             initargs=getattr(broken, "_initargs", ()),
         )
-        self._to_send = pool_workers(self._executor)
+        self._payloads_to_send = pool_workers(self._executor)
 
 
 class DaskClient:
     """The workers of a connected client, which stays the caller's; errors name their cluster."""
 
     lost_work = "the search"
-    """What has to be started again after the scheduler was lost."""
+    """Name of the work that must be started again after the scheduler was lost."""
 
     def __init__(self, client: Client) -> None:
         self._client: Any = client  # Dask types half of its methods.
@@ -287,8 +287,8 @@ class Cluster(DaskClient):
     """Evaluation by the workers of a connected client.
 
     The evaluator is scattered to all workers once; a worker that joins later gets it from another.
-    The scheduler does a lost worker's batches again by itself; batches that it gives up are
-    submitted anew.
+    The scheduler repeats the batches of a lost worker; batches that it gives up are
+    submitted again.
     """
 
     def __init__(self, payload: Payload, client: Client) -> None:
@@ -304,9 +304,9 @@ class Cluster(DaskClient):
         """Return a share for each thread of all workers."""
         return batch_share(candidates, max(1, sum(self.threads().values())))
 
-    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
+    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failure]:
         """Return the values of each batch; another worker does those of a lost one again."""
-        done: dict[int, Floats | Failed] = {}
+        done: dict[int, Floats | Failure] = {}
         with self._reaching_the_scheduler():
             for losses in itertools.count(1):
                 lost = self._round(batches, done)
@@ -320,7 +320,7 @@ class Cluster(DaskClient):
         self._scattered.release()
 
     def _round(
-        self, batches: Sequence[Floats], done: dict[int, Floats | Failed]
+        self, batches: Sequence[Floats], done: dict[int, Floats | Failure]
     ) -> Exception | None:
         """Add to ``done``; return the error that left some batches out of it."""
         futures = {
@@ -346,11 +346,11 @@ class Cluster(DaskClient):
             try:
                 return future.result(timeout=PATIENCE_S)
             except TimeoutError:
-                # A worker's own exceptions come as a `Failed`: this is the wait that ended.
+                # A worker's own exceptions come as a `Failure`: this is the wait that ended.
                 self._wait_for_a_worker()
             except (ImportError, RuntimeError) as error:
-                # What Dask says of a task that the worker could not even unpack.
-                return Failed(self._unusable_worker(f"cannot run Equipoise: {error}"))
+                # Dask's error of a task that the worker could not even unpack.
+                return Failure(self._unusable_worker(f"cannot run Equipoise: {error}"))
 
     def _recover(self, losses: int, lost: Exception) -> None:
         if self._client.status != "running":
@@ -359,7 +359,7 @@ class Cluster(DaskClient):
             raise UnusableInput(
                 f"the cluster at {self._address} gave up the same candidates {losses} times: "
                 f"{lost}",
-                hint="look into the workers' logs; give them more memory if it ran out",
+                hint="read the workers' logs; give them more memory if it ran out",
             ) from lost
         self._scattered = self._scatter()
 
@@ -370,6 +370,6 @@ class Cluster(DaskClient):
 
 
 def pool_workers(executor: Any) -> int:
-    """Return the number of workers, or of this machine's cores if the executor does not say."""
+    """Return the number of workers; of an executor without this number, that of the cores."""
     workers = getattr(executor, "_max_workers", None)
     return workers if isinstance(workers, int) and workers > 0 else os.cpu_count() or 1

@@ -1,7 +1,7 @@
 """Optimise a function by a genetic search that uses derivatives.
 
 Mebane & Sekhon (2011, JSS 42(11)); the operators, and where R's package rgenoud differs:
-docs/reference/genetic-matching.md.
+docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from equipoise_matching.genetic.options import (
     MAX_PARAMETERS,
     SearchOptions,
     checked_operators,
-    whole,
+    whole_number,
 )
 from equipoise_matching.genetic.polish import Polisher
 from equipoise_matching.genetic.search import Generation, history_rows, search
-from equipoise_matching.genetic.worker import Floats, Rows
+from equipoise_matching.genetic.worker import Floats, FunctionRows
 from equipoise_matching.shared import html
 from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.pictures import require_figures
@@ -64,8 +64,17 @@ def genoud(
     """Search for the minimum (or maximum) of a function in a box.
 
     Raise `UnusableInput` if an argument cannot be used; the message names it. Raise
-    `EvaluationFailed` if ``fn`` or ``gradient`` raises, or returns NaN, no number or a vector of
-    changing length; the message names the parameters.
+    `EvaluationFailed` if ``fn`` or ``gradient`` raises an error, or returns NaN, something that is
+    not a number, or a vector of changing length; the message names the parameters.
+
+    Examples
+    --------
+    >>> from equipoise_matching import genoud
+    >>> result = genoud(lambda x: (x[0] - 1) ** 2 + (x[1] + 2) ** 2, 2, population=50, seed=1)
+    >>> result.par.round(4).tolist()
+    [1.0, -2.0]
+    >>> result.stopped_because
+    'no improvement'
 
     Parameters
     ----------
@@ -78,7 +87,7 @@ def genoud(
         Whether more is better.
     population, generations
         Number of individuals in a generation (it may grow a little:
-        docs/reference/genetic-matching.md), and of generations at most.
+        docs/methods/genetic-matching.md), and of generations at most.
     wait_generations
         The search ends after more generations than this without improvement.
     hard_generation_limit
@@ -86,15 +95,15 @@ def genoud(
     bounds
         Shape (nvars, 2), lower and upper; -10 and 10 where none are given.
     boundary_enforcement
-        0: the bounds only say where random points come from. 1: every individual lies inside, but
+        0: the bounds limit random points only. 1: every individual lies inside, but
         BFGS may look outside. 2: nothing outside is ever evaluated.
     starting_values
         Shape (nvars,) or (rows, nvars): points of the first generation, inside the bounds.
     integer
         Whether only whole numbers count; there is then no BFGS.
     lexical
-        Whether ``fn`` returns several values, compared in order; a number says how many. There is
-        then no BFGS.
+        Whether ``fn`` returns several values, compared in order; a whole number is the number of
+        values. There is then no BFGS.
     gradient
         The gradient of ``fn``, shape (nvars,) to (nvars,); ``None`` takes differences.
     gradient_check
@@ -105,7 +114,7 @@ def genoud(
     operators
         Nine weights P1 to P9; ``None`` weighs the first eight alike and leaves out the ninth.
     p9mix
-        The share of the polished point in operator 9; drawn anew each time if ``None``.
+        The share of the polished point in operator 9; drawn again each time if ``None``.
     solution_tolerance
         Smallest improvement that counts.
     memory
@@ -130,7 +139,7 @@ def genoud(
     if lexical is False:
         criteria = 1
     elif lexical is not True:
-        criteria = whole("lexical", lexical, 1, MAX_PARAMETERS)
+        criteria = whole_number("lexical", lexical, 1, MAX_PARAMETERS)
     smooth = not integer and lexical is False
     crosses = checked_operators(operators)[LOCAL_MINIMUM] > 0
     if crosses and not smooth:
@@ -139,14 +148,14 @@ def genoud(
             "several values",
             hint="give P9 the weight 0",
         )
-    options = SearchOptions.among(
+    options = SearchOptions.from_arguments(
         locals(),
         polish=bfgs and smooth,
         gradient_check=gradient_check and smooth and (bfgs or gradient is not None),
         seed=secrets.randbits(64) if seed is None else seed,
     )
     wants_polisher = options.polish or options.gradient_check or (crosses and smooth)
-    rows = Rows(fn, vectorized=vectorized, criteria=criteria)
+    rows = FunctionRows(fn, vectorized=vectorized, criteria=criteria)
     with BatchEvaluator(rows, executor) as evaluate:
         polisher = Polisher(options, evaluate, gradient) if wants_polisher else None
         best = search(

@@ -78,7 +78,8 @@ class SearchOptions:
     def __post_init__(self) -> None:
         """Check the options; make arrays of the bounds and starting values."""
         checked: dict[str, Any] = {
-            name: whole(name, getattr(self, name), *limits) for name, limits in LIMITS.items()
+            name: whole_number(name, getattr(self, name), *limits)
+            for name, limits in LIMITS.items()
         }
         checked |= {name: bool(getattr(self, name)) for name in SWITCHES}
         nvars, population = checked["nvars"], checked["population"]
@@ -87,8 +88,8 @@ class SearchOptions:
                 f"a population of {population} candidates with {nvars} parameters each",
                 hint=f"give a population of at most {MAX_NUMBERS // nvars}",
             )
-        one_of("generator", self.generator, ("philox", "tlp"))
-        one_of("boundary_enforcement", self.boundary_enforcement, (0, 1, 2))
+        require_one_of("generator", self.generator, ("philox", "tlp"))
+        require_one_of("boundary_enforcement", self.boundary_enforcement, (0, 1, 2))
         if self.p9mix is not None and not 0 <= self.p9mix <= 1:
             raise UnusableInput(f"p9mix is {self.p9mix}: a share between 0 and 1 is needed")
         if not self.solution_tolerance >= 0:
@@ -103,8 +104,8 @@ class SearchOptions:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def among(cls, arguments: Mapping[str, Any], **changes: Any) -> SearchOptions:
-        """Return the options among the arguments of a function, by their names, with changes."""
+    def from_arguments(cls, arguments: Mapping[str, Any], **changes: Any) -> SearchOptions:
+        """Return the options from the arguments of a function, by their names, with changes."""
         names = [option.name for option in fields(cls) if option.name in arguments]
         return cls(**{name: arguments[name] for name in names} | changes)
 
@@ -129,7 +130,7 @@ class SearchOptions:
         return self.p9mix
 
 
-def whole(name: str, value: Any, low: int, high: int) -> int:
+def whole_number(name: str, value: Any, low: int, high: int) -> int:
     """Return a whole number in its range."""
     try:
         number = operator.index(value)
@@ -142,8 +143,8 @@ def whole(name: str, value: Any, low: int, high: int) -> int:
     return number
 
 
-def one_of(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Refuse what is none of the choices."""
+def require_one_of(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Refuse a value that is not one of the choices."""
     if value not in choices:
         raise UnusableInput(
             f"{name} is {value!r}", hint=f"give one of {', '.join(map(str, choices))}"
@@ -170,7 +171,7 @@ def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> Fl
             )
         if integer and not (low.is_integer() and high.is_integer()):
             raise UnusableInput(
-                f"bounds of parameter {place}: {low:g} and {high:g} are no whole numbers"
+                f"bounds of parameter {place}: {low:g} and {high:g} are not whole numbers"
             )
     return table
 
@@ -196,7 +197,7 @@ def checked_starts(starting_values: ArrayLike | None, bounds: Floats, *, integer
                 hint="move it inside or widen the bounds",
             )
         if integer and not np.all(start == np.round(start)):
-            raise UnusableInput(f"starting value {row} has a parameter that is no whole number")
+            raise UnusableInput(f"starting value {row} has a parameter that is not a whole number")
     return np.ascontiguousarray(starts)
 
 

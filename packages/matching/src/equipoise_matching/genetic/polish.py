@@ -210,7 +210,7 @@ def intervals(function: Scalars, point: Floats, value: float, box: Box) -> Float
                 chosen[place] = step[place]
                 active[place] = False
     for place in np.flatnonzero(active):
-        # Constant, or as good as straight: the second difference says nothing.
+        # Constant, or as good as straight: the second difference has no meaning.
         if direction[place] > 0:
             chosen[place] = smallest[place] if math.isnan(simple[place]) else simple[place]
         else:

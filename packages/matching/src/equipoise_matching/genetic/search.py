@@ -91,7 +91,7 @@ def search(
     callback: Callable[[Generation], object] | None = None,
     progress: Progress | None = None,
 ) -> SearchResult:
-    """Search until it has waited long enough or had all its generations.
+    """Search until nothing improves for long enough, or all generations have run.
 
     The same options, seed among them, and the same values give the same answer, however
     ``evaluate`` computes them.
@@ -119,13 +119,13 @@ def search(
         if step == "evaluate":
             native.tell(checked_values(evaluate(points), points, history))
         elif step == "polish":
-            polished = [needed(polish, "polish")(point) for point in points]
+            polished = [required_part(polish, "polish")(point) for point in points]
             native.tell_polished(
                 np.array([point for point, _ in polished], dtype=np.float64),
                 np.array([np.atleast_1d(values) for _, values in polished], dtype=np.float64),
             )
         elif step == "gradient":
-            slope = needed(gradient, "gradient")(points[0])
+            slope = required_part(gradient, "gradient")(points[0])
             native.tell_gradient(bool(np.all(np.abs(slope) <= options.solution_tolerance)))
         for record in native.history(len(history)):
             history.append(Generation(*record))
@@ -145,10 +145,10 @@ def search(
     )
 
 
-def needed(part: Part | None, name: str) -> Part:
-    """Return a part of the search, or refuse options that need it without it."""
+def required_part(part: Part | None, name: str) -> Part:
+    """Return a part of the search; refuse options that need it if it is missing."""
     if part is None:
-        raise UnusableInput(f"the search asks for {name}, and there is none", hint=f"give {name}=")
+        raise UnusableInput(f"the search needs {name}, which is not given", hint=f"give {name}=")
     return part
 
 

@@ -1,4 +1,4 @@
-"""What goes to a worker and what it answers: a packed evaluator; values or a failure.
+"""The messages to and from a worker: a packed evaluator; values or a failure.
 
 Everything here runs in processes that hold nothing of the search but this package.
 """
@@ -42,7 +42,7 @@ class EvaluationFailed(UnusableInput):
         )
 
     def __reduce__(self) -> tuple[type[EvaluationFailed], tuple[str]]:
-        """Pickle the problem alone: the hint is added anew where it arrives."""
+        """Pickle the problem alone: the hint is added again where it arrives."""
         return EvaluationFailed, (self.what,)
 
 
@@ -69,13 +69,13 @@ class UnknownPayload(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failure:
     """The answer of a worker that cannot give values."""
 
     error: EquipoiseError
 
 
-Outcome = Floats | Failed | UnknownPayload
+Outcome = Floats | Failure | UnknownPayload
 
 
 def pack(evaluate: Evaluate) -> Payload:
@@ -88,7 +88,7 @@ def pack(evaluate: Evaluate) -> Payload:
             data, fault = pickler.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL), None
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             fault = error
-        # What lives in __main__ is pickled by name, and a worker of a cluster has another __main__.
+        # Objects of __main__ are pickled by name, and a worker of a cluster has another __main__.
         if fault is None and b"__main__" not in data:
             break
     if fault is not None:
@@ -108,9 +108,9 @@ def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
     except UnknownPayload as unknown:
         return unknown
     except EquipoiseError as error:
-        return Failed(error)
-    except Exception as error:  # Unpickling runs whatever the evaluator's classes run.
-        return Failed(
+        return Failure(error)
+    except Exception as error:  # Unpickling runs code of the evaluator's classes.
+        return Failure(
             UnusableInput(
                 f"a worker cannot unpack the function: {type(error).__name__}: {error}",
                 hint="install on every worker what this process has",
@@ -120,7 +120,7 @@ def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
 
 def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
     """Return the values, shape (candidates, criteria)."""
-    # A copy: what comes out of a cluster's buffers is read-only.
+    # A copy: arrays from a cluster's buffers are read-only.
     copy = np.array(candidates, dtype=np.float64, order="C")
     try:
         values = np.asarray(evaluate(copy), dtype=np.float64)
@@ -138,7 +138,7 @@ def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
     return values
 
 
-class Rows:
+class FunctionRows:
     """A function of one point as an evaluator of batches, (batch, nvars) to (batch, criteria).
 
     A ``vectorized`` function takes all rows at once. ``criteria`` is the number of values of each
@@ -160,8 +160,8 @@ class Rows:
             values = np.asarray(self._function(points.copy()), dtype=np.float64)
         except Exception as error:
             raise EvaluationFailed(
-                f"the function raised {raised(error)} in a batch of {len(points)} points, the "
-                f"first at {point_text(points[0])}"
+                f"the function raised {describe_error(error)} in a batch of {len(points)} points, "
+                f"the first at {point_text(points[0])}"
             ) from error
         if values.ndim == 2:
             self._check_length(values.shape[1], points[0])
@@ -175,7 +175,7 @@ class Rows:
             outcome = self._function(point.copy())
         except Exception as error:
             raise EvaluationFailed(
-                f"the function raised {raised(error)} at {point_text(point)}"
+                f"the function raised {describe_error(error)} at {point_text(point)}"
             ) from error
         if outcome is None:
             # NumPy would make NaN of a forgotten return.
@@ -184,7 +184,8 @@ class Rows:
             row = np.atleast_1d(np.asarray(outcome, dtype=np.float64))
         except (TypeError, ValueError) as error:
             raise EvaluationFailed(
-                f"the function returned {type(outcome).__name__}, no number, at {point_text(point)}"
+                f"the function returned {type(outcome).__name__}, not a number, "
+                f"at {point_text(point)}"
             ) from error
         if row.ndim != 1 or len(row) == 0:
             raise EvaluationFailed(
@@ -204,7 +205,7 @@ class Rows:
             )
 
 
-def raised(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return the exception in a few words."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
@@ -218,13 +219,13 @@ def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> Evalua
         except Exception as fault:
             culprit, error = candidate, fault
             break
-    return EvaluationFailed(f"the function raised {raised(error)} at {point_text(culprit)}")
+    return EvaluationFailed(f"the function raised {describe_error(error)} at {point_text(culprit)}")
 
 
 @functools.lru_cache(maxsize=KEPT_EVALUATORS)
 def _unpack(payload: Payload) -> Evaluate:
-    # Cached by the token, so that a reference finds what a payload brought, with all that the
-    # evaluator built since; an exception is not cached.
+    # Cached by the token, so that a reference finds the evaluator of an earlier payload, with all
+    # that it built since; an exception is not cached.
     if payload.data is None:
         raise UnknownPayload
     installed = version("equipoise-matching")

@@ -1,4 +1,4 @@
-"""Matching: the effect of a treatment from units that did and units that did not get it.
+"""Matching: the effect of a treatment from comparable units with and without it.
 
 - ``match``: match treated units with controls and estimate the effect.
 - ``stratified``: the same inside strata (``match_by``).
@@ -9,7 +9,7 @@
 - ``distributions``: empirical distributions, QQ differences and Kolmogorov-Smirnov tests.
 - ``propensity``: the propensity score.
 - ``options``, ``units``: the checked options and data that the native engine reads.
-- ``wording``, ``report``: what a match has to say, as sentences and as text.
+- ``wording``, ``report``: the report of a match, as sentences and as text.
 - ``drawing``: its charts.
 - ``frames``, ``formula``: covariates from data frames and formulae; words as indicators.
 - ``datasets``: LaLonde's data.

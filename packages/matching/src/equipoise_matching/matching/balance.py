@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 NOTABLE_PERCENT = 5.0
 """Standardized difference, in percent, below which a covariate is balanced well in any case."""
 WORSE_PERCENT = 1.0
-"""Growth of a standardized difference, in percentage points, that rounding and lots explain."""
+"""Growth of a standardized difference, in percentage points, that may be rounding and chance."""
 
 
-class Matched(Protocol):
+class MatchedPairs(Protocol):
     """A match as balance needs it: pairs of rows, counted from 0, and their weights."""
 
     @property
@@ -49,7 +49,7 @@ class Matched(Protocol):
 def match_balance(
     formula_or_matrix: Any,
     data: Any,
-    match: Matched | None = None,
+    match: MatchedPairs | None = None,
     *,
     boot: int = 500,
     ks: bool = True,
@@ -63,6 +63,18 @@ def match_balance(
     """Compare treated and controls in every covariate, before and after matching.
 
     Raise `UnusableInput`, naming column and rows of what cannot be used.
+
+    Examples
+    --------
+    >>> from equipoise_matching import match, match_balance
+    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
+    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
+    >>> result = match(wage, trained, age)
+    >>> balance = match_balance({"age": age}, trained, result, boot=0)
+    >>> before, after = balance.of("age")
+    >>> round(before.sdiff, 1), round(after.sdiff, 1)
+    (-39.8, -2.8)
 
     Parameters
     ----------
@@ -84,7 +96,7 @@ def match_balance(
         Standard deviation that ``sdiff`` is in: the controls' for ATC, else the treated's.
         By default the estimand of the match.
     r_compatible
-        R's quirks: QQ and KS take no notice of weights, ``sdiff_pooled`` of pairs is in
+        R's quirks: QQ and KS ignore weights, ``sdiff_pooled`` of pairs is in
         standard deviations of the treated, the estimand is taken for ATT, QQ places are
         rounded, and the asymptotic KS series stops early.
     progress
@@ -137,7 +149,7 @@ def match_balance(
             balances[place] = replace(balances[place], ks=test)
         return tuple(balances)
 
-    # Before and after draw from streams of their own: one tells nothing of the other.
+    # Before and after draw from streams of their own, which are independent.
     streams = generator(seed).spawn(2)
     return Balance(
         covariates.names,
@@ -176,7 +188,7 @@ class SmallestP:
 
 
 @dataclass(frozen=True, slots=True)
-class Worsened:
+class WorsenedVariable:
     """A variable whose standardized difference matching made larger; both are in percent."""
 
     variable: str
@@ -216,7 +228,7 @@ class Balance:
         place = self._place(variable)
         return self.before[place], None if self.after is None else self.after[place]
 
-    def worsened(self) -> tuple[Worsened, ...]:
+    def worsened(self) -> tuple[WorsenedVariable, ...]:
         """Return the variables that matching made less alike, the worst first.
 
         Their standardized difference grew by more than ``WORSE_PERCENT`` and is now above
@@ -224,14 +236,14 @@ class Balance:
         """
         pairs = zip(self.variables, self.before, self.after or (), strict=False)
         worsened = [
-            Worsened(name, before.sdiff, after.sdiff)
+            WorsenedVariable(name, before.sdiff, after.sdiff)
             for name, before, after in pairs
             if abs(after.sdiff) > max(NOTABLE_PERCENT, abs(before.sdiff) + WORSE_PERCENT)
         ]
-        return tuple(sorted(worsened, key=lambda one: -abs(one.after)))
+        return tuple(sorted(worsened, key=lambda variable: -abs(variable.after)))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each variable before, and one after; what is unknown is ``None``."""
+        """Return a row for each variable before, and one after; an unknown number is ``None``."""
         sides = [("before", self.before)]
         if self.after is not None:
             sides.append(("after", self.after))
@@ -318,19 +330,19 @@ def _row_weights(weights: Any, covariates: Covariates) -> Floats | None:
     return row_weights
 
 
-def _pairs(match: Matched, covariates: Covariates) -> Groups:
+def _pairs(match: MatchedPairs, covariates: Covariates) -> Groups:
     if not hasattr(match, "treated_index"):
         raise UnusableInput(
-            f"match is {match!r}, which is no result of a match",
-            hint="give what match or match_by returned, or the matches of gen_match",
+            f"match is {match!r}, which is not the result of a match",
+            hint="give the result of match or match_by, or the matches of gen_match",
         )
     treated, control = np.asarray(match.treated_index), np.asarray(match.control_index)
     weights = np.asarray(match.weights, dtype=np.float64)
     if not len(treated) == len(control) == len(weights):
         raise UnusableInput(
             f"a match of {len(treated)} treated, {len(control)} controls and {len(weights)} "
-            "weights is none",
-            hint="give what match() returned",
+            "weights cannot be used: their numbers differ",
+            hint="give the result of match()",
         )
     if not len(treated):
         raise UnusableInput(

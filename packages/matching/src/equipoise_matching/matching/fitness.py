@@ -1,7 +1,7 @@
-"""How well weights of the covariates balance them once units are matched by these weights.
+"""The fitness of weights: the balance of the covariates after a match by these weights.
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)).
-Formulae, and where R's GenMatch differs: docs/reference/genetic-matching.md.
+Formulae, and where R's GenMatch differs: docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DISTANCES = {
 }
 """Distances of distributions: how they count within a column, and across columns."""
 LOSSES = {1: "sorted", 2: "smallest"}
-NOBODY_MATCHED = 9999.0
+UNMATCHED_CRITERION = 9999.0
 """Criterion of a candidate that matches no unit; a function of the caller is not called then."""
 
 
@@ -69,8 +69,20 @@ def match_fitness(
     """Return the fitness of one candidate, or of several.
 
     Raise `UnusableInput` if something cannot be used, naming column and rows, or a function given
-    as ``fitness`` or ``loss`` raises or returns what cannot be compared, with the weights that did
-    it.
+    as ``fitness`` or ``loss`` raises an error or returns values that cannot be compared; the
+    message has the weights.
+
+    Examples
+    --------
+    >>> from equipoise_matching import match_fitness
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> X = random.normal(size=(60, 2))
+    >>> treat = X[:, 0] + random.normal(size=60) > 0
+    >>> match_fitness(treat, X).round(3).tolist()
+    [0.031, 0.271, 0.458, 0.555]
+    >>> match_fitness(treat, X, w=[[1, 1], [1, 0]]).shape
+    (2, 4)
 
     Parameters
     ----------
@@ -134,9 +146,9 @@ def fitness_problem(
     ks
         Whether there are Kolmogorov-Smirnov tests.
     paired
-        Whether t-tests are paired; Welch's otherwise.
+        Whether t-tests are paired; else they are Welch's.
     weights, pairing
-        As in ``match``; every candidate draws the same lots and bootstrap samples from ``seed``.
+        As in ``match``; every candidate draws the same ties and bootstrap samples from ``seed``.
     """
     units = units_of(None, treat, X, weights)
     balanced = units.x if balance is None else table(balance, "balance", "b")[0]
@@ -256,7 +268,7 @@ class FitnessProblem:
         return np.ascontiguousarray(candidates)
 
     def _worst(self) -> float:
-        return -NOBODY_MATCHED if self.maximize else NOBODY_MATCHED
+        return -UNMATCHED_CRITERION if self.maximize else UNMATCHED_CRITERION
 
     def _call_function(self, candidate: Floats) -> Floats | None:
         """Call the caller's function for one candidate; ``None`` if no unit is matched."""
@@ -279,8 +291,8 @@ class FitnessProblem:
             ) from error
         if answer.ndim != 1 or not len(answer) or np.isnan(answer).any():
             raise UnusableInput(
-                f"{name} answered {answer} for w = {_text(candidate)}",
-                hint="answer a number, or a list of numbers to be compared lexically",
+                f"{name} returned {answer} for w = {_text(candidate)}",
+                hint="return a number, or a list of numbers to be compared lexically",
             )
         return answer
 
@@ -288,7 +300,7 @@ class FitnessProblem:
 def measure_of(
     fitness: str | FitnessFunction, loss: int | LossFunction, boot: int
 ) -> str | tuple[str, str]:
-    """Check what candidates are judged by; return what the native engine computes for it."""
+    """Check the measure of balance, and return its form for the native engine."""
     if not isinstance(boot, int | np.integer) or not 0 <= boot <= MAX_BOOT_SAMPLES:
         raise UnusableInput(
             f"boot is {boot}", hint=f"give a whole number from 0 to {MAX_BOOT_SAMPLES}"
@@ -323,9 +335,9 @@ def _of_one_length(answers: list[Floats | None], candidates: Floats, worst: floa
             continue
         if len(answer) != length:
             raise UnusableInput(
-                f"the function answered {len(answer)} numbers for w = {_text(candidates[row])}, "
+                f"the function returned {len(answer)} numbers for w = {_text(candidates[row])}, "
                 f"and {length} before",
-                hint="answer as many numbers for each candidate",
+                hint="return as many numbers for each candidate",
             )
         criteria[row] = answer
     return criteria

@@ -1,4 +1,4 @@
-"""What a formula names, and what it may compute: no other code, and no more than fits memory.
+"""The columns that a formula names, and the code that it may contain.
 
 formulaic evaluates Python, and an attribute leads from NumPy to everything: a formula that came
 with somebody's data could start a program or overwrite a file. A formula may therefore use
@@ -23,16 +23,16 @@ import numpy as np
 
 from equipoise_matching.shared.errors import UnusableInput
 
-MAX_LETTERS = 20_000
+MAX_FORMULA_LENGTH = 20_000
 MAX_TERMS = 100_000
 """Terms before equal ones are put together; formulaic has to make all of them."""
 MAX_COLUMNS_OF_A_TERM = 1000
 MAX_CELLS = 1_000_000_000
 """Rows times columns of the table that a formula makes; 8 GB."""
 _MAX_WHOLE_NUMBER = 2**63
-"""NumPy has no larger whole number: Python would go on with one of any length."""
+"""NumPy has no larger whole number; Python's may have any length."""
 
-_SIZED = frozenset({"bs", "cc", "cr", "cs", "poly", "hashed", "lag"})
+_SIZED_TRANSFORMS = frozenset({"bs", "cc", "cr", "cs", "poly", "hashed", "lag"})
 """Transforms of which an argument is a number of columns or rows."""
 _SIZES = frozenset({"df", "degree", "levels", "k"})
 _MAX_POWER = 100
@@ -49,18 +49,18 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 }
 """Operators between constants; no others are allowed there."""
 
-_OF_NUMPY = frozenset({"clip", "round", "where"})
-"""Functions of NumPy that are allowed beside its universal functions."""
+_NUMPY_FUNCTIONS = frozenset({"clip", "round", "where"})
+"""Functions of NumPy that are allowed in addition to its universal functions."""
 _ARITHMETIC = (
     *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare),
     *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
     *(ast.Name, ast.Load, ast.Tuple, ast.List, ast.keyword),
 )
-_HINT = (
+_CODE_HINT = (
     "it may have arithmetic, comparisons, formulaic's transforms (I, C, log, poly, bs, scale, …) "
     "and NumPy's functions of elements (np.log1p); compute anything else as a column first"
 )
-_SMALLER = (
+_SIZE_HINT = (
     "arithmetic takes numbers up to 2**63, a transform at most 1000 columns; text can be compared "
     "or made categories of with C()"
 )
@@ -69,16 +69,16 @@ _SMALLER = (
 def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
     """Return the columns that a formula names, each once; evaluate nothing of it.
 
-    formulaic's own list of them has only what stands before a dot in a name, and lacks what its
-    transforms with a memory (``scale``, ``poly``) take. ``text`` are the columns that hold no
+    formulaic's own list of them has only the part of a name before a dot, and lacks the arguments
+    of its transforms with a memory (``scale``, ``poly``). ``text`` are the columns that hold no
     numbers.
 
-    Raise `UnusableInput`, naming any other Python in the formula, and what is too large to be
+    Raise `UnusableInput`, naming any other Python in the formula, or a part that is too large to be
     computed.
     """
-    if len(formula) > MAX_LETTERS:
+    if len(formula) > MAX_FORMULA_LENGTH:
         raise UnusableInput(
-            f"a formula of {len(formula)} letters; at most {MAX_LETTERS} are read",
+            f"a formula of {len(formula)} letters; at most {MAX_FORMULA_LENGTH} are read",
             hint="match on a matrix of covariates instead",
         )
     parser, transforms, code = (
@@ -103,12 +103,13 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
             evaluated = ast.parse(code.sanitize_variable_names(token.token, {}, names), mode="eval")
             for refused in _other_code(evaluated, transform_names - {"np"}):
                 raise UnusableInput(
-                    f"formula '{formula}': {ast.unparse(refused)} is code that no formula needs",
-                    hint=_HINT,
+                    f"formula '{formula}': {ast.unparse(refused)} is code that a formula may not "
+                    "contain",
+                    hint=_CODE_HINT,
                 )
             text_names = {*text, *(made for made, name in names.items() if name in text)}
             for problem in too_large_code(evaluated, text_names):
-                raise UnusableInput(f"formula '{formula}': {problem}", hint=_SMALLER)
+                raise UnusableInput(f"formula '{formula}': {problem}", hint=_SIZE_HINT)
             columns += [
                 names.get(name, name) for name in _columns(evaluated) if name not in transform_names
             ]
@@ -150,7 +151,9 @@ def _may_be_called(function: ast.AST, transforms: frozenset[str]) -> bool:
     if _attribute_of("contr", function) is not None:
         return True
     name = _attribute_of("np", function)
-    return name is not None and (name in _OF_NUMPY or isinstance(getattr(np, name, None), np.ufunc))
+    return name is not None and (
+        name in _NUMPY_FUNCTIONS or isinstance(getattr(np, name, None), np.ufunc)
+    )
 
 
 def _attribute_of(owner: str, node: ast.AST) -> str | None:
@@ -220,13 +223,13 @@ def _width(factor: str, text: Collection[str], levels: Callable[[str], int]) -> 
         match node:
             case ast.Call(func=ast.Name(id="C"), args=[ast.Name(id=name), *_]):
                 return levels(name)
-            case ast.Call(func=ast.Name(id=name)) if name in _SIZED:
+            case ast.Call(func=ast.Name(id=name)) if name in _SIZED_TRANSFORMS:
                 return max([1.0, *(_folded(size) or 1.0 for size in _sizes(node))])
     return 1
 
 
 def _too_large_transform(call: ast.Call, name: str) -> Iterator[str]:
-    if name not in _SIZED:
+    if name not in _SIZED_TRANSFORMS:
         return
     for size in _sizes(call):
         number = _folded(size)
@@ -241,7 +244,7 @@ def _sizes(call: ast.Call) -> Iterator[ast.AST]:
     sizes = [value for value in call.args[1:] if not isinstance(value, (ast.List, ast.Tuple))]
     sizes += [keyword.value for keyword in call.keywords if keyword.arg in _SIZES]
     for size in sizes:
-        # None, True, False or a text is no number.
+        # None, True, False or a text is not a number.
         if not (isinstance(size, ast.Constant) and isinstance(size.value, bool | str | None)):
             yield size
 
@@ -289,8 +292,8 @@ def _folded(node: ast.AST) -> float | None:
             if first is not None and second is not None:
                 with contextlib.suppress(ArithmeticError, ValueError):
                     value = _OPERATORS[type(sign)](first, second)
-                    most = sys.float_info.max if _has_float(node) else _MAX_WHOLE_NUMBER
-                    return value if abs(value) <= most else None
+                    limit = sys.float_info.max if _has_float(node) else _MAX_WHOLE_NUMBER
+                    return value if abs(value) <= limit else None
     return None
 
 

@@ -1,7 +1,7 @@
-"""Covariates and treatment out of formulae, matrices and data frames of any kind.
+"""Covariates and treatment from formulae, matrices and data frames of any kind.
 
-pandas, polars and whatever else narwhals knows are frames; NumPy arrays and lists are
-matrices. Columns of words become numbers, too. Rows are counted from 0.
+Frames are those of pandas, polars and other libraries that narwhals supports; NumPy arrays and
+lists are matrices. Columns of words become numbers, too. Rows are counted from 0.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def matrix_of(table: Any) -> tuple[tuple[str, ...], Floats]:
             array = array[:, np.newaxis]
         if array.ndim != 2 or not array.shape[1]:
             raise UnusableInput(
-                f"covariates of shape {array.shape} are no matrix",
+                f"covariates of shape {array.shape} are not a matrix",
                 hint="give rows of units and columns of covariates",
             )
         columns = {f"x{index}": array[:, index] for index in range(array.shape[1])}
@@ -128,10 +128,10 @@ def numbers_of(column: Any, name: str) -> Floats:
         refuse_rows(
             np.array([not isinstance(value, _NUMBER) for value in array.ravel().tolist()]),
             name,
-            "is no number",
+            "is not a number",
             "make a number of it first, such as days since a date"
             if array.dtype.kind in "mM"
-            else "a formula makes numbers of a column of words: 'treat ~ column'",
+            else "a formula turns a column of words into numbers: 'treat ~ column'",
         )
     numbers = np.asarray(array, dtype=np.float64)
     refuse_non_finite(numbers, name)
@@ -156,7 +156,7 @@ def treatment_of(table: Any, name: str) -> Truths:
 def formula_columns(formula: str, columns: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     """Return the columns that a formula names, each once; evaluate nothing of it.
 
-    Raise `UnusableInput` if it is no formula, or no formula that is evaluated.
+    Raise `UnusableInput` if it is not a formula, or not one that may be evaluated.
     """
     with _errors_of_formula(formula):
         return columns_in(formula, _text_columns(columns))
@@ -169,7 +169,7 @@ def _errors_of_formula(formula: str) -> Iterator[None]:
     try:
         yield
     except (unreadable, *_UNREADABLE) as error:
-        # What follows the first sentence draws the place, in colours.
+        # The sentences after the first one draw the place, in colours.
         fault = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
         raise UnusableInput(
             f"formula '{formula}': {fault}",
@@ -214,7 +214,7 @@ def _from_formula(formula: str, data: Any) -> Covariates:
                 check_present(column, name)
         frame = pandas.DataFrame(used)
         _refuse_large_table(formula, parsed, frame, text)
-        # What overflows or has no logarithm is named below with its rows.
+        # Values that overflow or have no logarithm are named below with their rows.
         with np.errstate(all="ignore"):
             matrices = parsed.get_model_matrix(frame, na_action="ignore")
         left, right = matrices["lhs"], matrices["rhs"]
@@ -255,7 +255,7 @@ def _refuse_large_table(formula: str, parsed: Any, frame: Any, text: set[str]) -
 
 
 def _widest(column: NDArray[Any]) -> NDArray[Any]:
-    """Widen small integers: the square of 99 is no int8."""
+    """Widen small integers: the square of 99 does not fit an int8."""
     kinds = {"i": np.int64, "u": np.int64, "f": np.float64}
     return column.astype(kinds[column.dtype.kind]) if column.dtype.kind in kinds else column
 
@@ -278,7 +278,7 @@ def _is_missing(value: object) -> bool:
     # The missing value of pandas is not even unequal to itself.
     if value is None or type(value).__name__ == "NAType":
         return True
-    # A formula can put an array into a cell, which is refused later as it is no number.
+    # A formula can put an array into a cell, which is refused later because it is not a number.
     return not isinstance(value, np.ndarray) and bool(value != value)
 
 
@@ -345,7 +345,7 @@ def levels_of(column: NDArray[Any], name: str) -> Indices:
     try:
         return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(-1)
     except TypeError:
-        # Values of several types have no order but that in which they occur.
+        # Values of several types have only the order in which they occur.
         places: dict[Any, int] = {}
         return np.array([places.setdefault(value, len(places)) for value in column.tolist()])
 

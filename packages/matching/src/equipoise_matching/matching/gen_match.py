@@ -2,7 +2,7 @@
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)). The
 search is genoud's (Mebane and Sekhon 2011, JSS 42(11)). Formulae, and where R's GenMatch differs:
-docs/reference/genetic-matching.md.
+docs/methods/genetic-matching.md.
 """
 
 from __future__ import annotations
@@ -77,6 +77,17 @@ def gen_match(
     Raise `UnusableInput` if something cannot be used, naming column and rows or the weights that a
     function failed at; if the best candidate matches no unit; if the workers are lost.
 
+    Examples
+    --------
+    >>> from equipoise_matching import gen_match, match
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> X = random.normal(size=(60, 2))
+    >>> treat = X[:, 0] + random.normal(size=60) > 0
+    >>> y = X[:, 0] + treat
+    >>> result = gen_match(treat, X, population=20, generations=3, seed=1)
+    >>> effect = match(y, treat, X, metric=result.to_metric())
+
     Parameters
     ----------
     treat
@@ -125,12 +136,12 @@ distance_tolerance, r_compatible
         **(pairing | {"threads": threads if executor is None else threads or 1}),
     )
     bounds = weight_bounds(problem, domains)
-    options = SearchOptions.among(
+    options = SearchOptions.from_arguments(
         locals(),
         nvars=problem.columns,
         starting_values=np.clip(1.0, *bounds.T) if starting_values is None else starting_values,
         maximize=problem.maximize,
-        boundary_enforcement=2,  # A negative weight is no weight.
+        boundary_enforcement=2,  # A weight is not negative.
     )
     limit = generations
 
@@ -168,6 +179,19 @@ distance_tolerance, r_compatible
 @dataclass(frozen=True, slots=True, eq=False)
 class GenMatchResult:
     """The weights that balance best, and the course of the search.
+
+    Examples
+    --------
+    >>> from equipoise_matching import gen_match
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> X = random.normal(size=(60, 2))
+    >>> treat = X[:, 0] + random.normal(size=60) > 0
+    >>> result = gen_match(treat, X, population=20, generations=3, seed=1)
+    >>> result.names, result.criterion, result.stopped_because
+    (('x1', 'x2'), 'Smallest p-value', 'no improvement')
+    >>> round(float(result.fitness[0]), 3)
+    0.04
 
     Parameters
     ----------
@@ -223,7 +247,7 @@ class GenMatchResult:
     def balance(self, weights: Floats | None = None, *, boot: int = 0, ks: bool = True) -> Balance:
         """Return the balance before matching and by these weights, by default the best ones.
 
-        The rows are those that took part in the search; needs ``equipoise-matching``.
+        The rows are those that took part in the search.
         """
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(

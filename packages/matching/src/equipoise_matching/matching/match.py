@@ -1,7 +1,7 @@
 """Match treated units with controls, and estimate the effect of the treatment from the pairs.
 
 Abadie and Imbens 2006 (Econometrica 74(1)) and 2011 (JBES 29(1)); Sekhon 2011 (JSS 42(7)).
-Formulae, and where R's package Matching differs: docs/reference/matching.md.
+Formulae, and where R's package Matching differs: docs/methods/matching.md.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 from equipoise_matching import _native
 from equipoise_matching.matching.options import (
     DONOR_ARMS,
-    QUERIED_ARMS,
+    SEEKING_ARMS,
     Estimand,
     MatchOptions,
     MatchProblem,
     Order,
-    check_whole,
+    check_whole_number,
     match_problem,
     pairing_of,
 )
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 VARIANCE_NEIGHBORS = 2
-"""Neighbours that give each unit's variance unless the caller says otherwise.
+"""Default number of neighbours that give each unit's variance.
 
 One variance of all units, R's default, gives intervals that are too narrow where the controls are
-noisier than the treated units (docs/reference/matching.md).
+noisier than the treated units (docs/methods/matching.md).
 """
 
 _NORMAL = 1.959963984540054
@@ -81,6 +81,18 @@ def match(
     Raise `UnusableInput` if something cannot be used, naming column and rows, or if no unit can be
     matched.
 
+    Examples
+    --------
+    >>> from equipoise_matching import match
+    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
+    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
+    >>> result = match(wage, trained, age)
+    >>> result.estimate
+    2.0
+    >>> [round(end, 3) for end in result.interval]
+    [1.307, 2.693]
+
     Parameters
     ----------
     y
@@ -102,7 +114,7 @@ def match(
         Largest distance of a match, in standard deviations of each column: one value or k.
     replace, ties
         Whether a unit may serve more than once; whether all tied matches are kept (their weight is
-        shared) or some drawn by lot. Without replacement ties are always drawn.
+        shared) or some drawn at random. Without replacement ties are always drawn.
     order
         Without replacement, the order in which units find their matches: that of the "data", or
         that of the one column of X, from its "largest" or its "smallest" value.
@@ -125,19 +137,19 @@ def match(
         An earlier match of the same units, whose pairs serve for this outcome.
     r_compatible
         Whether to give R's numbers where they differ from the right ones
-        (docs/reference/matching.md).
+        (docs/methods/matching.md).
     threads, seed
         Neither the number of threads (all cores by default) nor their timing changes the answer;
-        lots are drawn from ``seed`` (0 by default).
+        ties are drawn from ``seed`` (0 by default).
     progress
         Called with the number of units that are done, and of all; may be called by any thread.
     """
     units = units_of(y, treat, X, weights, covariates)
     neighbors = checked_neighbors(variance_neighbors, variance, r_compatible)
     rows = len(units.x)
-    # Pairs that are reused have their order.
-    turns = order if reuse is None else "data"
-    problem = match_problem(units, metric=metric, order=turns, **pairing_of(locals()))
+    # Reused pairs keep their order.
+    pairing_order = order if reuse is None else "data"
+    problem = match_problem(units, metric=metric, order=pairing_order, **pairing_of(locals()))
     units, options = problem.units, problem.options
     has_error = replace and (ties or not r_compatible)
     needs_variances = neighbors > 0 and units.outcome is not None and has_error
@@ -178,6 +190,30 @@ class MatchResult:
 
     Rows count from 0. A field is ``None`` where there is no number: effect and errors without an
     outcome, ``se`` where Abadie and Imbens give none (without replacement; a single unit).
+
+    Examples
+    --------
+    >>> from equipoise_matching import match
+    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
+    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
+    >>> result = match(wage, trained, age)
+    >>> result.treated_index.tolist(), result.control_index.tolist()
+    ([0, 1, 2, 3], [4, 5, 6, 7])
+    >>> print(result.summary())
+    Estimate                    2
+    95 % interval               1.307 to 2.693
+    Abadie-Imbens error         0.35355
+    t                           5.6569
+    p-value                     1.5417e-08
+    Variance                    each unit's, from 2 neighbours
+    Estimand                    ATT
+    Observations                9
+    Treated                     4
+    Matched observations        4
+    Matched pairs (unweighted)  4
+    Effective sample size       4 treated, 4 controls
+    Dropped                     0
 
     Parameters
     ----------
@@ -267,10 +303,10 @@ class MatchResult:
             sizes.append(float(weights.sum()) ** 2 / squares if squares else 0.0)
         return sizes[0], sizes[1]
 
-    def of_rows(self, numbers: Indices, rows: int) -> Self:
-        """Return the match with rows under the numbers that they have in a larger table.
+    def with_row_numbers(self, numbers: Indices, rows: int) -> Self:
+        """Return the match with its rows numbered as in a larger table.
 
-        ``numbers`` are those of the rows of the input, shape (n,), in a table of so many ``rows``.
+        ``numbers`` are those of the rows of the input, shape (n,), in a table of ``rows`` rows.
         """
         indices = ("treated_index", "control_index", "dropped_index")
         return replace(self, **{name: numbers[getattr(self, name)] for name in indices}, rows=rows)
@@ -341,10 +377,10 @@ def aligned(facts: list[tuple[str, str]]) -> str:
 
 
 def checked_neighbors(neighbors: int | None, variance: str, r_compatible: bool) -> int:
-    """Return the number of neighbours that give a variance; refuse a name that no variance has."""
+    """Return the number of neighbours that give a variance; refuse an unknown kind of variance."""
     if neighbors is None:
         neighbors = 0 if r_compatible else VARIANCE_NEIGHBORS
-    check_whole("variance_neighbors", neighbors, 0)
+    check_whole_number("variance_neighbors", neighbors, 0)
     if variance not in ("population", "sample"):
         raise UnusableInput(
             f"there is no variance {variance!r}", hint="give 'population' or 'sample'"
@@ -358,7 +394,7 @@ def reused_pairs(
     """Return the pairs of an earlier match of the same units."""
     if not isinstance(earlier, MatchResult):
         raise UnusableInput(
-            f"reuse is of type {type(earlier).__name__}", hint="give what match() returned"
+            f"reuse is of type {type(earlier).__name__}", hint="give the result of match()"
         )
     if earlier.rows != rows or earlier.estimand != estimand:
         raise UnusableInput(
@@ -437,9 +473,9 @@ def effect_estimate(
     """Estimate the effect from the pairs, in ``units.outcome_unit``."""
     z = units.x if units.z is None else units.z
     if bias_adjust and options.r_compatible:
-        # Fifteen thirds are five.
+        # Summed without rounding: fifteen thirds are five.
         weight = math.fsum(pairs.weights)
-        size = min(int(np.isin(units.treated, QUERIED_ARMS[options.estimand]).sum()), weight)
+        size = min(int(np.isin(units.treated, SEEKING_ARMS[options.estimand]).sum()), weight)
         bias_adjust = options.ties and size >= z.shape[1]
     elif bias_adjust:
         for arm in DONOR_ARMS[options.estimand]:

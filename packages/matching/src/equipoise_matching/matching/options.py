@@ -1,4 +1,4 @@
-"""How units are matched: the options of the native engine, and the checks that lead to them."""
+"""The options of the native engine, and their checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Estimand = Literal["ATT", "ATC", "ATE"]
 Order = Literal["data", "largest", "smallest"]
 Restriction = tuple[int, int, float]
 
-QUERIED_ARMS = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}
+SEEKING_ARMS = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}
 """Arms whose units are matched, by estimand."""
 DONOR_ARMS = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}
 """Arms whose units serve as matches, by estimand."""
@@ -155,9 +155,9 @@ def match_problem(
             if first in places and second in places
         ]
     if order != "data" and not replace:
-        turns = turns_of(units, order, r_compatible=r_compatible)
-        units, place = units.subset(turns), np.argsort(turns).tolist()
-        rows = turns if rows is None else rows[turns]
+        ordered_rows = rows_in_order(units, order, r_compatible=r_compatible)
+        units, place = units.subset(ordered_rows), np.argsort(ordered_rows).tolist()
+        rows = ordered_rows if rows is None else rows[ordered_rows]
         triples = [(place[first], place[second], distance) for first, second, distance in triples]
     limit, reported = None, None
     if caliper is not None or exact is not None:
@@ -185,7 +185,7 @@ def match_problem(
     return MatchProblem(units, options, rows, reported)
 
 
-def turns_of(units: Units, order: str, *, r_compatible: bool) -> Indices:
+def rows_in_order(units: Units, order: str, *, r_compatible: bool) -> Indices:
     """Return the rows in the order in which they find their matches, ties as in the data."""
     if order not in ("largest", "smallest"):
         raise UnusableInput(
@@ -212,13 +212,13 @@ def check_options(
     if estimand not in DONOR_ARMS:
         raise UnusableInput(f"there is no estimand {estimand!r}", hint="give ATT, ATC or ATE")
     for name, value, low in (("m", m, 1), ("threads", threads, 1), ("seed", seed, 0)):
-        check_whole(name, value, low)
+        check_whole_number(name, value, low)
     if not (isinstance(tolerance, int | float | np.number) and 0 <= tolerance < math.inf):
         raise UnusableInput(f"distance_tolerance is {tolerance!r}", hint="give 0 or more")
 
 
-def check_whole(name: str, value: float | None, low: int) -> None:
-    """Refuse what is no whole number from ``low`` up; ``None`` passes."""
+def check_whole_number(name: str, value: float | None, low: int) -> None:
+    """Require a whole number from ``low`` up, or ``None``."""
     known = isinstance(value, int | float | np.number) and math.isfinite(value)
     if value is not None and not (known and value == int(value) and low <= value < 2**63):
         raise UnusableInput(f"{name} is {value!r}", hint=f"give a whole number from {low} to 2^63")
@@ -309,7 +309,7 @@ def caliper_limits(
     tolerance: float,
     r_compatible: bool,
 ) -> tuple[Floats, Truths]:
-    """Return how far apart a pair may lie and which columns are exact: (count, k) and (k,).
+    """Return the largest distance of a pair by column, (count, k), and the exact columns, (k,).
 
     The standard deviation of each stratum has divisor n; R leaves the weights out of its
     numerator. Exact values may differ by rounding; R lets them differ by the distance tolerance.
@@ -363,7 +363,8 @@ def exact_columns(exact: Any, names: Sequence[str]) -> Truths:
         unknown = [str(name) for name in columns if name not in names]
         if unknown:
             raise UnusableInput(
-                f"exact names {unknown[0]!r}, which is no column of X", hint=f"X has {list(names)}"
+                f"exact names {unknown[0]!r}, which is not a column of X",
+                hint=f"X has {list(names)}",
             )
         return np.array([name in columns for name in names])
     return np.asarray(per_column(columns, "exact", names), dtype=np.bool_)

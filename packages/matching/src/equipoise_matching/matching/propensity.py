@@ -15,7 +15,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
 
 _REPEATED = 1e-10
-"""A direction so much smaller than the largest one is rounding."""
+"""Size of a direction, relative to the largest one, below which it is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class PropensityScore:
     Attributes
     ----------
     score
-        P(treated) of each row, between 0 and 1: what to match on.
+        P(treated) of each row, between 0 and 1, to match on.
     linear
         Its logit, a row each; matching on it spreads out scores near 0 and 1.
     names
@@ -40,8 +40,18 @@ class PropensityScore:
 def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
     """Fit P(treated) by a binomial GLM with logit link (Rosenbaum and Rubin 1983).
 
-    Raise `UnusableInput` if the input cannot be used, or the covariates tell treated from untreated
-    without error, so that no score exists.
+    Raise `UnusableInput` if the input cannot be used, or the covariates separate treated from
+    untreated without error, so that there is no score.
+
+    Examples
+    --------
+    >>> from equipoise_matching import propensity_score
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> X = random.normal(size=(60, 2))
+    >>> treat = X[:, 0] + random.normal(size=60) > 0
+    >>> propensity_score(X, treat).score[:3].round(3).tolist()
+    [0.647, 0.454, 0.825]
 
     Parameters
     ----------
@@ -69,8 +79,8 @@ def score_of(covariates: Covariates) -> PropensityScore:
             fitted = model.fit(maxiter=100, tol=1e-12)
         except separated as warning:
             raise UnusableInput(
-                "the covariates tell treated from untreated without error: no propensity "
-                "score exists",
+                "the covariates separate treated from untreated without error: there is no "
+                "propensity score",
                 hint="leave out the covariate that decides the treatment",
             ) from warning
     score = np.asarray(fitted.fittedvalues, dtype=np.float64)
@@ -79,7 +89,7 @@ def score_of(covariates: Covariates) -> PropensityScore:
 
 
 def _basis(matrix: Floats) -> Floats:
-    """Orthogonal columns that span the same models as these beside a constant.
+    """Return orthogonal columns that, with a constant, span the same models.
 
     The scores depend on the span alone; tiny numbers are not taken for zero, and columns that
     repeat others make nothing singular.

@@ -1,4 +1,4 @@
-"""What a match, a balance and a search for weights have to say: answer, tables, facts, method."""
+"""The reports of a match, a balance and a search: answer, tables, facts, method."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from equipoise_matching.matching.match import MatchResult
 
 MAX_STRATA = 50
-"""Number of strata that a reader is shown; a page of all may be too large to send."""
+"""Largest number of strata in a report; a page of all may be too large to send."""
 _BALANCE_COLUMNS = (
     ("treated", "mean_treated"),
     ("control", "mean_control"),
@@ -36,7 +36,7 @@ _BALANCE_COLUMNS = (
 def match_report(
     result: MatchResult, balance: Balance, naive: Difference | None, question: MatchQuestion
 ) -> Report:
-    """Report a match: its effect, or without an outcome how alike its pairs are."""
+    """Report a match: its effect, or without an outcome the balance of its pairs."""
     smallest = wording.smallest_p_sentence(balance)
     return _report(
         "matched",
@@ -101,7 +101,7 @@ def _report(
     facts: Sequence[tuple[str, str]],
     tables: Sequence[TextTable],
 ) -> Report:
-    """Put together what every report on matching has.
+    """Build the parts that every report on matching has.
 
     ``sentences`` are on the balance; without an effect the first of them is the answer.
     """
@@ -174,7 +174,7 @@ def _strata_table(result: MatchResult) -> Iterator[TextTable]:
         for stratum in largest
     )
     numbers = ("rows", "treated", "matched", "dropped", "estimate")
-    note = f"The largest of them; {option('json')} has the {more:,} others too."
+    note = f"The largest strata; {option('json')} has the other {more:,}, too."
     notes = (note,) if more else ()
     yield TextTable((", ".join(result.by), *numbers), rows, "Strata", notes)
 

@@ -1,7 +1,7 @@
 """Match inside strata, and estimate one effect over all strata.
 
 Sekhon 2011 (JSS 42(7)); the errors are those of Abadie and Imbens 2006 (Econometrica 74(1)) over
-the pairs of all strata. Formulae, and where R's Matchby differs: docs/reference/matching.md.
+the pairs of all strata. Formulae, and where R's Matchby differs: docs/methods/matching.md.
 """
 
 from __future__ import annotations
@@ -52,12 +52,22 @@ def match_by(
     """Match each unit of the estimand with its nearest unit of the other arm in its stratum.
 
     Each stratum is matched as ``match`` would match it alone: columns are scaled, calipers and
-    the Mahalanobis metric are computed inside it, and ``m`` is at most what it has to offer.
+    the Mahalanobis metric are computed inside it, and ``m`` is at most the number of its units.
     Strata without treated units or without controls are skipped and reported. The effect is the
     mean over all pairs, and its error that of a match with these pairs.
 
     Raise `UnusableInput` if something cannot be used, naming column and rows, or if no unit can be
     matched.
+
+    Examples
+    --------
+    >>> from equipoise_matching import match_by
+    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
+    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
+    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "south"]
+    >>> match_by(wage, trained, age, by=region).estimate
+    2.0
 
     Parameters
     ----------
@@ -71,7 +81,7 @@ variance, distance_tolerance, threads, seed
         Whether all tied matches are kept; by default they are, but not in R.
     r_compatible
         Whether to give R's numbers where they differ from the right ones
-        (docs/reference/matching.md).
+        (docs/methods/matching.md).
     progress
         Called with the number of rows that are done, and of all; may be called by any thread.
     """
@@ -147,6 +157,19 @@ class MatchByResult(MatchResult):
 
     All that a ``MatchResult`` has, over all strata; ``dropped_index`` has the units of skipped
     strata too, and ``effective_caliper`` has shape (strata, columns).
+
+    Examples
+    --------
+    >>> from equipoise_matching import match_by
+    >>> age = [25, 31, 38, 46, 24, 30, 40, 47, 52]
+    >>> trained = [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    >>> wage = [14, 17, 19, 24, 12, 15, 18, 21, 30]
+    >>> region = ["north", "north", "south", "south", "north", "north", "south", "south", "east"]
+    >>> result = match_by(wage, trained, age, by={"region": region})
+    >>> [(stratum.values, stratum.estimate) for stratum in result.strata]
+    [(('east',), None), (('north',), 2.0), (('south',), 2.0)]
+    >>> [stratum.values for stratum in result.skipped]
+    [('east',)]
 
     Parameters
     ----------

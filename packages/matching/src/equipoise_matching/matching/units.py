@@ -104,7 +104,7 @@ def power_of_two(*arrays: Floats) -> float:
 
 
 def names_of(values: Any, count: int, letter: str) -> tuple[str, ...]:
-    """Return the names of a frame's or a mapping's columns; otherwise ``x1``, ``x2``, …."""
+    """Return the names of a frame's or a mapping's columns, or ``x1``, ``x2``, … for others."""
     columns = getattr(values, "column_names", getattr(values, "columns", None))
     if isinstance(values, Mapping):
         columns = list(values)
@@ -123,7 +123,7 @@ def numbers(values: Any, name: str, letter: str | None = None) -> Floats:
         ) from error
     if array.dtype.kind in "cmMV":
         raise UnusableInput(
-            f"{name} holds {array.dtype}, no real numbers",
+            f"{name} holds {array.dtype}, not real numbers",
             hint="make numbers of it first, such as days since a date",
         )
     try:
@@ -142,7 +142,7 @@ def mixed_numbers(array: NDArray[Any], labels: Sequence[str]) -> Floats:
     floats = np.full(cells.shape, np.nan)
     unreadable = np.zeros(cells.shape, dtype=np.bool_)
     for place, value in np.ndenumerate(cells):
-        # The missing value of pandas is no number, and not equal to anything.
+        # The missing value of pandas is not a number, and not equal to anything.
         if value is None or type(value).__name__ == "NAType":
             continue
         try:
@@ -151,7 +151,7 @@ def mixed_numbers(array: NDArray[Any], labels: Sequence[str]) -> Floats:
             unreadable[place] = True
     hint = "make numbers of categories and texts, one column for each category but one"
     for wrong, label in zip(unreadable.T, labels, strict=True):
-        refuse_rows(wrong, label, "is no number", hint)
+        refuse_rows(wrong, label, "is not a number", hint)
     return floats.reshape(array.shape)
 
 
@@ -215,7 +215,7 @@ def leave_out_hint() -> str:
 
 
 def refuse_rows(wrong: Truths, name: str, fault: str, hint: str) -> None:
-    """Refuse the rows that are wrong, by their numbers."""
+    """Raise an error that names the rows that are wrong, if there are any."""
     if wrong.any():
         raise UnusableInput(f"{name} {fault} in {row_numbers(wrong)} (from 0)", hint=hint)
 
@@ -238,7 +238,7 @@ def treatment(codes: Floats, name: str) -> Truths:
     if not len(codes) or codes.min() == codes.max():
         value = f"{codes[0]:.0f} in all {len(codes)} rows" if len(codes) else "empty"
         raise UnusableInput(
-            f"{name} is {value}: there is nobody to compare with",
+            f"{name} is {value}: there is nothing to compare with",
             hint="give both treated units (1) and controls (0)",
         )
     return np.asarray(codes == 1)

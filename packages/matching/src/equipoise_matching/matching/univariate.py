@@ -77,19 +77,30 @@ def balance_uv(
 
     Raise `UnusableInput` if a sample or its weights cannot be used, or pairs have unequal lengths.
 
+    Examples
+    --------
+    >>> from equipoise_matching import balance_uv
+    >>> balance = balance_uv(treated=[25, 31, 38, 46], control=[24, 30, 40, 47, 52], boot=0)
+    >>> balance.mean_treated, balance.mean_control
+    (35.0, 38.6)
+    >>> round(balance.sdiff, 1)
+    -39.8
+    >>> round(balance.ks.statistic, 3)
+    0.4
+
     Parameters
     ----------
     treated, control
         The covariate; with ``matched``, row i of both is a pair.
     weights_treated, weights_control
-        What each row counts. For pairs give the weights of the pairs as either one.
+        Weight of each row. For pairs give the weights of the pairs as either of the two.
     matched
         The rows are pairs: variances are then divided by the sum of the weights, though the
         one in ``sdiff`` still by one less.
     paired
         Test pairs by a paired t-test.
     r_compatible
-        R's quirks: QQ and KS take no notice of weights, and ``sdiff_pooled`` of pairs is in
+        R's quirks: QQ and KS ignore weights, and ``sdiff_pooled`` of pairs is in
         standard deviations of the treated.
     """
     check_boot(boot)
@@ -100,7 +111,7 @@ def balance_uv(
     second = sample(control, "control", weights_control)
     if matched and len(first.values) != len(second.values):
         raise UnusableInput(
-            f"{len(first.values)} treated and {len(second.values)} controls are no pairs",
+            f"{len(first.values)} treated and {len(second.values)} controls are not pairs",
             hint="give equally many, or leave out matched=True",
         )
     balance = balance_of(
@@ -121,7 +132,7 @@ def balance_of(
     estimand: Estimand,
     r_compatible: bool,
 ) -> UnivariateBalance:
-    """Return what ``balance_uv`` does without KS, from checked samples."""
+    """Return the result of ``balance_uv`` without KS, from checked samples."""
     unit = power_of_two(treated.values, control.values)
     treated = Sample(treated.values / unit, treated.weights)
     control = Sample(control.values / unit, control.weights)
@@ -166,7 +177,7 @@ def ks_of(
     r_compatible: bool,
     progress: Callable[[int], None] | None = None,
 ) -> list[KSTest]:
-    """Test several covariates of the same rows by KS; R takes no notice of weights."""
+    """Test several covariates of the same rows by KS; R ignores weights."""
     if r_compatible:
         columns = [(first.unweighted, second.unweighted) for first, second in columns]
     return ks_tests(columns, boot=boot, random=random, r_compatible=r_compatible, progress=progress)
@@ -218,7 +229,7 @@ def paired_t(differences: Floats, weights: Floats | None) -> float:
     """Return the two-sided p-value of a mean difference of zero.
 
     ``dbar = sum w d / sum w``, ``s2 = sum w (d - dbar)^2 / (sum w)^2`` and ``sum w - 1``
-    degrees of freedom, with or without weights, as R's Matching has it.
+    degrees of freedom, with or without weights, as in R's Matching.
     """
     moments = Moments.of(differences, weights)
     squared_error = moments.population_variance / moments.size
@@ -253,7 +264,7 @@ def _welch(first: Moments, second: Moments) -> tuple[float, float]:
 def two_sided(difference: float, squared_error: float, freedom: float) -> float:
     """Return P(|T| >= difference / error); without spread 1 if there is no difference, else 0.
 
-    A single pair (no degrees of freedom) shows no spread, whatever there is: NaN.
+    A single pair has no degrees of freedom: the result is NaN.
     """
     from scipy.stats import t
 

@@ -1,4 +1,4 @@
-"""The sentences of a match: its effect, balance and method, and what speaks against it."""
+"""The sentences of a match: its effect, balance, method and warnings."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from equipoise_matching.matching.balance import Balance, SmallestP
     from equipoise_matching.matching.univariate import UnivariateBalance
 
-MATTERS_PERCENT = 10.0
-"""Percent of a standard deviation: a common threshold for what matters (Austin 2009)."""
+LARGE_DIFFERENCE_PERCENT = 10.0
+"""Percent of a standard deviation: a common threshold of a large difference (Austin 2009)."""
 _WORDING = {
     "ATT": ("treated", "the treated units", "treated unit"),
     "ATC": ("untreated", "the untreated units", "control"),
     "ATE": ("units", "all units", "unit"),
 }
-"""For each estimand: the units that seek a match, what the effect averages over, and one unit."""
+"""For each estimand: the units that seek a match, the units of the average, and one unit."""
 _METRICS = {
     "inverse_variance": "each scaled by its standard deviation",
     "mahalanobis": "by their Mahalanobis distance",
@@ -40,14 +40,14 @@ MAX_NAMED = 12
 """Covariates that the sentence on the method names at most."""
 LIMITS = (
     "Matching makes units comparable in what was measured. It cannot balance what nobody measured. "
-    "docs/reference/matching.md and docs/reference/genetic-matching.md have each formula and its "
+    "docs/methods/matching.md and docs/methods/genetic-matching.md have each formula and its "
     "source."
 )
 SEARCH_WEIGHTS = (
     "The search itself counts each row in its Kolmogorov-Smirnov tests as often as it is in a "
-    "pair, whatever the pair's weight (docs/reference/genetic-matching.md). The balance weighs "
+    "pair, whatever the pair's weight (docs/methods/genetic-matching.md). The balance weighs "
     "the pairs, so its "
-    "smallest p-value may be another than that of the search."
+    "smallest p-value may differ from that of the search."
 )
 _ORDERS = {
     "data": "in the order of the rows",
@@ -57,15 +57,15 @@ _ORDERS = {
 
 
 class MatchQuestion(Struct, frozen=True):
-    """What was asked of a table."""
+    """The columns of a match or a search on a table, and the sentences on its method."""
 
     source: str
     treatment: str
     outcome: str | None
     method: tuple[str, ...]
-    """How units were matched, a sentence each."""
+    """Sentences on the method of the match."""
     notes: tuple[str, ...] = ()
-    """What became of rows before matching, a sentence each."""
+    """Sentences on rows that were left out before matching."""
 
 
 class Difference(Struct, frozen=True):
@@ -106,7 +106,7 @@ def matched_difference(result: MatchResult) -> Difference | None:
 def effect_sentence(
     effect: Difference, outcome: str | None, treatment: str, estimand: str = "ATT"
 ) -> str:
-    """Say whether there is an effect, and how large."""
+    """Describe the effect and its interval."""
     average = f"on average over {_WORDING[estimand][1]}"
     verb = "raises" if effect.value >= 0 else "lowers"
     changes = f"{treatment} {verb} {outcome} by {amount(abs(effect.value))}"
@@ -122,24 +122,24 @@ def effect_sentence(
 
 
 def naive_sentence(naive: Difference) -> str:
-    """Say what all rows, unmatched, would have said."""
+    """Describe the difference of all rows, unmatched."""
     size = f"{amount(abs(naive.value))} {'higher' if naive.value >= 0 else 'lower'}"
     interval = "" if naive.interval is None else f" [{signed_interval(naive.interval)}]"
     return f"Without matching, the treated rows are {size}{interval}."
 
 
 def balance_sentence(balance: Balance) -> str:
-    """Say which covariate differs most between the groups, before and after matching."""
+    """Name the covariate that differs most between the groups, before and after matching."""
     before = most_different(balance.variables, balance.before)
     if balance.after is None:
         return f"Without matching, {_worst_phrase(before)}."
     after = most_different(balance.variables, balance.after)
-    earlier = "this is unknown" if before is None else f"{before[0]} did, {_by(before[1])}"
+    earlier = "this is unknown" if before is None else f"{before[0]} did, {_size_phrase(before[1])}"
     return f"After matching {_worst_phrase(after)}; before, {earlier}."
 
 
 def dropped_sentence(result: MatchResult) -> str:
-    """Say how many units found no match."""
+    """Describe the number of units without a match."""
     units = _WORDING[result.estimand][0]
     untreated = result.n - result.n_treated
     counts = {"ATT": result.n_treated, "ATC": untreated, "ATE": result.n}
@@ -152,7 +152,7 @@ def dropped_sentence(result: MatchResult) -> str:
 
 
 def effective_sentence(result: MatchResult) -> str:
-    """Say how many units the weights of the pairs leave in effect."""
+    """Describe the effective sample size."""
     treated, controls = (f"{size:,.4g}" for size in result.effective_sizes)
     used = len(np.unique(result.treated_index)), len(np.unique(result.control_index))
     return (
@@ -162,7 +162,7 @@ def effective_sentence(result: MatchResult) -> str:
 
 
 def smallest_p_sentence(balance: Balance) -> str:
-    """Say the smallest p-value before and after matching."""
+    """Describe the smallest p-value before and after matching."""
     before = _smallest_p(balance.smallest_before)
     if balance.smallest_after is None:
         return f"The smallest p-value of balance is {before}."
@@ -178,7 +178,7 @@ def signed_interval(interval: tuple[float, float] | None) -> str:
 def most_different(
     variables: tuple[str, ...], side: tuple[UnivariateBalance, ...]
 ) -> tuple[str, float] | None:
-    """Return the covariate that differs most, and by how much in percent; ``None`` if unknown."""
+    """Return the covariate that differs most, and its percentage; ``None`` if unknown."""
     known = [
         (name, abs(variable.sdiff))
         for name, variable in zip(variables, side, strict=True)
@@ -191,10 +191,10 @@ def _worst_phrase(worst: tuple[str, float] | None) -> str:
     if worst is None:
         return "it is unknown how much the covariates differ"
     unit = "" if math.isinf(worst[1]) else " of a standard deviation"
-    return f"{worst[0]} differs most, {_by(worst[1])}{unit}"
+    return f"{worst[0]} differs most, {_size_phrase(worst[1])}{unit}"
 
 
-def _by(percent: float) -> str:
+def _size_phrase(percent: float) -> str:
     """Return a difference in percent; two different constants differ without limit."""
     if math.isinf(percent):
         return "without limit"
@@ -214,7 +214,7 @@ def _smallest_p(smallest: SmallestP) -> str:
 
 
 def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
-    """Say how units were matched on the covariates of these names, by the options of a match."""
+    """Describe the match on the covariates of these names, by its options."""
     if options.get("unmatched"):
         yield "Nothing was matched: all rows are compared as they are."
         return
@@ -236,30 +236,30 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
             f"{options['fitness']} (Diamond and Sekhon 2013)."
         )
     if options["weights"]:
-        yield f"Rows count as {options['weights']} says."
+        yield f"Rows are weighted by {options['weights']}."
     if options.get("bias_adjust"):
         yield (
             "A regression within each arm takes out the imbalance that matching left (Abadie and "
             "Imbens 2011)."
         )
     if options["r_compatible"]:
-        yield "The quirks of R's package Matching are reproduced (docs/reference/matching.md)."
+        yield "The quirks of R's package Matching are reproduced (docs/methods/matching.md)."
 
 
 def _distance(options: Mapping[str, Any]) -> str:
     if "population" in options:
-        return "weighted by what the search found"
+        return "weighted by the result of the search"
     if options["propensity"]:
         return "all of them through a propensity score (a logistic regression)"
     metric = options["metric"]
-    return _METRICS[metric] if isinstance(metric, str) else "weighted as the given metric says"
+    return _METRICS[metric] if isinstance(metric, str) else "weighted by the given metric"
 
 
 def _ties(options: Mapping[str, Any]) -> str:
     if not options["replace"]:
         return f"each match is used once, {_ORDERS[options['order']]}"
     if not options["ties"]:
-        return "with replacement, ties are broken by lot"
+        return "with replacement, ties are broken at random"
     return "with replacement and all ties"
 
 
@@ -276,7 +276,7 @@ def _limits(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def error_sentences(result: MatchResult | None) -> Iterator[str]:
-    """Say where the effect, its error and its interval come from."""
+    """Describe the origin of the effect, its error and its interval."""
     if result is None or result.estimate is None:
         return
     mean = "The effect is the weighted mean of the differences in pairs."
@@ -288,7 +288,7 @@ def error_sentences(result: MatchResult | None) -> Iterator[str]:
 
 
 def _variance_sentence(result: MatchResult) -> str:
-    """Say which outcomes give each unit's variance."""
+    """Describe the variance of each unit's outcome."""
     neighbors, without = result.variance_neighbors, result.n_without_neighbors
     if not neighbors:
         return (
@@ -310,7 +310,7 @@ def _units_in_pairs(result: MatchResult) -> int:
 
 
 def tests_sentence(balance: Balance) -> str:
-    """Say what the numbers of the balance are."""
+    """Describe the numbers of the balance."""
     side = balance.before if balance.after is None else balance.after
     tests = [variable.ks for variable in side if variable.ks is not None]
     distributions = "no distribution is tested"
@@ -327,13 +327,13 @@ def tests_sentence(balance: Balance) -> str:
 
 
 def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[AnalysisWarning]:
-    """Yield what speaks against the answer of a match."""
+    """Yield the warnings of a match."""
     if balance.after is not None:
         worsened = balance.worsened()
         if worsened:
             changes = [
-                f"{one.variable} from {_percent(one.before)} to {_percent(one.after)}"
-                for one in worsened
+                f"{worse.variable} from {_percent(worse.before)} to {_percent(worse.after)}"
+                for worse in worsened
             ]
             named = listed(changes, MAX_WORSENED_COVARIATES, "; ")
             yield AnalysisWarning(
@@ -343,11 +343,11 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Ana
                 "search for better weights with equipoise genmatch, or match on fewer covariates",
             )
         worst = most_different(balance.variables, balance.after)
-        if worst is None or worst[1] > MATTERS_PERCENT:
+        if worst is None or worst[1] > LARGE_DIFFERENCE_PERCENT:
             yield AnalysisWarning(
                 "unbalanced",
                 f"After matching {_worst_phrase(worst)}: that difference, not the treatment, may "
-                "be what is seen.",
+                "explain the effect.",
                 f"search for better weights with equipoise genmatch, or give {option('caliper')} "
                 f"or {option('exact')}",
             )
@@ -355,8 +355,8 @@ def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[Ana
         yield AnalysisWarning(
             "dropped",
             f"{dropped_sentence(result)} The answer is about the others.",
-            f"widen {option('caliper')} or give fewer {option('exact')}, or say whom the answer "
-            "is about",
+            f"widen {option('caliper')} or give fewer {option('exact')}, or describe the units "
+            "that the answer covers",
         )
     if isinstance(result, MatchByResult) and result.skipped:
         yield AnalysisWarning(

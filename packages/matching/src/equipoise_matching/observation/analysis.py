@@ -1,4 +1,4 @@
-"""The story of ``observe``: from a log and a question to the effect, or the reason for none."""
+"""The steps of ``observe``: from a log and a question to the effect, or the reason for none."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ from equipoise_matching.observation.wording import (
 from equipoise_matching.shared.numbers import listed
 from equipoise_matching.warning import AnalysisWarning
 
-NAMED_TERMS = 8
-"""Number of terms that the sentence about the model lists."""
+MAX_NAMED_TERMS = 8
+"""Largest number of terms that the sentence about the model lists."""
 
 
 def observe(
@@ -60,7 +60,7 @@ def observe(
     warnings: tuple[AnalysisWarning, ...] = (),
     progress: Progress = lambda _: None,
 ) -> ObservationResult:
-    """Estimate the effect of the candidate among comparable rows, or say why none is reported.
+    """Estimate the effect of the candidate among comparable rows, or give the reason for none.
 
     ``source`` is the name of the log, ``left_out`` has the number of rows that were left out while
     the log was read, by reason, and ``warnings`` of reading it come first. ``progress`` receives a
@@ -94,7 +94,7 @@ def describe_question(question: Question, versions: Versions, source: str) -> Ob
 
 
 def describe_matching(match: MatchedSample) -> MatchingSummary:
-    """Return how the rows were matched, and how many have a match."""
+    """Return the method of the match, and the numbers of rows with and without a match."""
     matched, effect = match.matched, match.effects.plain.pair_effect
     return MatchingSummary(
         matched.method,
@@ -117,7 +117,9 @@ def describe_model(match: MatchedSample) -> str:
     if not terms:
         sentence = "the columns act through the mean of each of their values"
     elif curved:
-        sentence = f"the columns act as straight lines and through {listed(curved, NAMED_TERMS)}"
+        sentence = (
+            f"the columns act as straight lines and through {listed(curved, MAX_NAMED_TERMS)}"
+        )
     else:
         sentence = "the columns act as straight lines: no curve, step or product was found"
     outside = int(np.count_nonzero(model.outside))
@@ -168,7 +170,7 @@ def _clustering(match: MatchedSample) -> Clustering | None:
 
 
 def _refusal(match: MatchedSample, clustering: Clustering | None) -> Refusal | None:
-    """Return why no effect is reported, if there is a reason."""
+    """Return the reason why no effect is reported, if there is one."""
     sample, matched = match.sample, match.matched
     if not matched.is_balanced:
         worst = matched.column_balance()[matched.unbalanced()[0]]

@@ -31,7 +31,7 @@ from equipoise_matching.shared.errors import UnusableInput
 from equipoise_matching.shared.extras import require
 
 MAX_PERIODS = 4
-MIN_ROWS = 20
+MIN_PERIOD_ROWS = 20
 """Candidate rows that each period needs."""
 
 
@@ -54,7 +54,7 @@ def placebos_of(match: MatchedSample, progress: Progress) -> Iterator[Placebo]:
             f"comparable {unit} differ in {name} {{range}}, which {treatment} cannot have changed: "
             "something that was not measured differs too, and may be what the answer shows",
             f"comparable {unit} do not differ in {name} {{range}}, which {treatment} cannot have "
-            "changed: nothing speaks against the answer here",
+            "changed: this check does not contradict the answer",
         )
     if sample.placebo_log is not None and sample.placebo_treated is not None:
         yield _placebo_period(sample.placebo_log, sample.placebo_treated, sample.question, progress)
@@ -86,8 +86,8 @@ def _placebo_period(log: Log, treated: Truths, question: Question, progress: Pro
         effects,
         f"an effect shows in {name} {{range}}, where {question.treatment} cannot have one: "
         "something that was not measured differs too, and may be what the answer shows",
-        f"no effect shows in {name} {{range}}, where {question.treatment} cannot have one: nothing "
-        "speaks against the answer here",
+        f"no effect shows in {name} {{range}}, where {question.treatment} cannot have one: this "
+        "check does not contradict the answer",
     )
 
 
@@ -100,7 +100,7 @@ def _scales(values: Floats, question: Question) -> Scales[Floats]:
 def _placebo(
     kind: str, name: str, effects: Scales[EffectEstimate], with_effect: str, without: str
 ) -> Placebo:
-    """Return the check; ``{range}`` in both summaries stands for the interval of the effect."""
+    """Return the check; the interval of the effect replaces ``{range}`` in both summaries."""
     effect = to_effect(effects.map(lambda effect: effect.estimate))
     known = (effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
     if effect.interval is None:
@@ -128,7 +128,7 @@ def periods_of(match: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
 
     periods: list[Period] = []
     estimates: list[Estimate] = []
-    for begins, ends, pairs in _split(sample.log, match.matched):
+    for begins, ends, pairs in _split_by_time(sample.log, match.matched):
         scales = sample.outcomes.map(partial(estimate, pairs))
         estimates.append(scales.main)
         rows = len(np.unique(pairs.treated_index))
@@ -136,15 +136,15 @@ def periods_of(match: MatchedSample) -> tuple[tuple[Period, ...], float | None]:
     return tuple(periods), _chance_of_equality(estimates)
 
 
-def _split(log: Log, matched: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
+def _split_by_time(log: Log, matched: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
     """Split the pairs at equal shares of the candidate's rows in time.
 
-    A period has its first time, its last time and its pairs. There is none without times or with
-    too few rows.
+    A period has its first time, its last time and its pairs. Without times, or with too few rows,
+    there are no periods.
     """
     pairs, timed = matched.pairs, time_of(log)
     rows = np.unique(pairs.treated_index)
-    count = min(MAX_PERIODS, len(rows) // MIN_ROWS)
+    count = min(MAX_PERIODS, len(rows) // MIN_PERIOD_ROWS)
     if timed is None or count < 2:
         return []
     name, time = timed

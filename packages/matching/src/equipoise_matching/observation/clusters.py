@@ -1,6 +1,6 @@
 """Clusters: rows that are not independent share a window of time, day, host or job.
 
-The method is in docs/how-to/estimate-from-logs.md.
+The method is in docs/methods/effects-from-logs.md.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ NAMES = frozenset(
         "campaign", "run", "block",
     }
 )  # fmt: skip
-"""Names of columns that form clusters unless ``--cluster`` says otherwise."""
+"""Names of columns that form clusters unless ``--cluster`` names others."""
 TIMES = frozenset(
     {"time", "timestamp", "ts", "started", "started_at", "start_time", "datetime", "when"}
 )
 """Names of columns that hold the time of a measurement."""
-_MOSTLY_DISTINCT = 0.5
+_MIN_DISTINCT_SHARE = 0.5
+"""Share of distinct times in a column above which the times are cut into windows."""
 _RUNS_PER_WINDOW = 2
 
 
@@ -43,8 +44,8 @@ class Clusters(Struct, frozen=True):
         """Return the number of clusters that the selected rows belong to."""
         return len(np.unique(self.code[rows]))
 
-    def smaller_arm(self, treated: Truths) -> int:
-        """Return the number of clusters of the version that has fewer."""
+    def fewest_clusters(self, treated: Truths) -> int:
+        """Return the number of clusters of the version that has fewer clusters."""
         return min(self.count(treated), self.count(~treated))
 
 
@@ -73,7 +74,7 @@ def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters |
 
     The result is ``None`` if no column is known or the question excludes clusters. If no known
     column has enough clusters, the one with the most is returned: the answer is then refused
-    rather than given with a wrong error.
+    instead of given with a wrong error.
     """
     if question.cluster == ():
         return None
@@ -87,10 +88,10 @@ def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters |
     ]
     if not known:
         return None
-    enough = [clusters for clusters in known if clusters.smaller_arm(treated) >= MIN_CLUSTERS]
+    enough = [clusters for clusters in known if clusters.fewest_clusters(treated) >= MIN_CLUSTERS]
     if enough:
         return min(enough, key=lambda clusters: int(clusters.code.max()))
-    return max(known, key=lambda clusters: clusters.smaller_arm(treated))
+    return max(known, key=lambda clusters: clusters.fewest_clusters(treated))
 
 
 def windows_of_runs(time: Floats, treated: Truths) -> Indices:
@@ -123,7 +124,7 @@ def _clusters_of_column(log: Log, name: str, treated: Truths) -> Clusters:
     column = log[name]
     code = levels_of(column, name)
     is_time = column.dtype.kind in "Mf" or name.lower() in TIMES
-    if is_time and int(code.max()) + 1 > _MOSTLY_DISTINCT * len(column):
+    if is_time and int(code.max()) + 1 > _MIN_DISTINCT_SHARE * len(column):
         # The order of the levels is the order of time.
         windows = windows_of_runs(code.astype(np.float64), treated)
         return Clusters(f"windows of two runs in {name}", windows)

@@ -43,7 +43,7 @@ _LEDGER_PREFIXES = ("covariate_", "metric_")
 _IDENTIFIERS = frozenset(
     {"run", "study", "condition", "block", "position", "phase", "layout", "covariate_cpu"}
 )
-"""Columns of a ledger that identify a trial. The number of a CPU is no quantity."""
+"""Columns of a ledger that identify a trial. The number of a CPU is not a quantity."""
 
 
 class Covariates(Struct, frozen=True):
@@ -127,7 +127,7 @@ def infinite_covariates(log: Log, question: Question) -> dict[str, int]:
 
 
 def _without_role(log: Log, question: Question) -> Iterator[str]:
-    """Yield the columns that have no other role in the question, and are none by their name."""
+    """Yield the columns that have no other role, neither in the question nor by their name."""
     other_roles = frozenset(question.other_columns)
     for name in log:
         if (

@@ -17,7 +17,7 @@ _KINDS = ("naive", "comparable", "by time", "placebo")
 def effects_chart(result: ObservationResult) -> LayerChart:
     """Draw the naive effect, the one among comparable rows, those by time, and the placebos.
 
-    Beside ratios, placebo outcomes without a logarithm are left out: they have no percent.
+    Where ratios are drawn, placebo outcomes without a logarithm are left out: they have no percent.
     """
     require_figures()
     from equipoise_matching.charts.estimates import Estimate, estimates

@@ -38,14 +38,15 @@ from equipoise_matching.observation.sample import Sample, Scales
 from equipoise_matching.observation.terms import Term, select_terms, term_budget
 from equipoise_matching.shared.extras import require
 
-LEVEL = 0.95
+CONFIDENCE = 0.95
 MANY_CLUSTERS = 2000
 """Number of clusters above which the sums of scores give the error: both methods then agree."""
 ABADIE_IMBENS, BY_CLUSTERS = "abadie-imbens", "clusters"
 _SINGULAR = 1e-9
 _MAX_LEVERAGE = 0.9
-MAX_SHARE = 0.3
-"""Largest share of one matched baseline row in what tells a term from those before it."""
+MAX_ROW_SHARE = 0.3
+"""Largest share that one matched baseline row may have in the part of a term that the terms
+before it do not explain."""
 TERM_ROWS = 4
 """Matched baseline rows that each term of the outcome's model needs."""
 _CONSTANT = 1e-12
@@ -71,7 +72,7 @@ class Estimate(Struct, frozen=True):
     interval: Bounds = None
 
 
-class Regressed(Struct, frozen=True):
+class OutcomeRegression(Struct, frozen=True):
     """An outcome (rows,) minus its prediction, and minus the mean of its stratum.
 
     ``columns`` (rows, terms) are the centred terms in the regression. ``leverage`` (rows,) is the
@@ -89,7 +90,7 @@ class PairEffect(Struct, frozen=True):
 
     effect: float
     scores: Floats
-    regressed: Regressed
+    regressed: OutcomeRegression
     pairs: Pairs
     treated_rows: Indices
     control_rows: Indices
@@ -99,17 +100,17 @@ class PairEffect(Struct, frozen=True):
         """Rows of both versions that are in a pair."""
         return np.union1d(self.treated_rows, self.control_rows)
 
-    def smaller_arm(self, code: Indices) -> int:
+    def fewest_clusters(self, code: Indices) -> int:
         """Return the number of clusters of the version that has fewer in the pairs."""
         return min(len(np.unique(code[rows])) for rows in (self.treated_rows, self.control_rows))
 
 
 class EffectEstimate(Struct, frozen=True):
-    """The effect on one outcome with every error, by name; ``main`` names the one that counts.
+    """The effect on one outcome with every error, by name.
 
-    ``without_neighbors`` is the share of the matched rows that have no neighbour of the same
-    version; Abadie and Imbens' error takes one variance for all of them. ``terms`` are those of
-    the outcome's model, the covariates first.
+    ``main`` names the error that the answer uses. ``without_neighbors`` is the share of the matched
+    rows that have no neighbour of the same version; Abadie and Imbens' error takes one variance for
+    all of them. ``terms`` are those of the outcome's model, the covariates first.
     """
 
     pair_effect: PairEffect
@@ -120,7 +121,7 @@ class EffectEstimate(Struct, frozen=True):
 
     @property
     def estimate(self) -> Estimate:
-        """The effect with the error that counts."""
+        """The effect with the error that the answer uses."""
         return self.by[self.main]
 
 
@@ -161,20 +162,20 @@ def estimate_effect(
     # pulled each residual of its rows towards 0.
     regressed = pair_effect.regressed
     free = 1.0 - np.minimum(regressed.leverage, _MAX_LEVERAGE)
-    judged = match(
+    residual_match = match(
         regressed.residual / free,
         matched.treated,
         matched.points,
         reuse=pairs,
         **matched.options,
     )
-    without = judged.n_without_neighbors / len(pair_effect.rows)
+    share_without = residual_match.n_without_neighbors / len(pair_effect.rows)
     quantile = t_quantile(math.inf, intervals=intervals)
-    by = {ABADIE_IMBENS: with_error(pair_effect.effect, judged.se, quantile)}
+    by = {ABADIE_IMBENS: with_error(pair_effect.effect, residual_match.se, quantile)}
     if clusters is None:
-        return EffectEstimate(pair_effect, by, ABADIE_IMBENS, without, terms)
+        return EffectEstimate(pair_effect, by, ABADIE_IMBENS, share_without, terms)
     by[BY_CLUSTERS] = estimate_by_clusters(pair_effect, clusters.code, intervals=intervals)
-    return EffectEstimate(pair_effect, by, BY_CLUSTERS, without, terms)
+    return EffectEstimate(pair_effect, by, BY_CLUSTERS, share_without, terms)
 
 
 def outcome_terms(outcome: Floats, matched: BalancedMatch) -> tuple[Term, ...]:
@@ -191,7 +192,7 @@ def outcome_terms(outcome: Floats, matched: BalancedMatch) -> tuple[Term, ...]:
 
 
 def _supported(terms: tuple[Term, ...], matched: BalancedMatch) -> tuple[Term, ...]:
-    """Return the terms that enough matched baseline rows tell from those before them."""
+    """Return the terms that enough matched baseline rows separate from the terms before them."""
     dictionary = matched.model.dictionary
     _, serving = row_weights(matched.pairs, len(matched.treated))
     used = np.flatnonzero(serving > 0.0)
@@ -206,7 +207,7 @@ def _supported(terms: tuple[Term, ...], matched: BalancedMatch) -> tuple[Term, .
     return tuple(
         term
         for place, term in enumerate(terms)
-        if place < dictionary.lines or largest[place] <= MAX_SHARE
+        if place < dictionary.lines or largest[place] <= MAX_ROW_SHARE
     )
 
 
@@ -224,7 +225,7 @@ def to_effect(scales: Scales[Estimate]) -> Effect:
 
 
 def to_matched_effect(scales: Scales[dict[str, Estimate]], main: str) -> MatchedEffect:
-    """Return the effect on both scales with every error; ``main`` names the one that counts."""
+    """Return the effect on both scales with every error; the answer uses the error ``main``."""
     logs, plain = scales.on_log, scales.plain
     errors = tuple(
         ErrorEstimate(
@@ -266,7 +267,7 @@ def row_weights(pairs: Pairs, rows: int) -> tuple[Floats, Floats]:
     return treated, serving
 
 
-def regress(outcome: Floats, matrix: Floats, strata: Indices, serving: Floats) -> Regressed:
+def regress(outcome: Floats, matrix: Floats, strata: Indices, serving: Floats) -> OutcomeRegression:
     """Regress the outcome on the covariates among the matched baseline rows.
 
     With no more such rows than strata and columns, only the means of the strata are subtracted.
@@ -284,7 +285,7 @@ def regress(outcome: Floats, matrix: Floats, strata: Indices, serving: Floats) -
     columns = columns[:, columns[used].any(axis=0)]
     terms = columns.shape[1] + len(np.unique(strata[used]))
     if not columns.shape[1] or len(used) <= terms:
-        return Regressed(centred, centred, columns[:, :0], leverage)
+        return OutcomeRegression(centred, centred, columns[:, :0], leverage)
     root = np.sqrt(serving[used])
     # Singular values give the slopes and the leverages; columns that repeat others add nothing.
     left, sizes, right = np.linalg.svd(columns[used] * root[:, None], full_matrices=False)
@@ -292,7 +293,7 @@ def regress(outcome: Floats, matrix: Floats, strata: Indices, serving: Floats) -
     left, right = left[:, full], right[full] / sizes[full, None]
     slopes = right.T @ (left.T @ (centred[used] * root))
     leverage[used] = (left**2).sum(axis=1)
-    return Regressed(centred - columns @ slopes, centred, columns, leverage)
+    return OutcomeRegression(centred - columns @ slopes, centred, columns, leverage)
 
 
 def _centre(column: Floats, strata: Indices, weights: Floats) -> Floats:
@@ -309,11 +310,11 @@ def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: i
     ``code`` (rows,) is the cluster of each row; ``intervals`` is the number of intervals that hold
     together (Bonferroni).
     """
-    smaller_arm = pair_effect.smaller_arm(code)
-    if smaller_arm < MIN_CLUSTERS:
+    fewest = pair_effect.fewest_clusters(code)
+    if fewest < MIN_CLUSTERS:
         return Estimate(pair_effect.effect)
     error = cluster_error(cluster_moves(pair_effect, code))
-    quantile = t_quantile(smaller_arm - 1, intervals=intervals)
+    quantile = t_quantile(fewest - 1, intervals=intervals)
     return with_error(pair_effect.effect, error if math.isfinite(error) else None, quantile)
 
 
@@ -333,7 +334,7 @@ def cluster_moves(pair_effect: PairEffect, code: Indices) -> Floats:
 def cluster_error(moves: Floats) -> float:
     """Return the error from the changes of the effect without each cluster.
 
-    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)², the regression fitted anew each time; the pairs' weights and
+    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)², the regression fitted again each time; the pairs' weights and
     the means of the strata stay (MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2), CV3).
     """
     return math.sqrt((len(moves) - 1) / len(moves) * float((moves**2).sum()))
@@ -392,4 +393,4 @@ def t_quantile(freedom: float, *, intervals: int = 1) -> float:
     With infinite ``freedom`` it is that of the normal distribution.
     """
     stats: Any = require("scipy.stats", "intervals")
-    return float(stats.t.ppf(1.0 - (1.0 - LEVEL) / (2.0 * intervals), freedom))
+    return float(stats.t.ppf(1.0 - (1.0 - CONFIDENCE) / (2.0 * intervals), freedom))

@@ -28,7 +28,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise_matching.matching.units import Floats, Indices, Truths
-from equipoise_matching.observation.effects import LEVEL, MatchedSample, Pairs
+from equipoise_matching.observation.effects import CONFIDENCE, MatchedSample, Pairs
 from equipoise_matching.observation.result import Contribution, GammaBound, HiddenBias, Robustness
 from equipoise_matching.observation.sample import Scales
 from equipoise_matching.shared.extras import require
@@ -38,7 +38,7 @@ GAMMAS = (1.0, 1.5, 2.0, 3.0)
 EXACT_PAIRS = 60
 MAX_GAMMA = 100.0
 """Largest factor of the odds that is tried."""
-_TAIL = (1.0 - LEVEL) / 2.0
+_TAIL = (1.0 - CONFIDENCE) / 2.0
 _BISECTIONS = 34
 MAX_MULTIPLE = 1000.0
 """Largest multiple of a covariate's strength that is tried."""
@@ -70,7 +70,7 @@ def hidden_bias(match: MatchedSample) -> HiddenBias:
 
 
 def _summary(gamma: float | None, number: int, unit: str, alike: str, version: str) -> str:
-    """Say what the bound means: the odds within a pair of ``alike`` to be of the ``version``."""
+    """Describe the bound: the odds within a pair of ``alike`` to be of the ``version``."""
     if gamma is None:
         return (
             f"with each row used once, {number} {unit} show no effect, even if nothing of weight "

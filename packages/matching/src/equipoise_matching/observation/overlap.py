@@ -30,7 +30,7 @@ MAX_RELATIVE_ODDS = 6.0
 MIN_KEPT = 0.1
 """Share of the candidate's rows that must remain; else no row is left out for its odds."""
 _RIDGE = 1e-4
-_STEPS = 30
+_MAX_STEPS = 30
 _MAX_LOGIT = 30.0
 _CLOSE = 1e-9
 
@@ -49,7 +49,7 @@ class TreatmentModel(Struct, frozen=True):
 
     @property
     def curved(self) -> tuple[Term, ...]:
-        """The terms beside the covariates themselves."""
+        """The terms in addition to the covariates themselves."""
         return self.terms[self.dictionary.lines :]
 
 
@@ -64,7 +64,7 @@ def fit_treatment(covariates: Covariates, treated: Truths, seed: int) -> Treatme
     limit = math.log(max(MAX_ODDS, MAX_RELATIVE_ODDS * ratio))
     outside = treated & (logit > limit)
     if np.count_nonzero(outside) > (1.0 - MIN_KEPT) * np.count_nonzero(treated):
-        # Without overlap the balance says what is missing.
+        # Without overlap the balance shows which rows are missing.
         outside = np.zeros_like(outside)
     return TreatmentModel(dictionary, terms, logit, outside)
 
@@ -72,7 +72,7 @@ def fit_treatment(covariates: Covariates, treated: Truths, seed: int) -> Treatme
 def logistic(matrix: Floats, target: Floats) -> Floats:
     """Return the logit of a logistic regression with a slight ridge for each row, shape (rows,).
 
-    The ridge keeps the odds finite where the columns (rows, columns) tell the versions apart.
+    The ridge keeps the odds finite where the columns (rows, columns) separate the versions.
     """
     rows, count = matrix.shape
     if not count:
@@ -82,7 +82,7 @@ def logistic(matrix: Floats, target: Floats) -> Floats:
     design = np.column_stack([np.ones(rows), scaled])
     penalty = np.diag([0.0, *[_RIDGE * rows] * count])
     slopes = np.zeros(count + 1)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         logit = np.clip(design @ slopes, -_MAX_LOGIT, _MAX_LOGIT)
         chance = 1.0 / (1.0 + np.exp(-logit))
         weights = np.maximum(chance * (1.0 - chance), _CLOSE)

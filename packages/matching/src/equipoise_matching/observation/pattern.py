@@ -1,9 +1,10 @@
 """A pattern that the model leaves: a reason to refuse the effect.
 
-The residuals of the baseline's rows must not depend on the covariates any more. They are held
+The residuals of the baseline's rows must not depend on the covariates any more. They are tested
 against every candidate term again, which shows where more terms were needed than the rows allow,
-and against cells of two covariates, which are no candidates. The largest statistic decides, at a
-chance of a false refusal of ``CHANCE`` (Bonferroni), with its error by clusters where rows are not
+and against cells of two covariates, which are not candidates. The largest statistic decides, at a
+chance of a false refusal of ``FALSE_REFUSAL_CHANCE``
+(Bonferroni), with its error by clusters where rows are not
 independent.
 """
 
@@ -28,7 +29,7 @@ from equipoise_matching.observation.terms import (
 )
 from equipoise_matching.shared.extras import require
 
-CHANCE = 0.001
+FALSE_REFUSAL_CHANCE = 0.001
 """Chance of a refusal where the model is right."""
 _MIN_ROWS = 20
 """Rows of the baseline that a cell needs on either side."""
@@ -40,7 +41,7 @@ def remaining_pattern(match: MatchedSample) -> str | None:
     dictionary, treated = matched.model.dictionary, matched.treated
     control = np.flatnonzero(~treated)
     lines = dictionary.lines
-    if not lines or CHANCE <= 0.0:
+    if not lines or FALSE_REFUSAL_CHANCE <= 0.0:
         return None
     outcome = match.sample.outcomes.main
     entered = dictionary.values(effect.terms)[control]
@@ -54,10 +55,10 @@ def remaining_pattern(match: MatchedSample) -> str | None:
         return None
     term = candidates[place]
     column = dictionary.values((term,))[control, 0]
-    left = column - design @ np.linalg.lstsq(design, column, rcond=None)[0]
+    remainder = column - design @ np.linalg.lstsq(design, column, rcond=None)[0]
     clusters = None if match.sample.clusters is None else match.sample.clusters.code[control]
-    chance = _chance(left, residual[control], len(design.T), clusters)
-    return dictionary.describe(term) if chance * len(candidates) < CHANCE else None
+    p_value = _p_value(remainder, residual[control], len(design.T), clusters)
+    return dictionary.describe(term) if p_value * len(candidates) < FALSE_REFUSAL_CHANCE else None
 
 
 def _candidates(dictionary: Dictionary, known: set[Term]) -> tuple[Term, ...]:
@@ -101,10 +102,10 @@ def _largest(
     return entered + int(np.argmax(gains))
 
 
-def _chance(left: Floats, residual: Floats, terms: int, clusters: Indices | None) -> float:
+def _p_value(remainder: Floats, residual: Floats, terms: int, clusters: Indices | None) -> float:
     """Return the two-sided p-value of a slope, by the errors of rows or of clusters."""
     stats: Any = require("scipy.stats", "tests")
-    products = left * residual
+    products = remainder * residual
     freedom = len(residual) - terms - 1
     if clusters is not None:
         groups = np.unique(clusters, return_inverse=True)[1]
@@ -113,7 +114,7 @@ def _chance(left: Floats, residual: Floats, terms: int, clusters: Indices | None
         if freedom < MIN_CLUSTERS:
             return 1.0
     # A few rows may carry a term: their own errors are then too small.
-    alike = float(np.sqrt((left**2).sum() * (residual**2).mean()))
+    alike = float(np.sqrt((remainder**2).sum() * (residual**2).mean()))
     spread = max(alike, float(np.sqrt((products**2).sum())))
     if spread <= 0.0 or freedom < 1:
         return 1.0

@@ -55,7 +55,7 @@ class Question(Struct, frozen=True):
     one_unit
         Whether the outcomes are known to have one unit.
     unit
-        What a row is, in the plural and in the sentences of the answer: ``people``, ``builds``.
+        Name of the rows in the sentences of the answer, in the plural: ``people``, ``builds``.
     seed
         Seed of every random draw.
     threads
@@ -80,8 +80,8 @@ class Question(Struct, frozen=True):
     threads: int | None = None
 
     @classmethod
-    def among(cls, arguments: Mapping[str, Any]) -> Question:
-        """Return the question among arguments of a function, or options of a command, by name.
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Question:
+        """Return the question from the arguments of a function, or the options of a command.
 
         Raise `UnusableInput` if the method is unknown, or the placebo period is not a column and a
         value.

@@ -1,4 +1,4 @@
-"""What an observation has to say: the answer, its tables, what it rests on, and the method."""
+"""The report of an observation: the answer, its tables, its facts and the method."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ _METHOD = (
     "baseline's rows, with the curves, steps and products that the rows show, removes what "
     "matching left (Abadie and Imbens 2011).",
     "Matching makes rows comparable in what was measured, not in what nobody measured. The hidden "
-    "factor and the placebos show how much that could matter. docs/how-to/estimate-from-logs.md "
-    "has each formula "
-    "and its source.",
+    "factor and the placebos show how much that could matter. docs/methods/effects-from-logs.md "
+    "has each formula and its source.",
 )
 _CLUSTERS = "The interval allows for rows of one cluster that move together."
 _ROWS = (
@@ -70,16 +69,16 @@ def _tables(result: ObservationResult) -> Iterator[TextTable]:
     headings = (*means, "distributions apart", "curve that differs most", "apart")
     rows = (
         (
-            one.column,
-            *map(_value, (one.candidate_before, one.baseline_before)),
-            _standard_deviations(one.difference_before),
-            *map(_value, (one.candidate_after, one.baseline_after)),
-            _standard_deviations(one.difference_after),
-            "" if one.ks_after is None else f"{one.ks_after:.2f}",
-            one.term or "",
-            "" if one.term is None else _standard_deviations(one.term_after),
+            column.column,
+            *map(_value, (column.candidate_before, column.baseline_before)),
+            _standard_deviations(column.difference_before),
+            *map(_value, (column.candidate_after, column.baseline_after)),
+            _standard_deviations(column.difference_after),
+            "" if column.ks_after is None else f"{column.ks_after:.2f}",
+            column.term or "",
+            "" if column.term is None else _standard_deviations(column.term_after),
         )
-        for one in result.balance
+        for column in result.balance
     )
     yield _table("Balance", headings, rows)
     if result.hidden_bias is not None:
@@ -108,7 +107,7 @@ def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]])
 
 
 def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
-    """Yield what the answer rests on."""
+    """Yield the facts that the answer rests on."""
     rows, matching, question = result.rows, result.matching, result.question
     left_out = "".join(f"; {count:,} left out: {why}" for why, count in rows.left_out.items())
     yield "log", question.source

@@ -32,7 +32,7 @@ class ObservationQuestion(Struct, frozen=True):
     method: str
     seed: int
     unit: str = "rows"
-    """What a row is, in the plural: ``rows``, ``runs``, or as the question says."""
+    """Name of the rows, in the plural: ``rows``, ``runs``, or as the question names them."""
 
 
 class RowCounts(Struct, frozen=True):
@@ -102,7 +102,7 @@ class MatchedEffect(Struct, frozen=True):
 
 
 class MatchingSummary(Struct, frozen=True):
-    """How the rows were matched, and how many have a match."""
+    """The method of the match, and the numbers of rows with and without a match."""
 
     method: str
     """The method used: the requested one, or the genetic search where that balanced better."""
@@ -301,10 +301,10 @@ class ObservationResult(Struct, frozen=True, kw_only=True):
 
     @property
     def effects(self) -> Iterator[tuple[str, str, Effect | Period | Placebo]]:
-        """Name and kind of every effect, and the effect, as a reader meets them."""
+        """Name and kind of every effect, and the effect, in the order of a report."""
         yield "naive", "naive", self.naive
         if self.matched is not None:
             yield "comparable", "comparable", self.matched.effect
-        yield from ((f"from {one.begins}", "by time", one) for one in self.periods)
-        for one in self.placebos:
-            yield f"placebo {one.kind} {one.name}", "placebo", one
+        yield from ((f"from {period.begins}", "by time", period) for period in self.periods)
+        for placebo in self.placebos:
+            yield f"placebo {placebo.kind} {placebo.name}", "placebo", placebo

@@ -157,7 +157,7 @@ def read_arms(log: Log, question: Question) -> Arms:
     name = question.treatment
     values, code = distinct_texts(column_of(log, name, "treatment"), name)
     if question.values is None:
-        arms = _named_arms(name, values)
+        arms = _default_arms(name, values)
     else:
         arms = _split_values(question.values, values, f"{name} has {listed(values)}")
     if len(values) > 2 and not question.leave_others_out:
@@ -230,11 +230,11 @@ def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
     return None
 
 
-def _named_arms(name: str, values: list[str]) -> tuple[str, str]:
+def _default_arms(name: str, values: list[str]) -> tuple[str, str]:
     """Return candidate and baseline of two values: two versions, or one is a known baseline."""
     if len(values) != 2:
         raise UnusableInput(
-            f"{name} has {listed(values)}: which two are to be compared is open",
+            f"{name} has {listed(values)}: the question does not name the two to compare",
             hint=f"name them: {option('treatment', f'{name}=CANDIDATE:BASELINE')}",
         )
     first, second = values
@@ -245,8 +245,8 @@ def _named_arms(name: str, values: list[str]) -> tuple[str, str]:
     is_baseline = [value.strip().lower() in BASELINES for value in values]
     if is_baseline[0] == is_baseline[1]:
         raise UnusableInput(
-            f"{name} has {first} and {second}: which of them is the baseline is open",
-            hint=f"say it: {option('treatment', f'{name}={second}:{first}')} compares {second} "
+            f"{name} has {first} and {second}: neither is known to be the baseline",
+            hint=f"name both: {option('treatment', f'{name}={second}:{first}')} compares {second} "
             f"with {first}",
         )
     return (second, first) if is_baseline[0] else (first, second)

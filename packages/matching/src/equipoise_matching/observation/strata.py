@@ -1,4 +1,4 @@
-"""The story of ``observe --strata``: one stratum in memory at a time, then all together.
+"""The steps of ``observe --strata``: one stratum in memory at a time, then all together.
 
 The rows of a stratum are matched and judged alone; no array of rows outlives its stratum. The
 effect over all is τ = Σ_s w_s τ_s with w_s = n_s / Σ n_s, n_s the candidate rows with a match. The
@@ -82,8 +82,8 @@ from equipoise_matching.shared.spelling import option
 
 MIN_SHARE = 0.5
 """Share of the candidate's rows that the strata with an answer must match."""
-_NAMED = 3
-"""Number of strata that a message lists."""
+_MAX_NAMED = 3
+"""Largest number of strata that a message lists."""
 
 Rows = TypeVar("Rows")
 
@@ -149,9 +149,9 @@ class StratumOutcome(Struct, frozen=True):
 class StratifiedLog(Struct, Generic[Rows], frozen=True):
     """A log of which one stratum is read at a time.
 
-    The values of ``column`` are the strata. ``rows`` has, in their order, where the rows of each
-    lie, and ``read`` returns the columns of a stratum from there. ``versions`` is the treatment
-    column alone, each value once. ``number_of_rows`` is that of the whole log, if it is known.
+    The values of ``column`` are the strata. ``rows`` has, in their order, the place of the rows of
+    each stratum, and ``read`` returns the columns of the stratum at a place. ``versions`` is the
+    treatment column alone, each value once. ``number_of_rows`` is that of the whole log, if known.
     """
 
     column: str
@@ -183,7 +183,7 @@ def observe_strata(
     judge: JudgeStrata[Rows] = judge_in_turn,
     progress: Progress = lambda _: None,
 ) -> ObservationResult:
-    """Estimate the effect over the strata that can be judged, or say why none is reported.
+    """Estimate the effect over the strata that can be judged, or give the reason for none.
 
     Raise `UnusableInput` if the question does not fit the log, or no stratum can be judged.
     """
@@ -565,7 +565,7 @@ def _too_few_rows(
 def _scope(
     outcomes: Sequence[StratumOutcome], matched: int, rows: int, versions: Versions, unit: str
 ) -> str:
-    """Return the candidate rows that the answer is about, and why others are not."""
+    """Return the clause on the candidate rows that the answer covers, and why not the others."""
     reasons = "; ".join(
         f"{outcome.candidate_rows:,} of {outcome.name}: {outcome.reason}"
         for outcome in outcomes
@@ -600,4 +600,4 @@ def _reasons(outcomes: Sequence[StratumOutcome]) -> str:
     reasons = [
         f"{outcome.name} ({outcome.reason})" for outcome in outcomes if outcome.reason is not None
     ]
-    return listed(reasons, _NAMED)
+    return listed(reasons, _MAX_NAMED)

@@ -37,12 +37,12 @@ ROWS_PER_TERM = 10
 """Rows of the version with fewer rows that each term needs."""
 MAX_TERMS = 40
 MAX_PAIRED = 12
-"""Number of columns above which one column above a quantile of another is no candidate."""
+"""Number of columns above which one column above a quantile of another is not a candidate."""
 CROSS_PRODUCTS = 2e10
 """Largest number of products that one selection sums; a larger log is sampled by the seed."""
 _BLOCK = 8_192
 _COLLINEAR = 1e-4
-"""Share of its variance that a term must keep beside those that entered."""
+"""Share of its variance that a term must keep, given those that entered."""
 _SINGULAR = 1e-10
 _REACH = 0.1
 """Share of the rows by which a bend, or a step in a product, may move to either side."""
@@ -169,7 +169,7 @@ def _flags(covariates: Covariates, amounts: list[int]) -> Iterator[tuple[str, st
         rest = 1.0 - np.clip(np.sum(values, axis=0), 0.0, 1.0)
         for place, flag in zip(places, values, strict=True):
             yield covariates.names[place], owner, flag
-        yield f"{owner} otherwise", owner, rest
+        yield f"{owner} (other)", owner, rest
     for name, column in zip(covariates.exact_names, covariates.exact.T, strict=True):
         levels = np.unique(column)
         if len(levels) <= MAX_PAIRED:
@@ -191,7 +191,7 @@ def select_terms(
 ) -> tuple[Term, ...]:
     """Return the covariates and the terms that explain a target (rows of the log,).
 
-    Only ``rows`` are read. No more than ``max_terms`` are chosen beside the covariates.
+    Only ``rows`` are read. No more than ``max_terms`` are chosen in addition to the covariates.
     """
     lines = dictionary.terms[: dictionary.lines]
     chosen = _forward(dictionary, dictionary.terms, len(lines), target, rows, max_terms)
@@ -244,7 +244,7 @@ def _refined(
 
 
 def _moved(dictionary: Dictionary, term: Term) -> Iterator[Term]:
-    """Yield a term with its step or bend at other places near by."""
+    """Yield a term with its step or bend at other places nearby."""
     for position, factor in enumerate(term):
         if factor.kind not in ("bend", "step"):
             continue
@@ -347,5 +347,5 @@ def sampled(rows: Indices, terms: int, seed: int) -> Indices:
 
 def term_budget(treated: Truths) -> int:
     """Return the number of terms that the version with fewer rows allows."""
-    fewest = min(int(np.count_nonzero(treated)), int(np.count_nonzero(~treated)))
-    return min(MAX_TERMS, fewest // ROWS_PER_TERM)
+    fewest_rows = min(int(np.count_nonzero(treated)), int(np.count_nonzero(~treated)))
+    return min(MAX_TERMS, fewest_rows // ROWS_PER_TERM)

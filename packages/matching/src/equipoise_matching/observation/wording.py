@@ -1,4 +1,4 @@
-"""Sentences of the result: the answer, why there is none, and what a reader must know beside it."""
+"""Sentences of the result: the answer, the reason why there is none, and the warnings."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from equipoise_matching.warning import AnalysisWarning
 
 _TIMES = ("_s", "_ms", "_us", "_ns", "seconds", "time", "latency", "duration", "elapsed")
 _TWICE = 2.0
-_MOST = 0.5
+_MAJORITY_SHARE = 0.5
 _FACTORS = {2: "double", 3: "triple", 4: "quadruple"}
 _NEARLY_WHOLE = 0.05
 MANY_DROPPED = 0.2
+"""Share of dropped candidate rows above which a warning is given."""
 _ENOUGH_CLUSTERS = 2 * MIN_CLUSTERS
 _UNLIKELY = 0.01
 """P-value of Cochran's Q below which a warning is given."""
@@ -51,7 +52,7 @@ def answer_sentences(
     Without ``hidden_bias`` the strength of a hidden factor is left out.
     """
     sentences = [
-        f"Without matching, {_table(question)} suggests that {effect_clause(naive, question)}.",
+        f"Without matching, {_source(question)} suggests that {effect_clause(naive, question)}.",
         f"Among comparable {question.unit}, {matched_clause(matched, question)}"
         f"{reason_clause(naive, matched, contributions)}.",
     ]
@@ -61,15 +62,15 @@ def answer_sentences(
 
 
 def refusal_sentences(question: ObservationQuestion, naive: Effect, refusal: Refusal) -> str:
-    """Return the naive difference, and the reason why it is no answer."""
+    """Return the naive difference, and the reason why there is no answer."""
     return (
-        f"Without matching, {_table(question)} suggests that {effect_clause(naive, question)}. "
+        f"Without matching, {_source(question)} suggests that {effect_clause(naive, question)}. "
         f"No answer can be given: {refusal.summary}."
     )
 
 
-def _table(question: ObservationQuestion) -> str:
-    """Return what the rows are of: a log of runs, or a table of something else."""
+def _source(question: ObservationQuestion) -> str:
+    """Return the name of the source: a log of runs, or a table of something else."""
     return "the log" if question.unit in ("rows", "runs") else "the table"
 
 
@@ -115,7 +116,7 @@ def matched_clause(effect: Effect, question: ObservationQuestion) -> str:
 
 
 def reason_clause(naive: Effect, matched: Effect, contributions: Sequence[Contribution]) -> str:
-    """Return what explains the raw difference; empty if it agrees, or nothing explains it."""
+    """Return the clause on the columns that explain the raw difference; empty without any."""
     if naive.ratio is None or matched.ratio is None:
         gap = naive.difference - matched.difference
         agrees = _contains(matched.difference_ci, naive.difference)
@@ -130,13 +131,13 @@ def reason_clause(naive: Effect, matched: Effect, contributions: Sequence[Contri
     )
     if agrees or not explaining:
         return ""
-    if abs(parts[explaining[0]]) >= _MOST * abs(gap):
+    if abs(parts[explaining[0]]) >= _MAJORITY_SHARE * abs(gap):
         return f"; most of the raw difference comes from {explaining[0]}"
     return f"; the raw difference comes mainly from {' and '.join(explaining[:2])}"
 
 
 def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestion) -> str:
-    """Return how strong a hidden factor must be to change the answer."""
+    """Return the sentence on the strength at which a hidden factor changes the answer."""
     gamma = hidden_bias.gamma_to_change
     if gamma is None:
         return (
@@ -157,9 +158,9 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
 
 
 def scope_sentence(rows: int, matched: int, versions: Versions, unit: str = "rows") -> str:
-    """Return which of the candidate's ``rows`` the answer is about: the ``matched`` ones.
+    """Return the clause on the candidate's rows that the answer covers: ``matched`` of ``rows``.
 
-    ``unit`` is what a row is, in the plural.
+    ``unit`` is the name of the rows, in the plural.
     """
     if matched == rows:
         return f"the {rows:,} {unit} of {versions.candidate}"
@@ -215,7 +216,7 @@ def unbalanced_refusal(
 
 
 def unbalanced_clause(column: ColumnBalance) -> str:
-    """Return what still differs in a column, by how much, and the limit."""
+    """Return the clause on the difference that remains in a column, with its limit."""
     difference, term = column.difference_after, column.term_after
     if difference is None or abs(difference) > MAX_DIFFERENCE:
         size = "infinitely many" if difference is None else f"{abs(difference):.2f}"
@@ -235,7 +236,7 @@ def unbalanced_clause(column: ColumnBalance) -> str:
 
 
 def pattern_clause(pattern: str) -> str:
-    """Return that the outcome depends on the covariates in a way that the model does not follow."""
+    """Return the clause on a dependence of the outcome that the model does not follow."""
     return f"the outcome of comparable rows still depends on {pattern}"
 
 

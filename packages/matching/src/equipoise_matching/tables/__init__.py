@@ -4,9 +4,9 @@
 - ``matchit_names``: arguments of R's MatchIt, which get an error that names ours
 - ``reading``: a table as columns, from a file (CSV, Parquet) or a data frame, and back into a file
 - ``csv_file``: CSV by the standard library
-- ``strata``: the strata of Parquet files: where their rows lie, and the rows of one
+- ``strata``: the strata of Parquet files: the place of their rows, and the rows of one
 - ``problem``: the named columns as matching takes them, words as indicators
-- ``missing``: what is done about missing values, of a table and of a log
+- ``missing``: the policies on missing values, of a table and of a log
 - ``matching``: a match of a table or a search for weights: its report, balance and matched data
 """
 

@@ -30,7 +30,7 @@ MISSING = frozenset(
     | {"-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
 )
 """Cells that hold no value, as pandas and Arrow read them."""
-_PIECE = 50_000
+_PIECE_ROWS = 50_000
 """Rows that are read before their cells become numbers."""
 _SEPARATORS = (",", ";", "\t")
 _TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -47,7 +47,7 @@ _BLANK: Mapping[str, NDArray[Any]] = {
     "day": np.array("NaT", dtype="datetime64[D]"),
     "moment": np.array("NaT", dtype="datetime64[us]"),
 }
-"""What stands for a missing value among values of a kind; not a number among numbers."""
+"""Missing value among values of each kind; among numbers it is NaN."""
 
 
 class _Piece(NamedTuple):
@@ -59,16 +59,16 @@ class _Piece(NamedTuple):
 
 
 class _Unreadable(Exception):
-    """The text is no table."""
+    """The text is not a table."""
 
 
 def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
     """Read a whole file, compressed if its name ends in ``.gz``.
 
-    The separator is the first of comma, semicolon and tab that the first line has. Where it is no
-    comma, 1,5 is a number.
+    The separator is the first of comma, semicolon and tab that the first line has. Between
+    semicolons or tabs, 1,5 is a number.
 
-    Raise `UnusableInput` if the file is no table of this form; the error names the line.
+    Raise `UnusableInput` if the file is not a table of this form; the error names the line.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
             # A number further up may have been written as 1.10: its text is needed.
             columns, _ = _read(path, texts | mixed)
     except (_Unreadable, csv.Error, UnicodeError, EOFError, zlib.error, OSError) as error:
-        fault = "it is no UTF-8 text" if isinstance(error, UnicodeError) else str(error)
+        fault = "it is not UTF-8 text" if isinstance(error, UnicodeError) else str(error)
         raise UnusableInput(f"{path}: {fault}", hint=_HINT) from error
     return columns
 
@@ -119,7 +119,7 @@ def _read(path: Path, texts: frozenset[str]) -> tuple[Columns, frozenset[str]]:
         try:
             names = next(reader, [])
             rows = _rows(reader, len(names))
-            while piece := list(islice(rows, _PIECE)):
+            while piece := list(islice(rows, _PIECE_ROWS)):
                 cells = zip(*piece, strict=True)
                 pieces.append(
                     [
@@ -148,7 +148,7 @@ def _opened(path: Path) -> Any:
 
 
 def _rows(reader: Any, width: int) -> Iterator[Sequence[str]]:
-    """Yield the rows of a table of so many columns; lines without a cell are no rows."""
+    """Yield the rows of a table of so many columns; lines without a cell are skipped."""
     for row in reader:
         if len(row) == width:
             yield row
@@ -175,17 +175,17 @@ def _values(cells: Sequence[str], separator: str) -> _Piece:
             return _Piece("whole", whole)
         numbers = _numbers(present, float) if whole is None else whole.astype(np.float64)
         if numbers is not None:
-            return _Piece("number", _spread(numbers, cells, np.nan))
+            return _Piece("number", _at_present_cells(numbers, cells, np.nan))
     if set(present) <= _TRUTHS.keys():
         truths = np.array([_TRUTHS[cell] for cell in present])
         if len(present) == len(cells):
             return _Piece("truth", truths)
-        return _Piece("truth", _spread(truths.astype(object), cells, None))
+        return _Piece("truth", _at_present_cells(truths.astype(object), cells, None))
     for kind, form, unit in (("day", _DAY, "D"), ("moment", _MOMENT, "us")):
         if form.fullmatch(present[0]):
             times = _times(present, form, unit)
             if times is not None:
-                return _Piece(kind, _spread(times, cells, np.datetime64("NaT")))
+                return _Piece(kind, _at_present_cells(times, cells, np.datetime64("NaT")))
     return _text(cells)
 
 
@@ -229,8 +229,8 @@ def _moment(cell: str) -> datetime:
     return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def _spread(values: NDArray[Any], cells: Sequence[str], missing: Any) -> NDArray[Any]:
-    """Return the values at the places of their cells, and what stands for a missing one."""
+def _at_present_cells(values: NDArray[Any], cells: Sequence[str], missing: Any) -> NDArray[Any]:
+    """Return the values at the places of their cells, and a blank for each missing one."""
     whole = np.full(len(cells), missing, dtype=values.dtype)
     whole[[cell not in MISSING for cell in cells]] = values
     return whole

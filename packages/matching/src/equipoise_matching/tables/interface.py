@@ -1,6 +1,6 @@
 """``match``, ``match_balance``, ``gen_match`` and ``observe``: tables in, results out.
 
-Errors and warnings are in the words of Python: ``missing="drop"`` where a terminal has an option.
+Errors and warnings name arguments of Python: ``missing="drop"``, not ``--missing drop``.
 """
 
 from __future__ import annotations
@@ -72,7 +72,15 @@ def match(
 
     Examples
     --------
-    >>> match(people, outcome="wage", treatment="trained", covariates=["age", "region"])
+    >>> from equipoise_matching.tables import match
+    >>> people = {
+    ...     "trained": [1, 1, 1, 1, 0, 0, 0, 0, 0],
+    ...     "age": [25, 31, 38, 46, 24, 30, 40, 47, 52],
+    ...     "wage": [14, 17, 19, 24, 12, 15, 18, 21, 30],
+    ... }
+    >>> result = match(people, outcome="wage", treatment="trained", covariates=["age"])
+    >>> print(result.report().text)
+    trained raises wage by 2 (95 % interval 1.31 to 2.69), on average over the treated units.
 
     Parameters
     ----------
@@ -92,7 +100,7 @@ def match(
         Columns that form strata, each matched alone.
     missing
         ``"refuse"`` missing values, ``"drop"`` their rows, or keep rows whose covariates are
-        missing, with a covariate (``"indicator"``) that says so.
+        missing, with a covariate that marks them (``"indicator"``).
     metric, bias_adjust, variance_neighbors, variance, progress
         As for ``equipoise_matching.match``.
     order
@@ -152,13 +160,25 @@ def match_balance(
     Raise `UnusableInput`, naming column and rows of what cannot be used; or the match has rows that
     a missing value leaves out here.
 
+    Examples
+    --------
+    >>> from equipoise_matching.tables import match, match_balance
+    >>> people = {
+    ...     "trained": [1, 1, 1, 1, 0, 0, 0, 0, 0],
+    ...     "age": [25, 31, 38, 46, 24, 30, 40, 47, 52],
+    ...     "wage": [14, 17, 19, 24, 12, 15, 18, 21, 30],
+    ... }
+    >>> result = match(people, outcome="wage", treatment="trained", covariates=["age"])
+    >>> balance = match_balance(people, "trained", ["age"], match=result, boot=0)
+    >>> round(balance.after[0].sdiff, 1)
+    -2.8
+
     Parameters
     ----------
     table, treatment, covariates, formula, weights, missing
         As for ``match``. The covariates may be others than those matched on.
     match
-        What ``match`` or ``gen_match`` returned for the same table; without one there is no
-        "after".
+        Result of ``match`` or ``gen_match`` for the same table; without one there is no "after".
     estimand, boot, ks, paired, r_compatible, seed, progress
         As for ``equipoise_matching.match_balance``.
     """
@@ -207,6 +227,18 @@ def gen_match(
 
     Raise `UnusableInput` if something cannot be used, naming column and rows, or if no row can be
     matched.
+
+    Examples
+    --------
+    >>> from equipoise_matching.tables import gen_match
+    >>> people = {
+    ...     "trained": [1, 1, 1, 1, 0, 0, 0, 0, 0],
+    ...     "age": [25, 31, 38, 46, 24, 30, 40, 47, 52],
+    ...     "wage": [14, 17, 19, 24, 12, 15, 18, 21, 30],
+    ... }
+    >>> result = gen_match(people, "trained", ["age"], outcome="wage", population=20, seed=1)
+    >>> result.estimate
+    2.0
 
     Parameters
     ----------
@@ -277,7 +309,21 @@ def observe(
 
     Examples
     --------
-    >>> observe(runs, "version=2.0:1.0", "wall_s", covariates=["load", "cache"], cluster="day")
+    >>> import numpy as np
+    >>> from equipoise_matching import observe
+    >>> random = np.random.default_rng(1)
+    >>> load = random.gamma(2.0, 1.0, 400)
+    >>> is_new = random.random(400) < 1 / (1 + np.exp(1.4 - 0.7 * load))
+    >>> noise = random.normal(0.0, 0.02, 400)
+    >>> log = {
+    ...     "version": np.where(is_new, "2.0", "1.0"),
+    ...     "wall_s": np.exp(0.1 * load - 0.05 * is_new + noise),
+    ...     "load": load,
+    ...     "day": np.arange(400) // 10,
+    ... }
+    >>> answer = observe(log, "version=2.0:1.0", "wall_s", covariates="load", cluster="day")
+    >>> round(answer.ratio, 2)
+    0.95
 
     Parameters
     ----------
@@ -301,7 +347,7 @@ def observe(
     ratio
         Whether to estimate a ratio too; every outcome must then be above 0.
     unit
-        What a row is, in the sentences: ``"people"``, ``"builds"``.
+        Name of the rows in the sentences: ``"people"``, ``"builds"``.
     missing
         As for ``match``. By default a gap in a column that you name is refused; without
         ``covariates`` a column with a gap is not matched on, and a warning names it.
@@ -313,7 +359,7 @@ def observe(
     Returns
     -------
     Observation
-        The answer; where no comparison holds ``refused`` is true and ``document`` says why.
+        The answer; where no comparison holds, ``refused`` is true and ``document`` has the reason.
     """
     column, equals, values = treatment.partition("=")
     if not column or (equals and not values):
@@ -321,7 +367,7 @@ def observe(
             f"treatment: '{treatment}' is not COLUMN=CANDIDATE:BASELINE",
             hint='name the column and two of its values, such as "version=2.0:1.0"',
         )
-    question = Question.among({**locals(), "treatment": column, "values": values or None})
+    question = Question.from_arguments({**locals(), "treatment": column, "values": values or None})
     log = complete_log(read_columns(table, (column,)), question, missing)
     document = observe_log(
         log.columns,
@@ -344,7 +390,7 @@ class Observation(Struct, frozen=True):
 
     @property
     def refused(self) -> bool:
-        """Whether no comparison holds; ``document.refusal`` says why."""
+        """Whether no comparison holds; ``document.refusal`` has the reason."""
         return self.document.refusal is not None
 
     @property
@@ -372,7 +418,7 @@ class Observation(Struct, frozen=True):
         return self.document.summary
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        """Return the forms for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         report = observation_report(self.document)
         return with_picture(report.to_html(), lambda: effects_chart(self.document))
 
@@ -391,7 +437,7 @@ def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:
         )
     place = np.full(data.rows_read, -1)
     place[data.rows] = np.arange(len(data.rows))
-    pairs = match.pairs.of_rows(place, len(data.rows))
+    pairs = match.pairs.with_row_numbers(place, len(data.rows))
     if min(pairs.treated_index.min(), pairs.control_index.min()) < 0:
         raise UnusableInput(
             "the match has rows in which a covariate is missing here",

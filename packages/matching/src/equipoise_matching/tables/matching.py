@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 from numpy.typing import NDArray
 
-from equipoise_matching.matching.balance import Balance, Matched, match_balance
+from equipoise_matching.matching.balance import Balance, MatchedPairs, match_balance
 from equipoise_matching.matching.frames import Covariates, take_rows
 from equipoise_matching.matching.gen_match import GenMatchResult, gen_match
 from equipoise_matching.matching.match import MatchResult, aligned, match
@@ -57,14 +57,14 @@ def match_table(
     frame: Any = None,
     **more: Any,
 ) -> TableMatch:
-    """Match the rows of a table; ``frame`` is what the table came from, if it was no file.
+    """Match the rows of a table; ``frame`` is the data frame of the table, if it was not a file.
 
     The other options are those of ``run_match``. Raise `UnusableInput` as it does.
     """
     options = {"metric": metric, "propensity": propensity, "bias_adjust": bias_adjust}
-    among = run_match(table, pairing, **options, **more)
-    balance = balance_of(table, among, pairing, boot=0)
-    return TableMatch(table, among, balance, pairing, options, frame=frame)
+    array_match = run_match(table, pairing, **options, **more)
+    balance = balance_of(table, array_match, pairing, boot=0)
+    return TableMatch(table, array_match, balance, pairing, options, frame=frame)
 
 
 def search_table(
@@ -80,7 +80,7 @@ def search_table(
     """Search for the weights of the covariates that balance best, and match by them.
 
     The options are those of ``gen_match``, and ``variance_neighbors`` of the match. ``frame`` is
-    what the table came from, if it was no file.
+    the data frame of the table, if it was not a file.
     """
     treated, covariates = table.covariates.treated.astype(float), by_name(table.covariates)
     settings: dict[str, Any] = {
@@ -90,13 +90,15 @@ def search_table(
     }
     balanced = by_name(table.balance)
     search = gen_match(treated, covariates, balanced, boot=boot, ks=ks, **settings, **more)
-    among = search.matches
+    array_match = search.matches
     if table.outcome is not None:
         settings |= {"seed": search.seed, "variance_neighbors": variance_neighbors}
-        among = match(table.outcome, treated, covariates, metric=search.to_metric(), **settings)
+        array_match = match(
+            table.outcome, treated, covariates, metric=search.to_metric(), **settings
+        )
     options = {"population": more["population"], "fitness": search.measure}
     after = search.balance(boot=boot, ks=ks)
-    return TableMatch(table, among, after, pairing, options, search, frame)
+    return TableMatch(table, array_match, after, pairing, options, search, frame)
 
 
 def run_match(
@@ -126,7 +128,7 @@ def run_match(
     if table.by is not None and pairing.common_support:
         raise UnusableInput(
             f"{option('by')} and {option('common_support')} do not go together",
-            hint="leave one of them out; a caliper keeps strata apart from what is too far, too",
+            hint="leave one of them out; a caliper excludes distant matches, too",
         )
     if table.by is not None and pairing.order is not None:
         raise UnusableInput(
@@ -159,19 +161,19 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     ----------
     table
         The columns in use.
-    among
-        The match with the rows numbered among those that take part.
+    array_match
+        The match on arrays: its rows are numbered among the rows that take part.
     balance
         Balance of the covariates before and after matching.
     options
-        How the rows were matched beyond the pairing: metric, propensity and bias adjustment of a
-        match, population and fitness of a search.
+        Options besides the pairing: metric, propensity and bias adjustment of a match, population
+        and fitness of a search.
     search
         The search that found the weights; ``None`` without one.
     """
 
     table: MatchTable
-    among: MatchResult
+    array_match: MatchResult
     balance: Balance
     pairing: Pairing
     options: Mapping[str, Any]
@@ -181,7 +183,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def pairs(self) -> MatchResult:
         """The match; its rows are numbered as in the table, from 0."""
-        return self.among.of_rows(self.table.rows, self.table.rows_read)
+        return self.array_match.with_row_numbers(self.table.rows, self.table.rows_read)
 
     @property
     def estimate(self) -> float | None:
@@ -195,10 +197,10 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def se(self) -> float | None:
-        """Standard error of the effect, which ``interval`` rests on.
+        """Standard error of the effect, which gives ``interval``.
 
-        That of Abadie and Imbens (2006); without replacement, where no unit is in two pairs, that
-        which takes pairs as independent.
+        It is the error of Abadie and Imbens (2006). Without replacement, where no unit is in two
+        pairs, it is the error that takes pairs as independent.
         """
         return self.pairs.se_standard if self.pairs.se is None else self.pairs.se
 
@@ -219,7 +221,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def missing(self) -> MissingValues:
-        """What was done about missing values."""
+        """Numbers of missing values, and the policy that was applied."""
         return self.table.missing
 
     @property
@@ -231,8 +233,8 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def warnings(self) -> tuple[AnalysisWarning, ...]:
-        """What speaks against the answer."""
-        return tuple(match_warnings(self.among, self.balance))
+        """Warnings of the match."""
+        return tuple(match_warnings(self.array_match, self.balance))
 
     def matched_columns(self) -> Columns:
         """Return the matched data set as columns; ``matched_frame`` describes it."""
@@ -250,7 +252,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         the controls is the effect.
 
         Raise `UnusableInput` if ``r_compatible`` and ``common_support`` together number rows as R
-        does; or pandas is not installed, for a table that was no frame.
+        does; or pandas is not installed, for a table that was not a frame.
         """
         if isinstance(self.frame, str | Path | Mapping):
             return require("pandas", "frames").DataFrame(self.matched_columns())
@@ -287,20 +289,20 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         return naive_difference(table.outcome, table.covariates.treated, table.weights)
 
     def question(self) -> MatchQuestion:
-        """Return what was asked of the table."""
+        """Return the columns of the match, and the sentences on its method."""
         return question_of(self.table, self.pairing, self.options)
 
     def report(self) -> Report:
         """Return the answer with its tables, facts, warnings and method, as text."""
         question, naive = self.question(), self.naive
         if self.search is None:
-            return match_report(self.among, self.balance, naive, question)
-        effect = None if self.table.outcome is None else self.among
+            return match_report(self.array_match, self.balance, naive, question)
+        effect = None if self.table.outcome is None else self.array_match
         return search_report(self.search, effect, self.balance, naive, question)
 
     def summary(self) -> str:
         """Return the answer, its warnings and the numbers, a line each."""
-        facts = self.among.facts() if self.search is None else self.search.facts()
+        facts = self.array_match.facts() if self.search is None else self.search.facts()
         return f"{self.report().to_text()}\n\n{aligned(facts)}"
 
     def __str__(self) -> str:
@@ -312,7 +314,7 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         return f"TableMatch(estimate={self.estimate!r}, interval={self.interval!r})"
 
     def _repr_mimebundle_(self, *_: object, **__: object) -> MimeBundle:
-        """Return what a notebook shows: HTML with a chart, and the chart as SVG and PNG."""
+        """Return the forms for a notebook: HTML with a chart, and the chart as SVG and PNG."""
         from equipoise_matching.shared.html import with_picture
 
         return with_picture(self.report().to_html(), self.love_plot)
@@ -322,16 +324,20 @@ class TableMatch(Struct, frozen=True, eq=False, dict=True):
         return str(self._repr_mimebundle_()[0]["text/html"])
 
     def _numbers(self) -> Columns:
-        if self.pairing.r_compatible and self.among.n != self.among.rows:
+        if self.pairing.r_compatible and self.array_match.n != self.array_match.rows:
             raise UnusableInput(
                 "r_compatible with common_support numbers rows as R does: the matched rows are "
                 "unknown",
                 hint="leave out one of the two",
             )
-        return matched_numbers(self.among, self.table.rows, exact_cells(self.table, self.pairing))
+        return matched_numbers(
+            self.array_match, self.table.rows, exact_cells(self.table, self.pairing)
+        )
 
 
-def balance_of(table: MatchTable, result: Matched | None, pairing: Pairing, **more: Any) -> Balance:
+def balance_of(
+    table: MatchTable, result: MatchedPairs | None, pairing: Pairing, **more: Any
+) -> Balance:
     """Return the balance of the table's covariates; ``more`` as for ``match_balance``."""
     return match_balance(
         by_name(table.covariates),
@@ -345,14 +351,14 @@ def balance_of(table: MatchTable, result: Matched | None, pairing: Pairing, **mo
 
 
 def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any]) -> MatchQuestion:
-    """Return what was asked of a table; ``options`` are those of ``TableMatch``."""
+    """Return the columns of a match and its sentences; ``options`` are those of ``TableMatch``."""
     notes = [table.missing.sentence()]
     if table.other_rows:
         notes.append(f"{table.other_rows:,} rows are neither treated nor controls: left out.")
     question = table.question
     has_score = not question.by and bool(options.get("propensity"))
     order = pairing.order_of_rows(has_score=has_score)
-    asked = {
+    settings = {
         **asdict(pairing),
         "order": order,
         "by": question.by,
@@ -363,7 +369,7 @@ def question_of(table: MatchTable, pairing: Pairing, options: Mapping[str, Any])
         source=table.source,
         treatment=table.treatment,
         outcome=question.outcome,
-        method=tuple(method_sentences(asked, table.covariates.names)),
+        method=tuple(method_sentences(settings, table.covariates.names)),
         notes=tuple(note for note in notes if note is not None),
     )
 

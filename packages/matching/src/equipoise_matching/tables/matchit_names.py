@@ -24,7 +24,7 @@ HINTS = {
     "std_caliper": "caliper= is in standard deviations",
     "antiexact": "match within other columns with exact= or by=",
 }
-"""What to type for each argument of MatchIt, with the dots of its name as underscores."""
+"""Hint for each argument of MatchIt, with the dots of its name as underscores."""
 
 
 class UnknownArgument(UnusableInput, TypeError):

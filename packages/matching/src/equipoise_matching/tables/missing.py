@@ -1,4 +1,4 @@
-"""Missing values: refused, left out with their rows, or kept with a covariate that says so.
+"""Missing values: refused, left out with their rows, or kept with a covariate that marks them.
 
 ``without_missing`` is for any columns, ``complete_log`` for those of a question to a log.
 """
@@ -29,13 +29,13 @@ MISSING_WORD = "(missing)"
 
 
 class MissingValues(Struct, frozen=True):
-    """What was done about missing values.
+    """Numbers of missing values, and the policy that was applied.
 
     Parameters
     ----------
     policy
         ``refuse``, ``drop`` (rows with a missing value are left out) or ``indicator`` (rows whose
-        covariates are missing are kept, with a covariate that says so).
+        covariates are missing are kept, with a covariate that marks them).
     columns
         Number of missing values by column, of the columns in use that have any.
     rows_left_out
@@ -47,14 +47,14 @@ class MissingValues(Struct, frozen=True):
     rows_left_out: int
 
     def sentence(self) -> str | None:
-        """Say what was missing and what became of it; ``None`` if nothing was."""
+        """Describe the missing values and their treatment; ``None`` without any."""
         if not self.columns:
             return None
         counts = ", ".join(f"{name} in {count:,}" for name, count in self.columns.items())
         left_out = f"{self.rows_left_out:,} {'row is' if self.rows_left_out == 1 else 'rows are'}"
         if self.policy == "drop":
             return f"Missing values ({counts}): {left_out} left out."
-        kept = "a covariate of its own says where a value is missing"
+        kept = "a covariate of its own marks missing values"
         if not self.rows_left_out:
             return f"Missing values ({counts}): all rows are kept, and {kept}."
         return (
@@ -109,7 +109,7 @@ def without_missing(
             f"{name} is missing in {row_numbers(gap)} (from 0)",
             hint=f"{option('missing', 'drop')} leaves out the {number:,} rows with a missing "
             f"value; {option('missing')} "
-            "indicator keeps them, with a covariate that says so",
+            "indicator keeps them, with a covariate that marks them",
         )
     fatal = [gap for name, gap in gaps.items() if policy == "drop" or name not in covariates]
     kept = ~np.any(fatal, axis=0) if fatal else np.ones(count, dtype=np.bool_)
@@ -162,7 +162,7 @@ class CompleteLog(Struct, frozen=True):
     """A log without missing values in the columns in use, and the question to put to it.
 
     ``left_out`` has the number of rows that are left out, by reason; the question has the
-    covariates that say where a value was missing.
+    covariates that mark missing values.
     """
 
     columns: Log
@@ -175,7 +175,7 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     """Apply the policy on missing values to the columns in use.
 
     Covariates that nobody named are chosen first, so that the policy applies to them. Without a
-    policy, columns with a missing value are no covariates unless they are named, and a warning
+    policy, columns with a missing value are not covariates unless they are named, and a warning
     names them.
 
     Raise `UnusableInput` if the policy is ``refuse`` and a chosen covariate has a missing value, or
@@ -232,7 +232,7 @@ def _counted(columns: Mapping[str, int], what: str) -> str:
 
 
 def _match_on_gaps() -> str:
-    """Return the hint that says how to match on columns with gaps."""
+    """Return the hint on matching on columns with gaps."""
     return (
         f"to match on them, give {option('missing', 'indicator')}, which keeps the rows, or "
         f"{option('missing', 'drop')}; or name the covariates with {option('covariates')}"

@@ -38,7 +38,7 @@ from equipoise_matching.tables.reading import read_columns, source_of
 class MatchColumns(Struct, frozen=True, kw_only=True):
     """The columns that a question names, as ``match`` and ``gen_match`` take them.
 
-    Those of ``exact`` are matched on, too.
+    The columns of ``exact`` are matched on, too.
     """
 
     treatment: str | None = None
@@ -65,7 +65,7 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
         exact: Names = (),
         balance: str | None = None,
     ) -> MatchColumns:
-        """Return the columns of a question, of which a single name may stand alone."""
+        """Return the columns of a question; a single name needs no list."""
         return cls(
             treatment=treatment,
             covariates=names_in(covariates),
@@ -129,23 +129,23 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         label = name
     else:
         name, values = _treatment_and_values(source, columns, str(question.treatment))
-        equal = (one for one in question.exact if one in columns)
+        equal = (column for column in question.exact if column in columns)
         named = list(dict.fromkeys((*question.covariates, *equal)))
         label = name if values is None else f"{name} {values[0]}"
     if name in named:
         raise UnusableInput(
             f"{name} is the treatment and a covariate",
-            hint=f"leave it out of {option('covariates')}: nobody is like the others in it",
+            hint=f"leave it out of {option('covariates')}: no treated row and control agree in it",
         )
     matched_on = tuple(named)
     if question.balance is not None:
         named += formula_columns(question.balance, columns)
-    others = [one for one in (question.outcome, question.weights) if one is not None]
-    # A formula may compute its treatment; it says itself which column it lacks.
-    for one in (*((name, *named) if formula is None else ()), *others, *question.by):
-        if one not in columns:
-            raise no_column(source, columns, one)
-    known = [one for one in named if one in columns]
+    others = [column for column in (question.outcome, question.weights) if column is not None]
+    # A formula may compute its treatment; its own error names a column that is missing.
+    for column in (*((name, *named) if formula is None else ()), *others, *question.by):
+        if column not in columns:
+            raise no_column(source, columns, column)
+    known = [column for column in named if column in columns]
     whole = dict(columns)
     rows = np.arange(len(next(iter(columns.values()))))
     if name in columns:
@@ -154,7 +154,7 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         if not is_either.all():
             rows = np.flatnonzero(is_either)
             whole = take_rows(whole, rows)
-    required = [one for one in (name, *others, *question.by) if one in columns]
+    required = [column for column in (name, *others, *question.by) if column in columns]
     complete = without_missing(whole, known, required, question.missing)
     used = complete.columns
     if name in used and used[name].dtype.kind == "O":
@@ -173,8 +173,8 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         of_terms = covariates_of(f"{left} ~ {question.balance}", used)
         balance, _ = _with_indicators(of_terms, own, of_terms.names)
     outcome, weights = (
-        None if one is None else numbers_of(yes_or_no(used[one]), one)
-        for one in (question.outcome, question.weights)
+        None if column is None else numbers_of(yes_or_no(used[column]), column)
+        for column in (question.outcome, question.weights)
     )
     return MatchTable(
         question,
@@ -186,7 +186,7 @@ def read_table(table: Any, question: MatchColumns) -> MatchTable:
         owners,
         outcome,
         weights,
-        {one: used[one] for one in question.by} if question.by else None,
+        {column: used[column] for column in question.by} if question.by else None,
         balance,
         complete.missing,
         len(next(iter(columns.values()))) - len(rows),
@@ -207,7 +207,7 @@ class PairingOptions(TypedDict, total=False):
     replace: bool
     """Whether a row may serve more than once."""
     ties: bool
-    """Whether all tied matches are kept; else some are drawn by lot."""
+    """Whether all tied matches are kept; else some are drawn at random."""
     common_support: bool
     """Whether rows outside the overlap are left out."""
     r_compatible: bool
@@ -243,7 +243,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, *, order: Order | None = None, **options: Unpack[PairingOptions]) -> Pairing:
-        """Return the pairing of these options, of which names and calipers may stand alone."""
+        """Return the pairing of these options; a single name or caliper needs no list."""
         exact, caliper = options.pop("exact", ()), options.pop("caliper", None)
         calipers = None if caliper is None else np.atleast_1d(np.asarray(caliper, float))
         return cls(
@@ -365,15 +365,14 @@ def _codes(
             example = f"{texts[-1]}:{texts[0]}" if len(texts) > 1 else "TREATED:CONTROL"
             raise UnusableInput(
                 f"{name} is neither 0 nor 1, nor yes or no: it has {listed(texts)}",
-                hint="say which value is the treated one: "
-                f"{option('treatment', f'{name}={example}')}",
+                hint=f"name the treated value first: {option('treatment', f'{name}={example}')}",
             )
         return codes, np.ones(len(column), dtype=np.bool_)
     texts, place = distinct_texts(column[~is_missing], name)
     codes = np.full(len(column), None, dtype=object)
     codes[~is_missing] = [
-        1 if texts[one] == values[0] else 0 if texts[one] == values[1] else -1
-        for one in place.tolist()
+        1 if texts[value] == values[0] else 0 if texts[value] == values[1] else -1
+        for value in place.tolist()
     ]
     return codes, np.array([code != -1 for code in codes.tolist()])
 
@@ -384,14 +383,14 @@ def _covariates(
     """Return the covariates as numbers, and the column that each comes from."""
     treated = treatment(numbers_of(columns[name], name), name)
     parts: list[tuple[str, str, Floats]] = []
-    for one in named:
-        column = columns[one]
-        many = one in exact and holds_text(column)
-        if many and len(distinct_texts(column, one)[0]) > MAX_CATEGORIES:
+    for owner in named:
+        column = columns[owner]
+        is_exact_text = owner in exact and holds_text(column)
+        if is_exact_text and len(distinct_texts(column, owner)[0]) > MAX_CATEGORIES:
             # Rows of a pair are equal in it: the numbers of its words have no distance.
-            parts.append((one, one, levels_of(column, one).astype(np.float64)))
+            parts.append((owner, owner, levels_of(column, owner).astype(np.float64)))
         else:
-            parts += [(new, one, values) for new, values in numbers_or_indicators(column, one)]
+            parts += [(new, owner, values) for new, values in numbers_or_indicators(column, owner)]
     if not parts:
         raise UnusableInput(
             f"{', '.join(named)} has a single value: there is nothing to match on",
@@ -404,7 +403,7 @@ def _covariates(
 def _with_indicators(
     covariates: Covariates, indicators: Mapping[str, Floats], owners: tuple[str, ...]
 ) -> tuple[Covariates, tuple[str, ...]]:
-    """Add the covariates that say where a value is missing."""
+    """Add the covariates that mark missing values."""
     if not indicators:
         return covariates, owners
     return (

@@ -1,7 +1,7 @@
-"""Strata of Parquet files: where the rows of each stratum lie, and the rows of one of them.
+"""Strata of Parquet files: the place of the rows of each stratum, and the rows of one.
 
 An index is made once: the row groups that hold rows of each stratum. A partition by the column
-(a folder ``column=value``) and the statistics of a row group with one value tell it without
+(a folder ``column=value``) and the statistics of a row group with one value show it without
 reading a row. Later only the row groups of a stratum are read, by whichever process sees the files.
 """
 
@@ -30,14 +30,14 @@ _TAIL = 8
 _EXACT = {"bool": bool, "string": str, "large_string": str} | dict.fromkeys(
     ("int8", "int16", "int32", "int64"), int
 )
-"""Arrow types whose statistics are exact, and what Python makes of their values."""
+"""Arrow types whose statistics are exact, and the Python types of their values."""
 
 
 class Piece(Struct, frozen=True):
     """Row groups of one file that hold rows of a stratum.
 
-    ``size`` (bytes) and ``footer``, the digest of what the file says of its own columns and row
-    groups, tell the file from another one at the same path.
+    ``size`` (bytes) and ``footer``, the digest of the part that describes columns and row groups,
+    distinguish the file from another one at the same path.
     """
 
     file: str
@@ -47,7 +47,7 @@ class Piece(Struct, frozen=True):
 
 
 class StratumRows(Struct, frozen=True):
-    """Where the rows of one stratum lie: all that a process needs to read them.
+    """The place of the rows of one stratum: all that a process needs to read them.
 
     ``columns`` is the schema of the columns to read, and ``value`` a record batch with the value of
     ``column`` that is the stratum, both in Arrow's IPC format. ``partitions`` are columns that
@@ -71,7 +71,8 @@ def find_strata(
 ) -> StratifiedLog[StratumRows]:
     """Find the strata of a Parquet file or of a folder of such files, in the order of their values.
 
-    Raise `UnusableInput` if it is no Parquet file, a column is missing, or a stratum has no name.
+    Raise `UnusableInput` if it is not a Parquet file, if a column is missing, or if a stratum has
+    no name.
     """
     path = Path(name)
     if not is_parquet(path):
@@ -197,7 +198,7 @@ def _values_of_groups(
 ) -> Iterator[tuple[int, dict[str, list[Any]]]]:
     """Yield each row group that has rows, with the distinct values of the columns.
 
-    ``keys`` are the values of the whole file by the folders that it lies in.
+    ``keys`` are the values of the whole file by the folders that hold it.
     """
     metadata = fragment.metadata
     known = {name: [keys[name]] for name in columns if name in keys}

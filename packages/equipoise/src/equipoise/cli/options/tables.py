@@ -155,7 +155,7 @@ pairing_options = options_of(
     flag("--common-support", help="Drop rows outside the overlap."),
     click.option("--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores"),
     click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For every draw."),
-    flag("--r-compatible", help="R's quirks (docs/reference/matching.md)."),
+    flag("--r-compatible", help="R's quirks (docs/methods/matching.md)."),
 )
 """The options that say who may be matched with whom."""
 match_options = options_of(

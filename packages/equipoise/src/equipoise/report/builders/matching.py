@@ -27,7 +27,7 @@ from equipoise.report.document import (
 )
 from equipoise_matching.matching.report import balance_report, match_report, search_report
 from equipoise_matching.matching.wording import (
-    MATTERS_PERCENT,
+    LARGE_DIFFERENCE_PERCENT,
     Difference,
     MatchQuestion,
     matched_difference,
@@ -80,8 +80,8 @@ def table_document(match: TableMatch, command: str) -> Document:
     """
     question, balance, naive = match.question(), match.balance, match.naive
     if match.search is None:
-        return match_document(match.among, balance, naive, question, command)
-    effect = None if match.table.outcome is None else match.among
+        return match_document(match.array_match, balance, naive, question, command)
+    effect = None if match.table.outcome is None else match.array_match
     return search_document(match.search, effect, balance, naive, question, command)
 
 
@@ -177,7 +177,9 @@ def _tone(balance: Balance, effect: Difference | None) -> str:
     worst = most_different(
         balance.variables, balance.before if balance.after is None else balance.after
     )
-    return "equivalent" if worst is not None and worst[1] <= MATTERS_PERCENT else "undecided"
+    return (
+        "equivalent" if worst is not None and worst[1] <= LARGE_DIFFERENCE_PERCENT else "undecided"
+    )
 
 
 def _effect_figures(

@@ -1,7 +1,7 @@
 //! Fitness of the candidates of a genetic search: how well matching by each balances covariates.
 //!
 //! A candidate is a weight for each covariate. Formulae, and where R's `GenMatch` differs:
-//! `docs/reference/genetic-matching.md`.
+//! `docs/methods/genetic-matching.md`.
 
 mod blocks;
 mod covariates;

@@ -1,6 +1,6 @@
 //! Balance of matched units: a paired t test and a Kolmogorov-Smirnov test of each column.
 //!
-//! docs/reference/genetic-matching.md ("pvals"): the columns are the covariates and the product of the two
+//! docs/methods/genetic-matching.md ("pvals"): the columns are the covariates and the product of the two
 //! earnings, as in the example of the package Matching.
 
 use equipoise_matching::Pairs;

@@ -15,7 +15,7 @@ pub trait Matching {
 }
 
 /// The standardised covariates as a matrix: each column less its mean, over its standard
-/// deviation with N - 1 (docs/reference/matching.md#what-is-computed).
+/// deviation with N - 1 (docs/methods/matching.md#what-is-computed).
 pub fn standardised(data: &Data) -> Matrix {
     let rows = data.rows() as f64;
     let mut elements = data.covariates.clone();

@@ -14,7 +14,7 @@ use super::matrix::{
 
 /// Number of matches for every unit, before ties.
 const MATCHES: f64 = 1.0;
-/// Against rounding (docs/reference/matching.md#what-is-computed).
+/// Against rounding (docs/methods/matching.md#what-is-computed).
 const SLACK: f64 = 1e-10;
 
 /// Data that the loop over the units reads, and its results.
