@@ -62,7 +62,7 @@ class Question:
     one_sided: bool = False
     """Whether each side of the interval stands for itself."""
     bar: float | None = None
-    """Mean blocks that the bets may need (docs/decisions/decisions.md)."""
+    """Mean blocks that the bets may need (docs/decisions/statistics.md)."""
 
 
 QUESTIONS = (

@@ -17,11 +17,11 @@ _COARSE = ("5 ticks", "3 ticks")
 
 
 def findings(results: Results) -> str:
-    """Return two lists in Markdown: what the simulations show, and what is not claimed.
+    """Return two lists in Markdown: results of the simulations, and effects without a claim.
 
     All scenarios must have been simulated.
     """
-    by_name = {one.scenario.name: one for one in results.single}
+    by_name = {summary.scenario.name: summary for summary in results.single}
     shown = (
         _claimed(results.single),
         _one_after_the_other(by_name),
@@ -38,18 +38,19 @@ def findings(results: Results) -> str:
 
 
 def _claimed(single: Sequence[Summary]) -> str:
-    error_rate = [one for one in single if one.scenario.claims_error_rate]
-    coverage = [one.missed for one in single if one.scenario.claims_coverage]
-    probability = [one.probability_missed for one in single if one.probability_missed is not None]
-    alarms = [share for one in error_rate for share in (one.any_effect, one.default)]
+    error_rate = [summary for summary in single if summary.scenario.claims_error_rate]
+    coverage = [summary.missed for summary in single if summary.scenario.claims_coverage]
+    probability = [
+        summary.probability_missed for summary in single if summary.probability_missed is not None
+    ]
+    alarms = [share for summary in error_rate for share in (summary.any_effect, summary.default)]
     return (
-        f"- **Claimed: false alarms of at most 5 % in {len(error_rate)} scenarios.** They come "
+        f"- **Claimed: false alarms of at most 5 % in {len(error_rate)} scenarios.** They occur "
         f"in {_range(alarms)} of campaigns, however many interim analyses there are. Coverage of a "
         f"true effect is claimed in {len(coverage)} scenarios; intervals miss it in "
-        f"{_range(coverage)}. "
-        "(An effect only shifts all log ratios. So the same campaigns miss 3 % that raise a false "
-        "alarm without it, except where a clock or a time limit cuts.) Intervals of P(slower) miss "
-        f"the truth in {_range(probability)}."
+        f"{_range(coverage)}. An effect only shifts all log ratios. So the campaigns that miss a "
+        "true 3 % are those that raise a false alarm without it, unless a clock or a time limit "
+        f"cuts times. Intervals of P(slower) miss the truth in {_range(probability)}."
     )
 
 
@@ -61,9 +62,9 @@ def _one_after_the_other(by_name: dict[str, Summary]) -> str:
 
     return (
         "- **All of A, then all of B** (hyperfine with Welch, benchstat, pyperf): they raise false "
-        f"alarms in {called(_INDEPENDENT)} under independent noise, as their tests promise; in "
-        f"{called(_CORRELATED)} if neighbouring runs have something in common, and in "
-        f"{called(['drift'])} under a drift."
+        f"alarms in {called(_INDEPENDENT)} under independent noise, as their tests promise. If "
+        f"neighbouring runs are correlated, they do so in {called(_CORRELATED)}, and under a drift "
+        f"in {called(['drift'])}."
     )
 
 
@@ -73,24 +74,25 @@ def _test_after_every_run(by_name: dict[str, Summary]) -> str:
 
     drifting = [by_name["drift"].peers[rule].found for rule in ("tachometer", "temci")]
     return (
-        "- **An ordinary test after every run** raises false alarms in "
-        f"{called('tachometer', _INDEPENDENT)} (tachometer's rule) and "
-        f"{called('temci', _INDEPENDENT)} (temci's, which also stops early without a difference) "
-        "under independent noise. A slowdown of every second run fools tachometer's fixed turns in "
-        f"{called('tachometer', ['slot 5 %'])}. Under drift and correlation their turns and blocks "
-        "keep false alarms away, but unpaired tests then see nothing: of a true 3 % under a drift "
-        f"of 1 % a run they find {_range(drifting)}."
+        "- **An ordinary test after every run** raises false alarms under independent noise: in "
+        f"{called('tachometer', _INDEPENDENT)} by tachometer's rule, in "
+        f"{called('temci', _INDEPENDENT)} by temci's, which also stops early without a difference. "
+        "A slowdown of every second run misleads tachometer's fixed order in "
+        f"{called('tachometer', ['slot 5 %'])}. Under drift and correlation these rules raise few "
+        "false alarms, but their unpaired tests then miss true differences. Of a true 3 % under a "
+        f"drift of 1 % a run they find {_range(drifting)}."
     )
 
 
 def _cost_of_safety(by_name: dict[str, Summary]) -> str:
     def cost(name: str) -> str:
-        one = by_name[name]
-        ten = _range(one.peers[rule].found for rule in _TEN_RUNS)
+        summary = by_name[name]
+        found = summary.found[3.0]
+        ten = _range(summary.peers[rule].found for rule in _TEN_RUNS)
         return (
-            f"finds 3 % in {percent_of(one.found[3.0].slower)} %, in "
-            f"{runs(one.found[3.0].length.median)} runs at the median; ten runs of each condition "
-            f"find it in {ten}, pyperf's 160 runs in {percent_of(one.peers['pyperf'].found)} %"
+            f"finds 3 % in {percent_of(found.slower)} % of campaigns, after "
+            f"{runs(found.length.median)} runs at the median. Ten runs of each condition find it "
+            f"in {ten}, pyperf's 160 runs in {percent_of(summary.peers['pyperf'].found)} %"
         )
 
     return (
@@ -100,14 +102,15 @@ def _cost_of_safety(by_name: dict[str, Summary]) -> str:
 
 
 def _coarse_clocks(by_name: dict[str, Summary]) -> str:
-    told, untold = by_name["10 ticks"], by_name["10 ticks untold"]
+    known, inferred = by_name["10 ticks"], by_name["10 ticks untold"]
     return (
-        "- **Coarse clocks.** A run of 10 clock ticks is too short for 3 %: it is found in "
-        f"{percent_of(told.found[3.0].slower)} %, and the interval misses it in "
-        f"{_percent(told.missed)}. At a ratio of 2 in 3 or 5 ticks intervals miss the truth in "
-        f"{_range(by_name[name].missed for name in _COARSE)}. Where the metric does not tell its "
-        "resolution, it is inferred from past values: false alarms in "
-        f"{_percent(untold.any_effect)}, misses of a true 3 % in {_percent(untold.missed)}."
+        "- **Coarse clocks.** A run of 10 clock ticks is too short to find 3 %. Campaigns find it "
+        f"in {percent_of(known.found[3.0].slower)} %, and the interval misses it in "
+        f"{_percent(known.missed)}. At a ratio of 2 in 3 or 5 ticks intervals miss the truth in "
+        f"{_range(by_name[name].missed for name in _COARSE)}. Equipoise infers an unreported "
+        "resolution from past values. Then false alarms occur in "
+        f"{_percent(inferred.any_effect)}, and intervals miss a true 3 % in "
+        f"{_percent(inferred.missed)}."
     )
 
 
@@ -118,33 +121,36 @@ def _means(by_name: dict[str, Summary]) -> str:
         "with 1, without an interval. A true slowdown by 3 % ends as `mixed` in "
         f"{percent_of(by_name['spikes'].found[3.0].mixed)} % under spikes and in "
         f"{percent_of(by_name['Cauchy'].found[3.0].mixed)} % under Cauchy noise. Where one run in "
-        "ten takes three times as long, `equivalent` is said in "
-        f"{_percent(rare.verdicts['equivalent'])}: a few campaigns meet no slow run in time."
+        "ten takes three times as long, the verdict is `equivalent` in "
+        f"{_percent(rare.verdicts['equivalent'])}: few campaigns stop without a slow run."
     )
 
 
 def _pooled(results: Results) -> str:
-    alike = [one for one in results.pooled if one.scenario.claims_common_ratio]
-    naive = [one.naive_missed for one in alike]
+    alike = [summary for summary in results.pooled if summary.scenario.claims_common_ratio]
+    common = _range(summary.common_missed for summary in alike)
+    mean = _range(summary.mean_missed for summary in results.pooled)
+    naive = _range(summary.naive_missed for summary in alike)
     return (
-        "- **Pooled stops.** Campaigns that stopped at their verdict: the interval of their common "
-        f"ratio misses the truth in {_range(one.common_missed for one in alike)} of pools, that of "
-        f"the mean over campaigns in {_range(one.mean_missed for one in results.pooled)}, also "
-        "where the campaigns differ. The mean of the ratios at the stop would miss it in "
-        f"{_range(naive)}."
+        "- **Pooled stops.** These campaigns stopped at their verdict. The interval of their "
+        f"common ratio misses the truth in {common} of pools. The interval of the mean over "
+        f"campaigns misses it in {mean}, also where the campaigns differ. The mean of the ratios "
+        f"at the stop would miss it in {naive}."
     )
 
 
 def _layouts(results: Results) -> str:
     def called(kind: str) -> str:
-        return _range(one.called for one in results.layouts if kind in one.scenario.name)
+        return _range(
+            summary.called for summary in results.layouts if kind in summary.scenario.name
+        )
 
+    drawn = _range(summary.called_in_these for summary in results.layouts)
     return (
-        "- **Layouts.** Where layouts differ by 3 to 5 % and not on average, the claim across "
+        "- **Layouts.** These layouts differ by 3 to 5 %, and not on average. The claim across "
         f"layouts is wrong in {called('normal')} with normal effects and in "
-        f"{called('exponential')} with exponential ones. The claim about the drawn layouts alone "
-        f"says faster or slower in {_range(one.called_in_these for one in results.layouts)}: of "
-        "these layouts it is true, of others not."
+        f"{called('exponential')} with exponential ones. The claim about the drawn layouts is "
+        f"faster or slower in {drawn}: it is true of these layouts, not of others."
     )
 
 
@@ -158,16 +164,15 @@ def _not_claimed(by_name: dict[str, Summary]) -> Iterable[str]:
     held = [equal.probability_missed, shapes.probability_missed]
     yield (
         "- **Unequal carry-over.** If one condition slows the next run and the other does not, "
-        "exchanging the two changes times. Then no guarantee holds that rests on exchangeability. "
+        "exchanging the two changes times. Then guarantees that rest on exchangeability fail. "
         f"The verdict is `slower` in {percent_of(carried.verdicts['slower'])} %; "
-        f"{percent_of(carried.warned)} % warn of carry-over. These campaigns are "
-        "judged without the washouts that Equipoise goes on with "
-        "([carry-over](../methods/carry-over.md))."
+        f"{percent_of(carried.warned)} % warn of carry-over. These campaigns are judged without "
+        "the [washouts](../methods/carry-over.md) that Equipoise would add."
     )
     yield (
-        "- **Equal means or medians with unequal spreads.** The null hypothesis is the sharp one: "
-        "a constant ratio. Programs with equal means whose spreads differ (2 % and 30 %) are "
-        f"called different in {_percent(called)}; what is claimed is about "
+        "- **Equal means or medians with unequal spreads.** The null hypothesis is sharp: a "
+        "constant ratio. Programs with equal means whose spreads differ (2 % and 30 %) are "
+        f"called different in {_percent(called)}. The claim is about "
         "[the typical ratio](../methods/interval.md#claim)."
     )
     yield (
@@ -176,9 +181,9 @@ def _not_claimed(by_name: dict[str, Summary]) -> Iterable[str]:
         f"faster; the verdict is `faster` in {percent_of(equal.verdicts['faster'])} % and `mixed` "
         f"in {percent_of(equal.verdicts['mixed'])} %. With 0.9 in 90 % and 5 in 10 %, "
         f"{percent_of(shapes.verdicts['mixed'])} % end `mixed` and "
-        f"{percent_of(shapes.verdicts['faster'])} % `faster`, before they have met enough slow "
-        "runs. Intervals of P(slower) miss the truth in "
-        f"{_range(one for one in held if one is not None)}."
+        f"{percent_of(shapes.verdicts['faster'])} % `faster`, before enough slow runs occurred. "
+        "Intervals of P(slower) miss the truth in "
+        f"{_range(share for share in held if share is not None)}."
     )
 
 

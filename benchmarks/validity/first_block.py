@@ -1,6 +1,6 @@
 """``python -m benchmarks.validity.first_block``: would a first block of 5 + 5 runs pay?
 
-It is not built (docs/decisions/decisions.md). The ten first runs would have a random order out of
+It is not built (docs/decisions/statistics.md). The ten first runs would have a random order out of
 252, and an
 e-value by permutation: exp(λT) over its mean under all orders, T the sum of the candidate's clipped
 detrended log times. Its capital would go on into pairs. The command prints the

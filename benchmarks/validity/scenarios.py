@@ -210,17 +210,17 @@ SCENARIOS = (
     ),
     Scenario(
         "10 ticks untold",
-        "the same, but the metric does not tell its resolution",
+        "the same, but the metric does not report its resolution",
         ticks_untold(10, 0.02),
         claims_coverage=False,
-        why_not="what is read is not a constant ratio",
+        why_not="the ratio that is read is not constant",
     ),
     Scenario(
         "timeouts",
         "t2, scale 5 %; a run is ended at 1.25 (2 % are) and counts as slowest",
         timeouts(2, 0.05, 1.25),
         claims_coverage=False,
-        why_not="what is cut off is not a constant ratio",
+        why_not="the ratio with the limit is not constant",
     ),
     Scenario(
         "unequal carry-over",

@@ -45,10 +45,10 @@ def pooled_stops(summaries: Sequence[PooledSummary]) -> TextTable:
     return TextTable(
         "Pooled stops: `show --pool` over campaigns that stopped at their verdict",
         "Percent of pools in which an interval left out the true ratio, with 95 % intervals. The "
-        "common ratio is from all blocks; it also counts as missed where none fits. The mean over "
-        "campaigns is from the blocks before which a campaign could not stop; it is claimed in "
-        "every row. Means at the stop: Student's interval of the mean of the ratios at the stop, "
-        "which is what not to do.",
+        "common ratio is from all blocks. It also counts as missed if no ratio fits. The mean over "
+        "campaigns is from the blocks before which a campaign could not stop. It is claimed in "
+        "every row. Means at the stop, a wrong method: Student's interval of the mean of the "
+        "ratios at the stop.",
         (
             "scenario",
             "what it is",
@@ -82,7 +82,7 @@ def across_layouts(summaries: Sequence[LayoutSummary]) -> TextTable:
         "Percent of campaigns, with 95 % intervals. Layouts differ by the percentage of the name "
         f"and not on average; trials have sd 2 %; up to {ROUNDS} blocks in each layout. Claimed in "
         "every row: called different across layouts, and misses of the interval, in at most 5 %. "
-        "The claim about the drawn layouts alone is none about others. Found: a true "
+        "The claim about the drawn layouts is not a claim about others. Found: a true "
         f"{FOUND_EFFECT:g} % on average, called slower across layouts.",
         (
             "scenario",
@@ -124,7 +124,7 @@ def false_alarms(summaries: Sequence[Summary]) -> TextTable:
         "False alarms: no difference, called different",
         "Percent of campaigns, with 95 % binomial intervals. Equipoise computes its verdict after "
         f"each of up to {BLOCKS} blocks, once for any effect and once for 1 % or more. Where the "
-        "column `claimed` says yes, it claims at most 5 %.",
+        "column `claimed` has yes, it claims at most 5 %.",
         ("scenario", "claimed", "Equipoise, any", "Equipoise, ≥ 1 %", *rules),
         rows,
     )
@@ -150,11 +150,11 @@ def coverage_and_power(summaries: Sequence[Summary]) -> TextTable:
     )
     return TextTable(
         "Equipoise: coverage and power",
-        f"Missed: the interval of the ratio left out a true {COVERED_EFFECT:g} % (or the effect "
-        f"that the scenario names), that of P(slower) the truth, after any of {BLOCKS} blocks; "
-        "percent with 95 % intervals. Found: percent of campaigns that ended `slower`, and blocks "
-        "to any verdict, median/90th "
-        "percentile. The effect of 1 % uses `--min-effect 0`, all others the default of 1 %.",
+        f"Misses the ratio: after any of {BLOCKS} blocks, the interval left out a true "
+        f"{COVERED_EFFECT:g} %, or the effect that the scenario names. Misses P(slower): its "
+        "interval left out the truth. Both are percent with 95 % intervals. Finds: percent of "
+        "campaigns that ended `slower`, and blocks to any verdict, median/90th percentile. The "
+        "effect of 1 % uses `--min-effect 0`, all others the default of 1 %.",
         (
             "scenario",
             "coverage claimed",
@@ -187,7 +187,7 @@ def beside_others(summaries: Sequence[Summary]) -> TextTable:
     return TextTable(
         f"A true {COVERED_EFFECT:g} %: called slower",
         "Percent of campaigns · median number of runs, warm-up included. If a rule has many false "
-        "alarms, its number here is not power: it would have called anything different.",
+        "alarms, its number here is not power: the rule calls anything different.",
         ("scenario", "Equipoise", *rules),
         rows,
     )
@@ -214,7 +214,7 @@ def not_claimed(summaries: Sequence[Summary]) -> TextTable:
     return TextTable(
         "Scenarios without a claim",
         "Percent of campaigns with each verdict (smallest effect that matters 1 %), percent that "
-        "warn of carry-over; for the other rules percent called faster / slower.",
+        "warn of carry-over. For the other rules: percent called faster / slower.",
         ("scenario", "why not", *VERDICTS, "warned", *rules),
         rows,
     )

@@ -377,7 +377,7 @@ def test_the_findings_have_their_figures_from_the_tables(results: Results) -> No
     single[place] = replace(single[place], verdicts=verdicts)
     layouts = [replace(one, called=Share(123, 1000)) for one in results.layouts]
     changed = findings(Results(tuple(single), results.pooled, tuple(layouts)))
-    assert "`equivalent` is said in 37.7 %" in changed
+    assert "the verdict is `equivalent` in 37.7 %" in changed
     assert "is wrong in 12.3 % with normal effects and in 12.3 % with exponential ones" in changed
     assert "37.7 %" not in text and "12.3 %" not in text
 

@@ -1,6 +1,6 @@
 //! The constants of the bets, and of the verdict that follows from them.
 //!
-//! They were chosen by simulation (docs/decisions/decisions.md, benchmarks/validity). Why the bets are fair
+//! They were chosen by simulation (docs/decisions/statistics.md, benchmarks/validity). Why the bets are fair
 //! stands in `bet`, `past` and `wealth`.
 
 /// One bettor: stakes a part of its money on the side that the block's difference speaks for.

@@ -30,7 +30,7 @@ OVERSTATED = (
 )
 """What is known of a small effect that has just become certain; no bound.
 
-See docs/decisions/decisions.md.
+See docs/decisions/statistics.md.
 """
 _SMALL_EFFECT = 1.1
 """Largest ratio to which what is known of a true 1 % applies."""

@@ -3,7 +3,7 @@
 The best of all partitions (Jackson et al. 2005), which PELT (Killick, Fearnhead and Eckley 2012)
 finds too, with squared loss on Huberised data, whose variance is that of an AR(1) process in the
 long run, so that neighbours that are alike are not taken for a change. Why not by a library:
-docs/decisions/decisions.md.
+docs/decisions/statistics.md.
 
 Suspicions are the change-points of a series of one value for each commit, on logarithms, with a
 smaller penalty: a false one costs one bisection. Nothing can tell a change of the program from one

@@ -4,7 +4,7 @@ To start Python and to import what the functions need takes longer than to measu
 functions. So several processes are started at once and do both, on all processors; once every one
 of them waits, they are measured one after the other while nothing else runs. Each was executed
 anew, and none forked from another: forked processes share their addresses and their hash seed,
-which is what makes equal functions differ (docs/decisions/decisions.md).
+which is what makes equal functions differ (docs/decisions/measuring.md).
 """
 
 from __future__ import annotations
