@@ -25,7 +25,11 @@ def takes(keywords: type, defaults: object) -> Callable[[Callable[P, R]], Callab
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
-        named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        named = [
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        ]
         further = [
             inspect.Parameter(
                 name,

@@ -65,7 +65,7 @@ def estimate_and_interval(
     no end. An estimate outside of its interval is not shown beside it: no single ratio fits.
     """
     ratios = (ratio, *interval)
-    largest = max((one for one in ratios if one is not None), default=1.0)
+    largest = max((ratio for ratio in ratios if ratio is not None), default=1.0)
     # The estimate decides, as in the sentence of a verdict; "+20000 %" misleads in any case.
     leading = largest if ratio is None or largest >= FACTOR_FROM else ratio
     estimate, *ends = _in_unit_of(leading, ratios)

@@ -51,7 +51,10 @@ def with_carry_over_checks(
             verdict, ratio = before[contrast.pair]
         fit = trials.fit(contrast) if verdict in CALLS else None
         if fit is not None:
-            both = sum({*contrast.pair} <= {t.condition for t in one} for one in ordinary.values())
+            both = sum(
+                {*contrast.pair} <= {trial.condition for trial in block}
+                for block in ordinary.values()
+            )
             check = _check(fit, contrast, comparison, verdict, ratio, both, went_on=went_on)
             comparison = replace(comparison, carry_over_check=check)
         # Trials of both kinds of blocks would be mixed in it.
@@ -66,11 +69,13 @@ def _called_before(
     pairings = pairings_of(plan, ordinary, plan.judgement.primary_metric)
     judgement = plan.judgement
     judged = judge(
-        [one.pairs for one in pairings], min_effect=judgement.min_effect, alpha=judgement.alpha
+        [pairing.pairs for pairing in pairings],
+        min_effect=judgement.min_effect,
+        alpha=judgement.alpha,
     )
     return {
-        pairing.contrast.pair: (one.verdict, one.ratio)
-        for pairing, one in zip(pairings, judged, strict=True)
+        pairing.contrast.pair: (judgement.verdict, judgement.ratio)
+        for pairing, judgement in zip(pairings, judged, strict=True)
     }
 
 

@@ -66,7 +66,9 @@ def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     """Return every candidate on the primary metric, at the whole of alpha."""
     pairings = pairings_of(plan, blocks, plan.judgement.primary_metric) if blocks else ()
     judged = zip(pairings, judge_pairings(plan, pairings), strict=True)
-    return tuple(_with_waiting(one, pairing.contrast, blocks) for pairing, one in judged)
+    return tuple(
+        _with_waiting(judgement, pairing.contrast, blocks) for pairing, judgement in judged
+    )
 
 
 def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) -> Comparison:
@@ -119,7 +121,7 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     alone = replace(plan, control=None, chosen_contrasts=contrasts)
     pairings = pairings_of(alone, blocks, plan.judgement.primary_metric)
     # It checks the tool, in the layouts that were drawn.
-    return _in_these_layouts(alone, pairings, [one.pairs for one in pairings])[0]
+    return _in_these_layouts(alone, pairings, [pairing.pairs for pairing in pairings])[0]
 
 
 def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
@@ -195,9 +197,11 @@ def _across_layouts(
     judged = judge_across_layouts(pairs, layouts, count=count, min_effect=effect, alpha=alpha)
     return tuple(
         _with_these_layouts(
-            _comparison(plan, pairing, one, None, alpha / len(pairs)), these, one.lost_analyses
+            _comparison(plan, pairing, judgement, None, alpha / len(pairs)),
+            these,
+            judgement.lost_analyses,
         )
-        for pairing, one, these in zip(pairings, judged, drawn, strict=False)
+        for pairing, judgement, these in zip(pairings, judged, drawn, strict=False)
     )
 
 

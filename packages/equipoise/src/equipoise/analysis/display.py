@@ -54,7 +54,9 @@ def document_for_display(document: ResultDocument, *, show_env: bool) -> ResultD
 
 def _short_names(conditions: Sequence[Condition | ConditionResult]) -> HiddenValues:
     """Return the replacement of each name that is too long: no two names become one."""
-    names = (text for one in conditions for text in (one.name, *one.levels.values()))
+    names = (
+        text for condition in conditions for text in (condition.name, *condition.levels.values())
+    )
     present = dict.fromkeys(names)
     taken, short = set(present), {}
     numbered: dict[str, Iterator[str]] = {}
@@ -62,7 +64,7 @@ def _short_names(conditions: Sequence[Condition | ConditionResult]) -> HiddenVal
         if len(name) > MAX_NAME_LETTERS:
             cut = shortened(name)
             numbered.setdefault(cut, _numbered(cut))
-            short[name] = next(one for one in numbered[cut] if one not in taken)
+            short[name] = next(text for text in numbered[cut] if text not in taken)
             taken.add(short[name])
     return hidden_values(()).with_names(short)
 
@@ -79,7 +81,9 @@ def _with_short_texts(record: RunRecord, texts: HiddenValues) -> RunRecord:
         plan=_with_short_names(record.plan, texts),
         notices=with_texts_replaced(record.notices, texts),
         trials=tuple(_with_short_failure(trial, texts) for trial in record.trials),
-        observations=tuple(_with_short_failure(one, texts) for one in record.observations),
+        observations=tuple(
+            _with_short_failure(observation, texts) for observation in record.observations
+        ),
         earlier=tuple(_with_short_texts(earlier, texts) for earlier in record.earlier),
         members=tuple(_with_short_texts(member, texts) for member in record.members),
     )
@@ -94,11 +98,14 @@ def _with_short_names(plan: Plan, texts: HiddenValues) -> Plan:
     return replace(
         plan,
         conditions=tuple(
-            replace(one, name=texts.in_text(one.name), levels=levels(one.levels))
-            for one in plan.conditions
+            replace(condition, name=texts.in_text(condition.name), levels=levels(condition.levels))
+            for condition in plan.conditions
         ),
         chosen_contrasts=plan.chosen_contrasts
-        and tuple(replace(one, stratum=levels(one.stratum)) for one in plan.chosen_contrasts),
+        and tuple(
+            replace(contrast, stratum=levels(contrast.stratum))
+            for contrast in plan.chosen_contrasts
+        ),
         terms=plan.terms and analysis_of(plan.terms).terms_hidden(plan.terms, texts),
     )
 

@@ -199,12 +199,12 @@ def _classed_trial(trial: Trial, samples: Sequence[Sample]) -> ClassedTrial:
     return ClassedTrial(trial, better, classify_trial(costs) if known else None)
 
 
-def _trial_iterations(one: ClassedTrial, shape: TrialShape) -> TrialIterations:
+def _trial_iterations(trial: ClassedTrial, shape: TrialShape) -> TrialIterations:
     def in_unit(cost: float) -> float:
-        return cost if one.better == "lower" else 1.0 / cost
+        return cost if trial.better == "lower" else 1.0 / cost
 
     return TrialIterations(
-        block=one.trial.block,
+        block=trial.trial.block,
         kind=shape.kind,
         stretches=tuple(
             Stretch(stretch.begin, stretch.end, in_unit(stretch.level))

@@ -213,7 +213,11 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
         return replace(unknown, unknown_because=error.what)
     advised = _advice(plan, levels, units)
     advice_summary = describe_advice(advised) if advised else None
-    if advised and plan.layouts and any(one.has_programs_by_layout for one in plan.conditions):
+    if (
+        advised
+        and plan.layouts
+        and any(condition.has_programs_by_layout for condition in plan.conditions)
+    ):
         advice_summary = f"{describe_advice(advised)} (linking new layouts not counted)"
     return replace(
         unknown,

@@ -85,7 +85,9 @@ def _ranking(
     in_race = contenders_of(group, judgement.min_effect, judgement.alpha)
     contenders = [member for member in order if member in in_race]
     names = [condition.name for condition in plan.conditions]
-    shown = [one.levels.get(first.factor or "", one.name) for one in plan.conditions]
+    shown = [
+        condition.levels.get(first.factor or "", condition.name) for condition in plan.conditions
+    ]
 
     def ranked(names: Sequence[str]) -> tuple[RankedCondition, ...]:
         """Return the conditions of the ranking under these names."""
@@ -163,9 +165,9 @@ def _ordered(ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> l
     left, order = sorted(ratios, key=ratios.__getitem__), []
     while left:
         unbeaten = (
-            one
-            for one in left
-            if all(_verdict(verdicts, one, rival) != "slower" for rival in left if rival != one)
+            name
+            for name in left
+            if all(_verdict(verdicts, name, rival) != "slower" for rival in left if rival != name)
         )
         # Three claims can form a circle; then the ratios decide.
         order.append(next(unbeaten, left[0]))

@@ -50,7 +50,7 @@ def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]
     """
     if any(record.earlier or record.members for record in records):
         alone = [replace(record, earlier=(), members=()) for record in records]
-        parts = (one for record in records for one in (*record.earlier, *record.members))
+        parts = (part for record in records for part in (*record.earlier, *record.members))
         whole = without_hidden_values([*alone, *parts])
         rest = iter(whole[len(alone) :])
         return tuple(
@@ -353,5 +353,5 @@ def _in_texts(
     replaced |= names
     patterns |= {name: re.escape(name) for name in names}
     longest_first = sorted(patterns, key=len, reverse=True)
-    pattern = re.compile("|".join(patterns[one] for one in longest_first)) if patterns else None
+    pattern = re.compile("|".join(patterns[text] for text in longest_first)) if patterns else None
     return replaced, pattern

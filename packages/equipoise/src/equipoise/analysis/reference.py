@@ -68,12 +68,14 @@ def compare_with_reference(
 
     Raise `UnusableInput` if no row has a number in both, or one of them is a fleet's.
     """
-    for one in (reference, result):
-        one.check_one_host("a comparison with another result")
+    for document in (reference, result):
+        document.check_one_host("a comparison with another result")
     metrics = analysis_of(result).row_metrics(result)
     reference = _named_as(reference, result)
     more_is_better = {*reference.more_is_better, *result.more_is_better}
-    earlier, later = (dict(_rows(one, metrics, more_is_better)) for one in (reference, result))
+    earlier, later = (
+        dict(_rows(document, metrics, more_is_better)) for document in (reference, result)
+    )
     both = [
         name
         for name, row in later.items()
@@ -90,7 +92,9 @@ def compare_with_reference(
     changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=between)
     by_name = dict(zip(both, changes.rows, strict=True))
     sides = {"there": (reference, earlier), "here": (result, later)}
-    names = dict.fromkeys(one.name for one in (*result.conditions, *reference.conditions))
+    names = dict.fromkeys(
+        condition.name for condition in (*result.conditions, *reference.conditions)
+    )
     return ReferenceComparison(
         run=reference.run.id,
         started=reference.run.started,
@@ -143,7 +147,9 @@ def _rows(
     keeps_rows_with_failures = analysis_of(result).keeps_rows_with_failures
     for condition in result.conditions:
         trials = _trials(condition, result)
-        metric = next((one for one in metrics if any(_value(row, one) for row in trials)), None)
+        metric = next(
+            (metric for metric in metrics if any(_value(row, metric) for row in trials)), None
+        )
         if metric is None:
             continue
         known = [(row, value) for row in trials if (value := _value(row, metric)) is not None]
@@ -206,7 +212,7 @@ def _row(
 
 
 def _why_missing(name: str, result: ResultDocument, metrics: Sequence[str]) -> str:
-    condition = next((one for one in result.conditions if one.name == name), None)
+    condition = next((condition for condition in result.conditions if condition.name == name), None)
     if condition is None:
         return "not measured"
     for reason in condition.unknown.values():
@@ -291,7 +297,9 @@ def differences_to_host(
     if all(recorded):
         return differences
     return (
-        EnvironmentDifference(ENVIRONMENT, *("recorded" if one else None for one in recorded)),
+        EnvironmentDifference(
+            ENVIRONMENT, *("recorded" if is_recorded else None for is_recorded in recorded)
+        ),
         *(
             difference
             for difference in differences
@@ -354,8 +362,8 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
             hint="pool campaigns of the same study",
         )
     campaigns, of_campaigns = zip(*map(_read, records), strict=True)
-    boots = [f"{one.boot} {one.kernel}" for one in campaigns]
-    hosts = _numbered(["" if one.host is None else one.host.identity for one in records])
+    boots = [f"{campaign.boot} {campaign.kernel}" for campaign in campaigns]
+    hosts = _numbered(["" if record.host is None else record.host.identity for record in records])
     places = list(zip(hosts, _numbered(boots), strict=True))
     # Campaigns of one host share what the host does to the ratio: a host counts once.
     replicates = [f"host {host}" for host in hosts] if len(set(hosts)) > 1 else boots
@@ -363,7 +371,7 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     plan, metric = records[0].plan, metrics.pop()
     for contrast in plan.contrasts:
         names = plan.names_of(contrast)
-        paired = [one.get(names) for one in of_campaigns]
+        paired = [campaign.get(names) for campaign in of_campaigns]
         ratios = tuple(None if pair is None else typical_ratio(pair.blocks) for pair in paired)
         known = [
             (*effect, replicate)
@@ -409,9 +417,9 @@ def _read(record: RunRecord) -> tuple[PooledCampaign, dict[tuple[str, str], _Pai
         metric, certain = plan.judgement.primary_metric, _certain_blocks(plan)
         whole = pairings_of(plan, blocks, metric)
         first = pairings_of(plan, dict(itertools.islice(blocks.items(), certain)), metric)
-        for one, beginning in zip(whole, first, strict=True):
-            pair = _Paired(one.pairs, beginning.pairs)
-            paired.setdefault(plan.names_of(one.contrast), pair)
+        for pairing, beginning in zip(whole, first, strict=True):
+            pair = _Paired(pairing.pairs, beginning.pairs)
+            paired.setdefault(plan.names_of(pairing.contrast), pair)
     campaign = PooledCampaign(
         record.id,
         iso_time(record.started_at),

@@ -142,7 +142,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
 def increasing_metrics(trials: Iterable[Trial]) -> tuple[str, ...]:
     """Return the metrics of which workloads said that more is better."""
     samples = (sample for trial in trials for sample in trial.samples)
-    return tuple(dict.fromkeys(one.metric for one in samples if one.better == "higher"))
+    return tuple(dict.fromkeys(sample.metric for sample in samples if sample.better == "higher"))
 
 
 def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:

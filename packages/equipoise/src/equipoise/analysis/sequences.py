@@ -59,7 +59,11 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
     record = _record(document, primary) if primary else None
     sequences = {} if record is None else sequences_of(record)
     return (
-        sequences if all(_ends_at(sequences.get(one.candidate, ()), one) for one in primary) else {}
+        sequences
+        if all(
+            _ends_at(sequences.get(comparison.candidate, ()), comparison) for comparison in primary
+        )
+        else {}
     )
 
 
@@ -82,7 +86,9 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
     """
     results = [*document.conditions, *([document.control.condition] if document.control else [])]
     places = {result.name: place for place, result in enumerate(results)}
-    compared = {name for one in primary for name in (one.baseline, one.candidate)}
+    compared = {
+        name for comparison in primary for name in (comparison.baseline, comparison.candidate)
+    }
     if not compared | {row.condition for row in document.trials} <= places.keys():
         return None
     metric = primary[0].metric
@@ -112,7 +118,8 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         layouts=document.run.layouts,
         control=len(results) - 1 if document.control else None,
         chosen_contrasts=tuple(
-            Contrast(places[one.baseline], places[one.candidate]) for one in primary
+            Contrast(places[comparison.baseline], places[comparison.candidate])
+            for comparison in primary
         ),
     )
     return RunRecord(

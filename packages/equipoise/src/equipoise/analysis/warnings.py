@@ -125,9 +125,9 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
             failed.setdefault(trial.condition, Counter())[trial.failure] += 1
     if failed:
         parts = [
-            f"{plan.conditions[one].name} failed in {reasons.total()} of {ran[one]} trials "
-            f"({reasons.most_common(1)[0][0]})"
-            for one, reasons in failed.items()
+            f"{plan.conditions[condition].name} failed in {reasons.total()} of {ran[condition]} "
+            f"trials ({reasons.most_common(1)[0][0]})"
+            for condition, reasons in failed.items()
         ]
         yield CampaignWarning(
             "ignored_failures",
@@ -154,7 +154,13 @@ def _of_comparisons(
     ]:
         yield CampaignWarning(
             "slow_runs",
-            _parts([one.slow_runs.summary for one in slower if one.slow_runs is not None]),
+            _parts(
+                [
+                    comparison.slow_runs.summary
+                    for comparison in slower
+                    if comparison.slow_runs is not None
+                ]
+            ),
             "a typical run takes the same; look at the modes and the shift function, or measure "
             f"with {option('tail', 1)} how often slow runs come",
         )
@@ -185,7 +191,11 @@ def _of_overstatement(touching: Sequence[Comparison]) -> Iterator[CampaignWarnin
 
     Where the size of a factor is not known, the sentence of the verdict says the least one.
     """
-    ratios = [(one.candidate, one.ratio) for one in touching if one.ratio is not None]
+    ratios = [
+        (comparison.candidate, comparison.ratio)
+        for comparison in touching
+        if comparison.ratio is not None
+    ]
     small = [name for name, ratio in ratios if 1.0 / _SMALL_EFFECT < ratio < _SMALL_EFFECT]
     large = [name for name, ratio in ratios if name not in small and not reads_as_factor(ratio)]
     if small:
@@ -261,7 +271,7 @@ def _of_carry_over(
 
 def _how_to_read_changing(changing: Sequence[Comparison]) -> str:
     """Return the hint on comparisons without one ratio, by whether the ratio changed with time."""
-    if any(len(one.ratio_segments) != 1 for one in changing):
+    if any(len(comparison.ratio_segments) != 1 for comparison in changing):
         return (
             "something changed while it ran: measure the stretches by themselves; the interval "
             "shown is that after the last block"
@@ -276,7 +286,7 @@ def _parts(sentences: Iterator[str] | Sequence[str]) -> str:
 
 def _by_the_minimum(comparison: Comparison) -> str:
     """Return the answer of the minimum on one comparison."""
-    answer = next((one for one in comparison.answers if one.statistic == "minimum"), None)
+    answer = next((answer for answer in comparison.answers if answer.statistic == "minimum"), None)
     if answer is None or answer.ratio is None:
         return f"those of {comparison.candidate} and {comparison.baseline}"
     return (
@@ -296,7 +306,7 @@ def _of_its_end(
     called: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
     min_s = record.plan.stopping.min_seconds
-    if measured_s < min_s and record.segments and any(one != "undecided" for one in called):
+    if measured_s < min_s and record.segments and any(verdict != "undecided" for verdict in called):
         yield CampaignWarning(
             "short_time",
             f"all blocks together took {measured_s:.2g} s: they saw one moment of this machine, "
@@ -333,7 +343,9 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
 
 def _spent_s(record: RunRecord) -> float:
     """Return how long the segments took that were not killed."""
-    return sum(one.ended_at - one.started_at for one in record.segments if one.ended_at)
+    return sum(
+        segment.ended_at - segment.started_at for segment in record.segments if segment.ended_at
+    )
 
 
 def _near_verdict(

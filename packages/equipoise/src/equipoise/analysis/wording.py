@@ -345,7 +345,7 @@ def _lead(
     The lead is over the baseline; where the baseline leads, it is over the next condition. A
     condition that may still be the fastest has no certain distance to the leader.
     """
-    leader = next(one for one in conditions if one.name == contenders[0])
+    leader = next(condition for condition in conditions if condition.name == contenders[0])
     certain = [name for name in leader.faster_than if name not in contenders]
     if leader.name != baseline:
         if baseline not in certain or not leader.ratio:

@@ -122,7 +122,7 @@ def left_out_because(
     if trial.block not in complete:
         return CUT_BLOCK
     counted = (complete if decisive is None else decisive).get(trial.block, ())
-    is_counted = any(one.condition == trial.condition for one in counted)
+    is_counted = any(other.condition == trial.condition for other in counted)
     return None if is_counted else BEFORE_WASHOUTS
 
 
@@ -198,9 +198,9 @@ def resolution_in(block: Iterable[Trial], metric: str) -> Resolution | None:
     ]
     if not samples:
         return Resolution(QUANTA[metric]) if metric in QUANTA else None
-    told = [one.resolution for one in samples if one.resolution is not None]
+    told = [sample.resolution for sample in samples if sample.resolution is not None]
     quantum = max(told, default=QUANTA.get(metric))
-    return Resolution(quantum, any(one.better == "higher" for one in samples))
+    return Resolution(quantum, any(sample.better == "higher" for sample in samples))
 
 
 def resolution_of(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> Resolution:
@@ -209,7 +209,7 @@ def resolution_of(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> Resol
     The first block decides, so that no later value decides how it is bet on.
     """
     read = (resolution_in(block, metric) for block in blocks.values())
-    return next((one for one in read if one is not None), Resolution(None))
+    return next((resolution for resolution in read if resolution is not None), Resolution(None))
 
 
 class BlockRead(Struct, frozen=True):
@@ -224,7 +224,7 @@ class BlockRead(Struct, frozen=True):
 
     def read_before(self, *conditions: int) -> NDArray[np.float64] | None:
         """Return the covariates of conditions, shape (k, c); ``None`` if there are none."""
-        read = np.array([self.covariates[one] for one in conditions])
+        read = np.array([self.covariates[condition] for condition in conditions])
         return read if read.size else None
 
     def order(self, first: int, second: int) -> int:
@@ -395,7 +395,7 @@ def costs_placed(
     costs[rows, columns] = trial_costs
     covariates = np.full((*shape, len(plan.adjust_by)), np.nan)
     if plan.adjust_by:
-        covariates[rows, columns] = [covariates_before(one, plan.adjust_by) for one in trials]
+        covariates[rows, columns] = [covariates_before(trial, plan.adjust_by) for trial in trials]
     ends = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),
@@ -409,7 +409,7 @@ def costs_placed(
 def _check_needless(plan: Plan, trial: Trial, metric: str) -> None:
     """Refuse an unknown cost that the result needs; an intervention may end without an outcome."""
     if not plan.rules.needs_every_cost and all(
-        trial.condition not in one.pair for one in plan.contrasts
+        trial.condition not in contrast.pair for contrast in plan.contrasts
     ):
         return
     reason = trial.accounting.unknown.get(metric, "the workload did not report it")

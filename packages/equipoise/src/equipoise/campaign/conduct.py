@@ -231,7 +231,7 @@ def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
     return {
         **host,
         "certificate": None if certificate is None else certificate.summary(),
-        "mapped": {name: asdict(one) for name, one in mapped.items()},
+        "mapped": {name: asdict(files) for name, files in mapped.items()},
     }
 
 

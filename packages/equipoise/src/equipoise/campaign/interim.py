@@ -144,8 +144,8 @@ class InterimAnalysis(Judge):
 
     def _arrange(self) -> None:
         """Give the pairs of all comparisons to the verdicts and to the ranking."""
-        with_baseline = {one.contrast.pair: one for one in self._comparisons}
-        self.pairs = tuple(one.pairs for one in self._comparisons)
+        with_baseline = {comparison.contrast.pair: comparison for comparison in self._comparisons}
+        self.pairs = tuple(comparison.pairs for comparison in self._comparisons)
         self._every_pair = (*self._comparisons, *self._among_candidates.values())
         self._ranked = tuple(
             ranked_group(
@@ -160,13 +160,15 @@ class InterimAnalysis(Judge):
         """Begin the bets of the comparisons that the first block with washouts has."""
         left_out = restarted_conditions(self.plan, [trial.condition for trial in block])
 
-        def begun(one: _RunningComparison) -> _RunningComparison:
-            if left_out.isdisjoint(one.contrast.pair):
-                return one
-            return _running_comparison(one.contrast, one.metric, one.plan)
+        def begun(comparison: _RunningComparison) -> _RunningComparison:
+            if left_out.isdisjoint(comparison.contrast.pair):
+                return comparison
+            return _running_comparison(comparison.contrast, comparison.metric, comparison.plan)
 
-        self._comparisons = tuple(begun(one) for one in self._comparisons)
-        self._among_candidates = {pair: begun(one) for pair, one in self._among_candidates.items()}
+        self._comparisons = tuple(begun(comparison) for comparison in self._comparisons)
+        self._among_candidates = {
+            pair: begun(comparison) for pair, comparison in self._among_candidates.items()
+        }
         self._arrange()
         # An analysis after each of the first blocks, as at the beginning.
         self._has_washouts, self._blocks, self._latest = True, 0, ()
@@ -180,12 +182,14 @@ class InterimAnalysis(Judge):
         for metric, costs in read.items():
             if costs.resolution is not None:
                 self._resolutions.setdefault(metric, costs.resolution)
-        for one in self._every_pair:
-            if one.metric in self._resolutions:
-                one.pairs.set_resolution(self._resolutions[one.metric])
-            add_block(one.pairs, read[one.metric], one.contrast, one.plan)
-            if self._across_layouts and len(one.pairs) > len(one.layouts):
-                one.layouts.append(layout_of_block(self.plan, "measured", block[0].block))
+        for comparison in self._every_pair:
+            if comparison.metric in self._resolutions:
+                comparison.pairs.set_resolution(self._resolutions[comparison.metric])
+            add_block(
+                comparison.pairs, read[comparison.metric], comparison.contrast, comparison.plan
+            )
+            if self._across_layouts and len(comparison.pairs) > len(comparison.layouts):
+                comparison.layouts.append(layout_of_block(self.plan, "measured", block[0].block))
         if self._may_restart and not self._has_washouts:
             primary = read[self.plan.judgement.primary_metric]
             order = (trial.condition for trial in block)
@@ -202,19 +206,19 @@ class InterimAnalysis(Judge):
         names = [condition.name for condition in self.plan.conditions]
         return tuple(
             ComparisonStatus(
-                names[one.contrast.candidate]
+                names[comparison.contrast.candidate]
                 if len(self._metrics) == 1
-                else f"{names[one.contrast.candidate]}: {one.metric}",
+                else f"{names[comparison.contrast.candidate]}: {comparison.metric}",
                 interim.judged.verdict,
                 interim.judged.ratio,
                 interim.judged.ratio_ci,
-                baseline=names[one.contrast.baseline],
+                baseline=names[comparison.contrast.baseline],
                 blocks=interim.judged.blocks,
-                metric=one.metric,
-                more_is_better=one.metric in self._resolutions
-                and self._resolutions[one.metric].more_is_better,
+                metric=comparison.metric,
+                more_is_better=comparison.metric in self._resolutions
+                and self._resolutions[comparison.metric].more_is_better,
             )
-            for one, interim in zip(self._comparisons, self._latest, strict=True)
+            for comparison, interim in zip(self._comparisons, self._latest, strict=True)
         )
 
     def _suspect_carry_over(self) -> None:
@@ -222,16 +226,16 @@ class InterimAnalysis(Judge):
         if not self._may_restart or self._has_washouts:
             return
         suspected, unclear = [], []
-        for one, interim in zip(self._comparisons, self._latest, strict=True):
+        for comparison, interim in zip(self._comparisons, self._latest, strict=True):
             judged = interim.judged
             if judged.verdict not in CALLS or not self._is_answered(interim):
                 continue
-            fit = self._carry_over.fit(one.contrast)
+            fit = self._carry_over.fit(comparison.contrast)
             side = 1.0 if (judged.typical or 0.0) > 0 else -1.0
             if fit is None:
-                unclear.append(one.contrast.pair)
+                unclear.append(comparison.contrast.pair)
             elif fit.could_make(side) == "all":
-                suspected.append(one.contrast.pair)
+                suspected.append(comparison.contrast.pair)
         self._suspected, self._unclear = tuple(suspected), tuple(unclear)
 
     def judged(self) -> tuple[Interim, ...]:
@@ -239,13 +243,16 @@ class InterimAnalysis(Judge):
         judgement = self.plan.judgement
         effect, alpha = judgement.min_effect, judgement.alpha
         if self._across_layouts:
-            layouts, count = [one.layouts for one in self._comparisons], len(self.plan.layouts)
+            layouts, count = (
+                [comparison.layouts for comparison in self._comparisons],
+                len(self.plan.layouts),
+            )
             judged = judge_across_layouts(
                 self.pairs, layouts, count=count, min_effect=effect, alpha=alpha
             )
         else:
             judged = judge(self.pairs, min_effect=effect, alpha=alpha)
-        return tuple(Interim(one, one.verdict != "undecided") for one in judged)
+        return tuple(Interim(judgement, judgement.verdict != "undecided") for judgement in judged)
 
     def _open_pairs(self) -> tuple[Pair, ...]:
         """Return the open pairs of contenders in all groups among which the fastest is asked."""
@@ -257,9 +264,15 @@ class InterimAnalysis(Judge):
         if all(len(contenders) < 2 for _, contenders in races):
             return ()
         compared = zip(self._comparisons, self._latest, strict=True)
-        verdicts = {one.contrast.pair: interim.judged.verdict for one, interim in compared}
+        verdicts = {
+            comparison.contrast.pair: interim.judged.verdict for comparison, interim in compared
+        }
         judged = judge_candidates(self._ranked, effect, alpha)
-        verdicts |= {pair: one.verdict for pair, one in judged.items() if one.blocks >= least}
+        verdicts |= {
+            pair: judgement.verdict
+            for pair, judgement in judged.items()
+            if judgement.blocks >= least
+        }
         return tuple(
             pair for group, contenders in races for pair in open_pairs(group, contenders, verdicts)
         )
@@ -287,7 +300,7 @@ class InterimAnalysis(Judge):
 
     def _has_ended(self) -> bool:
         """Return whether every question is answered, if nothing carries over."""
-        if not self._latest or not all(self._is_answered(one) for one in self._latest):
+        if not self._latest or not all(self._is_answered(interim) for interim in self._latest):
             return False
         return not self._open_race
 
@@ -309,10 +322,10 @@ class InterimAnalysis(Judge):
         if self.runs_washouts():
             asked += self._suspected
         needed: set[int] = {member for pair in asked for member in pair}
-        for one, interim in zip(self._comparisons, self._latest, strict=True):
-            compared.update(one.contrast.pair)
+        for comparison, interim in zip(self._comparisons, self._latest, strict=True):
+            compared.update(comparison.contrast.pair)
             if not self._is_answered(interim):
-                needed.update(one.contrast.pair)
+                needed.update(comparison.contrast.pair)
         control = self.plan.control
         if control is not None and compared:
             # It runs beside the baseline, and only there.
@@ -338,17 +351,17 @@ class InterimAnalysis(Judge):
         forecasts = blocks_to_go(
             self.pairs, judged, min_effect=effect, alpha=alpha, seed=self.plan.seed
         )
-        return tuple(one for one in forecasts if one is not None)
+        return tuple(forecast for forecast in forecasts if forecast is not None)
 
-    def _is_answered(self, one: Interim) -> bool:
+    def _is_answered(self, interim: Interim) -> bool:
         stopping = self._stopping
-        if one.judged.blocks < required_blocks(self.plan, stopping) or not one.answered:
+        if interim.judged.blocks < required_blocks(self.plan, stopping) or not interim.answered:
             return False
         if not self.has_measured_enough:
             return False
         if stopping.precision is not None:
-            return is_precise(one.judged, stopping.precision)
-        return not self.measures_size(one.judged)
+            return is_precise(interim.judged, stopping.precision)
+        return not self.measures_size(interim.judged)
 
     def measures_size(self, judged: ComparisonVerdict) -> bool:
         """Return whether a few seconds more may tell the size of a called factor.

@@ -51,7 +51,16 @@ def check_that_each_took_effect(
 
     Raise `TookNoEffect`; the error names the condition and what did not take effect.
     """
-    if len({one.server.trial for one in plan.conditions if one.server is not None}) > 1:
+    if (
+        len(
+            {
+                condition.server.trial
+                for condition in plan.conditions
+                if condition.server is not None
+            }
+        )
+        > 1
+    ):
         raise UnusableInput(
             "a trial is the whole life of one server, but an interval of another",
             hint="give every server the same trial",
@@ -110,7 +119,7 @@ def _check_preloads(launch: _Launch, mapped: Mapped) -> None:
             continue
         if "/" not in library and library in mapped.libraries:
             continue
-        complaint = next((one for one in mapped.problems if "LD_PRELOAD" in one), None)
+        complaint = next((problem for problem in mapped.problems if "LD_PRELOAD" in problem), None)
         why = "" if complaint is None else f" ({complaint})"
         raise TookNoEffect(
             launch.condition.name,
@@ -212,7 +221,9 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
 def _not_mapped(condition: Condition, libraries: frozenset[str]) -> str | None:
     """Return the first folder or file from which a condition should map a library, and does not."""
     mapped = libraries | {os.path.dirname(library) for library in libraries}
-    return next((one for one in condition.mapped_from if os.path.realpath(one) not in mapped), None)
+    return next(
+        (path for path in condition.mapped_from if os.path.realpath(path) not in mapped), None
+    )
 
 
 def _check_process(condition: Condition) -> None:

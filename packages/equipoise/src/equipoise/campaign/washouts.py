@@ -60,9 +60,9 @@ def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[i
     conditions among them begins again; a baseline and its control keep their trials while another
     comparison rests on them.
     """
-    restarted = [one for one in plan.contrasts if set(one.pair) <= set(conditions)]
-    kept = {one.baseline for one in plan.contrasts if one not in restarted}
-    left_out = {member for one in restarted for member in one.pair} - kept
+    restarted = [contrast for contrast in plan.contrasts if set(contrast.pair) <= set(conditions)]
+    kept = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}
+    left_out = {member for contrast in restarted for member in contrast.pair} - kept
     if plan.control is not None and plan.contrasts[0].baseline in left_out:
         left_out.add(plan.control)
     return frozenset(left_out)
@@ -75,7 +75,7 @@ def first_washouts(plan: Plan, blocks: Blocks) -> int | None:
     """
     if plan.measure.washout:
         return None
-    return next((number for number, one in blocks.items() if is_washout_block(one)), None)
+    return next((number for number, block in blocks.items() if is_washout_block(block)), None)
 
 
 def decisive_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]]:

@@ -43,9 +43,9 @@ def command_as_typed(
     words = ["equipoise", command]
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
-        for one in value if isinstance(value, list | tuple) else (value,):
-            if one is not None and one is not False:
-                words += [option] if one is True else [option, str(one)]
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if item is not None and item is not False:
+                words += [option] if item is True else [option, str(item)]
     return (*words, *after_options(arguments))
 
 

@@ -169,7 +169,7 @@ def contrasts_of(
         if place in baselines:
             continue
         # Either command may be without a parameter: only values that both have must be equal.
-        agreeing = (one for one in baselines if _agree(settings[one], setting))
+        agreeing = (baseline for baseline in baselines if _agree(settings[baseline], setting))
         baseline = next(agreeing, None)
         if baseline is None:
             return None

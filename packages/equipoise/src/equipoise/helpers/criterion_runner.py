@@ -31,7 +31,7 @@ _OTHER_MODES = frozenset({"--list", "--test", "--quick", "--profile-time", "--he
 
 def short_arguments(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the options that make a run of criterion short and are not among the arguments."""
-    names = {one.partition("=")[0] for one in arguments}
+    names = {argument.partition("=")[0] for argument in arguments}
     if names & _OTHER_MODES:
         return
     for name, value in SHORT_RUN.items():

@@ -69,7 +69,7 @@ def report_iterations(metric: str, seconds: list[float], step_s: float) -> None:
 
 
 def _line(metric: str, value: float, known: dict[str, Any], better: str = "lower") -> str:
-    fields = {name: one for name, one in known.items() if one is not None}
+    fields = {name: value for name, value in known.items() if value is not None}
     return json.dumps({"metric": metric, "value": value, **fields, "better": better})
 
 

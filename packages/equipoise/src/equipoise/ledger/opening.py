@@ -329,7 +329,7 @@ def _members(group: int) -> set[int]:
     except KeyError:
         names = []
     every = pwd.getpwall()
-    return {one.pw_uid for one in every if one.pw_gid == group or one.pw_name in names}
+    return {user.pw_uid for user in every if user.pw_gid == group or user.pw_name in names}
 
 
 def _further_owners() -> set[int]:

@@ -135,7 +135,7 @@ def _names(runs: Sequence[_Run]) -> dict[int, str]:
 
 def _longer(run: _Run, same: Sequence[_Run]) -> str:
     digits = _MIN_DIGITS
-    while len({one.identity[:digits] for one in same}) < len(same):
+    while len({run.identity[:digits] for run in same}) < len(same):
         digits += 1
     return f"{run.id}-{run.identity[:digits]}"
 

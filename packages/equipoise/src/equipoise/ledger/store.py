@@ -284,7 +284,7 @@ class Ledger(LedgerFile):
                 return replace(record, earlier=earlier)
             if record.plan.rules.has_members:
                 members = self._members(record.identity, record.plan)
-                records = (recorded_run(self.connection, self.path, one) for one in members)
+                records = (recorded_run(self.connection, self.path, member) for member in members)
                 return replace(record, members=tuple(records))
             return record
 
@@ -402,7 +402,8 @@ class Ledger(LedgerFile):
                     stopped_because=ended,
                     host=host,
                     whole=names.get(wholes.get(run, 0)),
-                    hosts=len({one.identity for one in members.get(run, {}).values()}) or None,
+                    hosts=len({member.identity for member in members.get(run, {}).values()})
+                    or None,
                 )
                 for run, study, conditions, started_at, ended, host in rows
             ]

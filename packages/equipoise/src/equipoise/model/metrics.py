@@ -100,7 +100,7 @@ def as_values(comparison: ComparisonT) -> ComparisonT:
     )
 
 
-def inverted(one: RatioT) -> RatioT:
+def inverted(ratio: RatioT) -> RatioT:
     """Return a part of a result with the inverse of its ratio and of the interval."""
-    part: Any = one
-    return replace(one, ratio=inverse_ratio(part.ratio), ratio_ci=inverse_interval(part.ratio_ci))
+    part: Any = ratio
+    return replace(ratio, ratio=inverse_ratio(part.ratio), ratio_ci=inverse_interval(part.ratio_ci))

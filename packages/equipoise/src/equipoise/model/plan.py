@@ -349,9 +349,9 @@ class Plan(Struct, frozen=True):
         if not self.ranking or self.layouts or not self.rules.ranks:
             return ()
         return tuple(
-            one
-            for one in self.groups
-            if MIN_RANKED_CONDITIONS <= len(one) + 1 <= MAX_RANKED_CONDITIONS
+            group
+            for group in self.groups
+            if MIN_RANKED_CONDITIONS <= len(group) + 1 <= MAX_RANKED_CONDITIONS
         )
 
     @property
@@ -376,10 +376,10 @@ class Plan(Struct, frozen=True):
             )
         if self.measure.washout:
             return "a washout runs before each reading and can move it"
-        hooks = [one.hooks for one in self.conditions]
-        if any(one.setup or one.prepare or one.conclude for one in hooks):
+        hooks = [condition.hooks for condition in self.conditions]
+        if any(hook.setup or hook.prepare or hook.conclude for hook in hooks):
             return "a hook of a condition runs before a reading and can move it"
-        if any(one.server is not None for one in self.conditions):
+        if any(condition.server is not None for condition in self.conditions):
             return "a server of a condition runs before a reading and can move it"
         if self.layouts:
             return "the verdict over layouts rests on the layouts, not on the blocks"

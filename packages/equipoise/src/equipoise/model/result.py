@@ -611,13 +611,13 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     def primary_comparisons(self) -> tuple[Comparison, ...]:
         """Comparisons on the metric that decides."""
         metric = self.primary_metric
-        return tuple(one for one in self.comparisons if one.metric == metric)
+        return tuple(comparison for comparison in self.comparisons if comparison.metric == metric)
 
     @property
     def other_comparisons(self) -> tuple[Comparison, ...]:
         """Comparisons on other metrics."""
         metric = self.primary_metric
-        return tuple(one for one in self.comparisons if one.metric != metric)
+        return tuple(comparison for comparison in self.comparisons if comparison.metric != metric)
 
     @property
     def kind(self) -> Kind:
@@ -672,5 +672,5 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
         if self.own_metric is not None:
             return self.own_metric
         parts = (self.typical, *self.comparisons)
-        metrics = (one.metric for one in parts if one is not None)
+        metrics = (part.metric for part in parts if part is not None)
         return next(metrics, PRIMARY_METRIC)

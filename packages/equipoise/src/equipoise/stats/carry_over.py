@@ -85,15 +85,15 @@ def carry_over(
     conditions, before = orders[1:, 0][usable], orders[:-1, -1][usable]
     first_costs = costs[1:, 0][usable]
     known = first_costs[np.isfinite(first_costs) & (first_costs > 0)]
-    after = [before == one for one in (candidate, baseline)]
-    counts = [int(one.sum()) for one in after]
+    after = [before == condition for condition in (candidate, baseline)]
+    counts = [int(mask.sum()) for mask in after]
     if not len(known) or min(counts) < MIN_TRIALS_EACH:
         return None
     logs = np.log(np.clip(first_costs, known.min(), known.max()))
     residuals = _residuals(logs, conditions, before)
-    high, low = (residuals[one] for one in after)
+    high, low = (residuals[mask] for mask in after)
     estimate = float(np.mean(high) - np.mean(low))
-    error = math.sqrt(sum(float(np.var(one, ddof=1)) / len(one) for one in (high, low)))
+    error = math.sqrt(sum(float(np.var(sample, ddof=1)) / len(sample) for sample in (high, low)))
     reach = student_quantile(1.0 - LEVEL / 2.0, sum(counts) - 2) * error
     return CarryOver(
         ratio=math.exp(estimate),
@@ -234,7 +234,7 @@ def fit_differences(
     The fit of each other condition; none while the orders so far cannot tell the two apart.
     """
     known = costs[np.isfinite(costs) & (costs > 0)]
-    others = [one for one in np.unique(conditions).tolist() if one != baseline]
+    others = [condition for condition in np.unique(conditions).tolist() if condition != baseline]
     if not len(known):
         return {}
     logs = np.log(np.clip(costs, known.min(), TIMED_OUT_TIMES * known.max()))
@@ -249,8 +249,8 @@ def fit_differences(
         np.ones(len(logs)),
         np.linspace(-1.0, 1.0, len(logs)),
         *(positions == place for place in range(1, int(sizes.max()))),
-        *(conditions == one for one in others),
-        *(before == one for one in others),
+        *(conditions == condition for condition in others),
+        *(before == condition for condition in others),
     ]
     design = np.column_stack(columns).astype(np.float64)
     freedom = int(follows.sum()) - design.shape[1]
@@ -259,14 +259,14 @@ def fit_differences(
     coefficients, errors = _fit(logs, design, follows, freedom)
     carried = range(design.shape[1] - len(others), design.shape[1])
     return {
-        one: FittedDifference(
+        condition: FittedDifference(
             float(coefficients[place - len(others)]),
             float(errors[place - len(others)]),
             float(coefficients[place]),
             float(errors[place]),
             freedom,
         )
-        for one, place in zip(others, carried, strict=True)
+        for condition, place in zip(others, carried, strict=True)
     }
 
 

@@ -113,7 +113,7 @@ def states(values: FloatArray) -> tuple[State, ...]:
             level = float(np.average([before.level, segment.level], weights=sizes))
             segment = Segment(before.begin, segment.end, level)
         merged.append(segment)
-    return tuple(State(int(begins[one.begin]), one.level) for one in merged)
+    return tuple(State(int(begins[state.begin]), state.level) for state in merged)
 
 
 def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegment, ...]:
@@ -131,8 +131,8 @@ def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegmen
         return ()
     medians, begins = thinned(differences[places])
     return tuple(
-        RatioSegment(int(numbers[places[begins[one.begin]]]), math.exp(one.level))
-        for one in find_changes(medians).segments
+        RatioSegment(int(numbers[places[begins[segment.begin]]]), math.exp(segment.level))
+        for segment in find_changes(medians).segments
     )
 
 
@@ -179,7 +179,7 @@ def _segments(clean: FloatArray, cuts: list[int]) -> Segments:
         Segment(begin, end, float(np.mean(clean[begin:end])))
         for begin, end in itertools.pairwise(bounds)
     )
-    levels = np.repeat([one.level for one in segments], np.diff(bounds))
+    levels = np.repeat([segment.level for segment in segments], np.diff(bounds))
     return Segments(segments, float(np.std(clean - levels)))
 
 

@@ -79,10 +79,14 @@ def strongest_association(
         Association(name, value, correlation, _of_few(correlation, trials))
         for name, value, correlation, trials in _correlations(column, covariates, minimum=2)
     ]
-    likely = [one for one in tested if one.value is None or one.correlation > 0]
+    likely = [
+        association
+        for association in tested
+        if association.value is None or association.correlation > 0
+    ]
     if not likely:
         return None
-    surest = min(likely, key=lambda one: one.p_value)
+    surest = min(likely, key=lambda association: association.p_value)
     adjusted = min(1.0, surest.p_value * len(tested))
     return replace(surest, p_value=adjusted) if adjusted <= LEVEL else None
 
@@ -112,16 +116,16 @@ def companions(modes: IntArray, covariates: Sequence[Covariate]) -> tuple[ModeAs
                 ModeAssociation(int(mode), name, value, size, _p_value(size, trials))
                 for name, value, size, trials in _correlations(member, covariates, MIN_MEMBERS)
             ]
-    tested.sort(key=lambda one: one.p_value)
-    adjusted = holm([one.p_value for one in tested])
+    tested.sort(key=lambda association: association.p_value)
+    adjusted = holm([association.p_value for association in tested])
     named = [
-        replace(one, p_value=p_value)
-        for one, p_value in zip(tested, adjusted, strict=True)
+        replace(association, p_value=p_value)
+        for association, p_value in zip(tested, adjusted, strict=True)
         if p_value <= LEVEL
-        and (one.value is None or one.correlation > 0)
-        and abs(one.correlation) >= MIN_STRENGTH
+        and (association.value is None or association.correlation > 0)
+        and abs(association.correlation) >= MIN_STRENGTH
     ]
-    return tuple(sorted(named, key=lambda one: -abs(one.correlation)))
+    return tuple(sorted(named, key=lambda association: -abs(association.correlation)))
 
 
 def _correlations(

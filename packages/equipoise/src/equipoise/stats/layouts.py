@@ -98,7 +98,7 @@ def _judge_one(
         wider = equivalence_level(part)
         equivalence = _intersection(equivalence, _interval(analysis, wider))
     judged = judge_by(blocks, margin, level, interval, equivalence, typical)
-    return replace(judged, lost_analyses=sum(not one.is_possible for one in analyses))
+    return replace(judged, lost_analyses=sum(not analysis.is_possible for analysis in analyses))
 
 
 def planned_analyses(
@@ -114,13 +114,13 @@ def planned_analyses(
     did; its layout, from 1 to ``count``; its tie tolerance.
     """
     of_layout = [np.flatnonzero(places == place) for place in range(1, count + 1)]
-    fewest = min(len(one) for one in of_layout)
+    fewest = min(len(positions) for positions in of_layout)
     analyses: list[LayoutAnalysis] = []
     blocks = FIRST_ANALYSIS
     while blocks <= fewest:
-        used = [one[:blocks] for one in of_layout]
-        centres = np.array([_centre(differences[one]) for one in used])
-        last = max(int(one[-1]) for one in used)
+        used = [positions[:blocks] for positions in of_layout]
+        centres = np.array([_centre(differences[positions]) for positions in used])
+        last = max(int(positions[-1]) for positions in used)
         analyses.append(LayoutAnalysis(centres, float(tolerances[last])))
         blocks *= 2
     return analyses
@@ -170,7 +170,7 @@ def _hall(quantile: float, skewness: float, count: int) -> float:
     return (math.cbrt(1.0 + 3.0 * slope * (quantile - slope / 2.0)) - 1.0) / slope
 
 
-def _intersection(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """Return what two intervals share; the later one where they share nothing."""
-    low, high = max(one[0], other[0]), min(one[1], other[1])
-    return (low, high) if low <= high else other
+def _intersection(earlier: tuple[float, float], later: tuple[float, float]) -> tuple[float, float]:
+    """Return the intersection of two intervals; if it is empty, the later interval."""
+    low, high = max(earlier[0], later[0]), min(earlier[1], later[1])
+    return (low, high) if low <= high else later

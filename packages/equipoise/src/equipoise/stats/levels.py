@@ -185,30 +185,32 @@ def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
     def variance_of_mean(place: int, times: float) -> float:
         """Return it with ``times`` as many units of the level at ``place`` and of all below it."""
         return sum(
-            max(0.0, one.variance) / (one.units * (times if at >= place else 1.0))
-            for at, one in enumerate(components)
+            max(0.0, component.variance) / (component.units * (times if at >= place else 1.0))
+            for at, component in enumerate(components)
         )
 
     advised: list[Advice] = []
     now, below, whole_s = variance_of_mean(0, 1.0), components[-1], 0.0
-    for place, one in reversed(tuple(enumerate(components))):
-        whole_s = unit_s[place] + below.units / one.units * whole_s
+    for place, component in reversed(tuple(enumerate(components))):
+        whole_s = unit_s[place] + below.units / component.units * whole_s
         more = MINUTE_S / whole_s
-        then = variance_of_mean(place, (one.units + more) / one.units)
-        advised.insert(0, Advice(one.level, more, 1.0 - math.sqrt(then / now) if now > 0 else 0.0))
-        below = one
-    return tuple(sorted(advised, key=lambda one: -one.narrower))
+        then = variance_of_mean(place, (component.units + more) / component.units)
+        advised.insert(
+            0, Advice(component.level, more, 1.0 - math.sqrt(then / now) if now > 0 else 0.0)
+        )
+        below = component
+    return tuple(sorted(advised, key=lambda advice: -advice.narrower))
 
 
 def describe_advice(advised: Sequence[Advice]) -> str:
     """Return a sentence: on what to spend one more minute."""
     names = [
-        f"more {plural_of(one.level)}"
-        if one.level == "iteration"
-        else f"new {plural_of(one.level)}"
-        for one in advised
+        f"more {plural_of(advice.level)}"
+        if advice.level == "iteration"
+        else f"new {plural_of(advice.level)}"
+        for advice in advised
     ]
-    percents = [f"{100.0 * one.narrower:.0f} %" for one in advised]
+    percents = [f"{100.0 * advice.narrower:.0f} %" for advice in advised]
     first, *others = zip(names, percents, strict=True)
     sentence = f"one more minute on {first[0]} narrows the interval by {first[1]}"
     return ", ".join([sentence, *(f"on {name} by {percent}" for name, percent in others)])

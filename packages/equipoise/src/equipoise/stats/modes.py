@@ -106,7 +106,9 @@ def _cuts(
         _cuts(side, members, step, FURTHER_EVIDENCE) for side in (ordered[:place], ordered[place:])
     )
     evidences = [evidence, *(weakest for cuts, weakest in (below, above) if cuts)]
-    return [*below[0], cut, *above[0]], min(one for one in evidences if one is not None)
+    return [*below[0], cut, *above[0]], min(
+        evidence for evidence in evidences if evidence is not None
+    )
 
 
 def _split(
@@ -416,8 +418,10 @@ def _student(values: FloatArray) -> float:
         place = np.sum(weight * values, axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
         scale = np.sqrt(np.mean(weight * (values - place) ** 2, axis=1, keepdims=True)) + 1e-9
     constant = [
-        math.lgamma((one + 1) / 2) - math.lgamma(one / 2) - 0.5 * math.log(one * math.pi)
-        for one in STUDENT_FREEDOMS
+        math.lgamma((freedom + 1) / 2)
+        - math.lgamma(freedom / 2)
+        - 0.5 * math.log(freedom * math.pi)
+        for freedom in STUDENT_FREEDOMS
     ]
     tails = np.log1p(((values - place) / scale) ** 2 / freedom).sum(axis=1)
     likelihoods = len(values) * (constant - np.log(scale[:, 0])) - (

@@ -54,7 +54,7 @@ class RankedGroup(Struct, frozen=True):
 
 def candidate_pairs(contrasts: Sequence[Contrast]) -> Iterator[Pair]:
     """Return all pairs of the candidates of contrasts with one baseline."""
-    return itertools.combinations((one.candidate for one in contrasts), 2)
+    return itertools.combinations((contrast.candidate for contrast in contrasts), 2)
 
 
 def ranked_group(
@@ -64,7 +64,7 @@ def ranked_group(
 ) -> RankedGroup:
     """Return the group of contrasts with one baseline, given what returns the blocks of a pair."""
     return RankedGroup(
-        {one.pair: with_baseline(one) for one in contrasts},
+        {contrast.pair: with_baseline(contrast) for contrast in contrasts},
         {pair: among_candidates(pair) for pair in candidate_pairs(contrasts)},
     )
 

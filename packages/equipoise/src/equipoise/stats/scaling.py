@@ -133,9 +133,9 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
             (exponent, power)
             for power in LOG_POWERS
             for exponent in SIMPLE_EXPONENTS
-            if all(_agrees(one, exponent, power) for one in growth)
+            if all(_agrees(step, exponent, power) for step in growth)
         ),
-        can_tell=all(one.ratio_ci != (None, None) for one in growth),
+        can_tell=all(step.ratio_ci != (None, None) for step in growth),
     )
 
 

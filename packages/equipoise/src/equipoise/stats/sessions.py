@@ -214,7 +214,11 @@ def session_drift(rows: Sequence[Session]) -> SessionDrift:
     excesses = [
         excess
         for row in rows
-        if (excess := _excess(np.log(row.costs) - [together.get(one, 0.0) for one in row.blocks]))
+        if (
+            excess := _excess(
+                np.log(row.costs) - [together.get(block, 0.0) for block in row.blocks]
+            )
+        )
         is not None
     ]
     enough = len(excesses) >= _MIN_ROWS
@@ -265,7 +269,7 @@ def _freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int
     if not parts:
         return sum(freedom for _, freedom in own)
     total = sum(variance for variance, _ in parts)
-    return max(1, math.floor(total**2 / sum(one**2 / freedom for one, freedom in parts)))
+    return max(1, math.floor(total**2 / sum(variance**2 / freedom for variance, freedom in parts)))
 
 
 def _p_value(difference: float, error: float, freedom: int, matters: float) -> float:

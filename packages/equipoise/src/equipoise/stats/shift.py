@@ -187,7 +187,7 @@ def answers(
     has_tail = len(baseline) >= BLOCKS_FOR_TAIL
     quantiles = (*DECILES, TAIL_QUANTILE) if has_tail else DECILES
     largest = ("maximum",) if has_tail else ()
-    names = ("minimum", *(f"p{round(100 * one)}" for one in quantiles), *largest, "mean")
+    names = ("minimum", *(f"p{round(100 * quantile)}" for quantile in quantiles), *largest, "mean")
     low, high = (
         [
             float(np.min(costs)),
@@ -221,7 +221,9 @@ def _certain_quantiles(
     each = level / (2 * len(quantiles))
     ordered = [np.sort(costs) for costs in (baseline, candidate)]
     for quantile in quantiles:
-        (low, high), (below, above) = (quantile_interval(one, quantile, each) for one in ordered)
+        (low, high), (below, above) = (
+            quantile_interval(sample, quantile, each) for sample in ordered
+        )
         is_above = below is not None and high is not None and below > high
         is_below = above is not None and low is not None and above < low
         yield 1 if is_above else -1 if is_below else 0

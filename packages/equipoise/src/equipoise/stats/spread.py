@@ -97,7 +97,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def _p_value(varying: FloatArray, fixed: FloatArray, seed: int) -> float:
-    away = [np.abs(np.log(one) - np.median(np.log(one))) for one in (varying, fixed)]
+    away = [np.abs(np.log(costs) - np.median(np.log(costs))) for costs in (varying, fixed)]
     scores = shared_ranks(np.concatenate(away))
     differences = scores[len(varying) :] - scores[: len(varying)]
     generator = np.random.default_rng(seed)
@@ -112,8 +112,8 @@ def _share_interval(varying: FloatArray, fixed: FloatArray, seed: int) -> Interv
     generator = np.random.default_rng(seed)
     chosen = circular_block_indices(len(varying), RESAMPLES, generator)
     ranges = [
-        np.subtract(*np.quantile(np.log(one)[chosen], MIDDLE[::-1], axis=1))
-        for one in (varying, fixed)
+        np.subtract(*np.quantile(np.log(costs)[chosen], MIDDLE[::-1], axis=1))
+        for costs in (varying, fixed)
     ]
     if not (ranges[0] > 0.0).all():
         return (None, None)

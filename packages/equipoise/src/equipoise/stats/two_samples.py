@@ -101,9 +101,9 @@ def _welch(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
         return difference, 0.0, 0
     # Rounding in the mean would hide that equal values have an error of exactly 0.
     parts = [
-        (float(np.var(one, ddof=1)) / len(one), len(one) - 1)
-        for one in (below, above)
-        if (one != one[0]).any()
+        (float(np.var(sample, ddof=1)) / len(sample), len(sample) - 1)
+        for sample in (below, above)
+        if (sample != sample[0]).any()
     ]
     if not parts:
         return difference, 0.0, 1
@@ -160,11 +160,11 @@ def common_ratio(campaigns: Sequence[PairedBlocks], *, level: float = 0.05) -> C
 
     Each campaign is given by its blocks of the same comparison, in the order in which they ran.
     """
-    blocks = sum(len(one) for one in campaigns)
-    low, high = common_interval([one.engine for one in campaigns], level)
+    blocks = sum(len(campaign) for campaign in campaigns)
+    low, high = common_interval([campaign.engine for campaign in campaigns], level)
     if low > high:
         return CommonRatio(None, (None, None), blocks, NONE_FITS)
-    centres = [(one.engine.centre(), len(one)) for one in campaigns]
+    centres = [(campaign.engine.centre(), len(campaign)) for campaign in campaigns]
     known = [(centre[0], count) for centre, count in centres if centre is not None]
     ratio = None
     if known and all(math.isfinite(centre) for centre, _ in known):

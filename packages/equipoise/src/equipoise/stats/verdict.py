@@ -134,7 +134,9 @@ def judge(
     """
     judged_at = judged_at_level(comparisons, min_effect, alpha)
     tested = len(comparisons)
-    decided = select_most(judged_at, lambda one: one.verdict != "undecided", alpha, tested)
+    decided = select_most(
+        judged_at, lambda judgement: judgement.verdict != "undecided", alpha, tested
+    )
     others = judged_at(alpha / tested) if len(decided) < tested else []
     return tuple(
         decided[place] if place in decided else replace(others[place], verdict="undecided")
@@ -165,7 +167,7 @@ def select_most(
     selected = tested
     while selected:
         judged = judged_at(alpha * selected / tested)
-        met = {place: one for place, one in enumerate(judged) if is_met(one)}
+        met = {place: judgement for place, judgement in enumerate(judged) if is_met(judgement)}
         if len(met) >= selected:
             return met
         # A lower level selects no more: none between the two can have as many as it needs.
@@ -212,7 +214,7 @@ def blocks_to_go(
     the seed is from 0 to 2^64 - 1.
     """
     margin = margin_of(min_effect)
-    decided = sum(one.verdict != "undecided" for one in judged)
+    decided = sum(judgement.verdict != "undecided" for judgement in judged)
     level = alpha * min(decided + 1, len(judged)) / len(judged) if judged else alpha
     share = MAX_CONTINUATIONS // max(1, len(judged) - decided)
     continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, share))
@@ -228,10 +230,10 @@ def blocks_to_go(
         return None if for_means is None or for_means > cap else max(more, for_means)
 
     return tuple(
-        forecast(blocks, one.typical)
-        if one.verdict == "undecided" and len(blocks) and not one.means_veto
+        forecast(blocks, judgement.typical)
+        if judgement.verdict == "undecided" and len(blocks) and not judgement.means_veto
         else None
-        for blocks, one in zip(comparisons, judged, strict=True)
+        for blocks, judgement in zip(comparisons, judged, strict=True)
     )
 
 
@@ -295,7 +297,7 @@ def judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Comparis
     if known is None:
         # An interval without 0 implies an e-value of at least 1/level: no second test needed.
         interval, equivalence = (
-            blocks.engine.interval_at_stop(one) for one in (level, equivalence_level(level))
+            blocks.engine.interval_at_stop(each) for each in (level, equivalence_level(level))
         )
         known = judge_by(blocks, margin, level, interval, equivalence)
         blocks.verdicts["at stop", margin, level] = known

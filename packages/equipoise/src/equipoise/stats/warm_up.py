@@ -56,7 +56,7 @@ class WorkloadShape(Struct, frozen=True):
 
         The trial is the unit of replication, not the iteration.
         """
-        return tuple(one.late for one in self.trials) if self.has_steady_state else None
+        return tuple(trial.late for trial in self.trials) if self.has_steady_state else None
 
 
 def classify_trial(iterations: FloatArray) -> TrialShape | None:
@@ -86,20 +86,20 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
     changes = find_changes(medians)
     segments = Segments(
         tuple(
-            Segment(int(begins[one.begin]), int(begins[one.end]), one.level)
-            for one in changes.segments
+            Segment(int(begins[segment.begin]), int(begins[segment.end]), segment.level)
+            for segment in changes.segments
         ),
         changes.sd,
     )
     last = segments.segments[-1]
-    others = [one for one in segments.segments if not segments.same(one, last)]
+    others = [segment for segment in segments.segments if not segments.same(segment, last)]
     steady_from = others[-1].end if others else 0
     if count - steady_from < STEADY_SHARE * count:
         late = float(np.mean(iterations[-round(STEADY_SHARE * count) :]))
         return TrialShape("no steady state", segments, None, None, late)
     kind: TrialClass = "flat"
     if others:
-        kind = "slowdown" if min(one.level for one in others) < last.level else "warm-up"
+        kind = "slowdown" if min(segment.level for segment in others) < last.level else "warm-up"
     steady = float(np.mean(iterations[steady_from:]))
     return TrialShape(kind, segments, steady_from, steady, steady)
 
@@ -114,7 +114,7 @@ def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
     """
     if not shapes:
         return None
-    counts = Counter(one.kind for one in shapes)
+    counts = Counter(shape.kind for shape in shapes)
     commonest, agreeing = counts.most_common(1)[0]
     dissenters = DISSENTING_SHARE * len(shapes)
     consistent = len(shapes) - agreeing <= dissenters
@@ -132,7 +132,7 @@ def _summary(shapes: Sequence[TrialShape], counts: Counter[TrialClass]) -> str:
     if len(shapes) == 1:
         summary = f"{kind} in its one trial"
     if kind in ("warm-up", "slowdown"):
-        begins = [one.steady_from or 0 for one in shapes if one.kind == kind]
+        begins = [shape.steady_from or 0 for shape in shapes if shape.kind == kind]
         summary += f", steady from iteration {int(np.median(begins)) + 1} on (median)"
     return summary + (f"; {_listed(Counter(dict(others)))}" if others else "")
 

@@ -123,7 +123,7 @@ def analysis_of(study: str) -> BuiltInStudy | None:
     """Return a built-in study that has an analysis; ``None`` for any other."""
     if study == COMPARE_STUDY:
         return None
-    built_in = next((one for one in built_in_studies() if one.name == study), None)
+    built_in = next((known for known in built_in_studies() if known.name == study), None)
     has_analysis = built_in is not None and (built_in.folder / ANALYSIS).is_file()
     return built_in if has_analysis else None
 

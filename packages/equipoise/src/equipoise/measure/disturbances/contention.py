@@ -278,7 +278,11 @@ def _disturbing(
     """Yield what disturbs trials now; what a check cannot read, only doctor names."""
     for check in checks:
         try:
-            yield from (one.summary for one in check(state) if one.severity == "disturbs")
+            yield from (
+                disturbance.summary
+                for disturbance in check(state)
+                if disturbance.severity == "disturbs"
+            )
         except Unknown:
             continue
 
@@ -294,10 +298,12 @@ def _others(activity: Activity, own_children_s: float) -> Iterator[str]:
     total = unseen + sum(process.share for process in processes)
     if total < BUSY_SHARE:
         return
-    named = [one for one in processes if one.share >= contention.NAMED_SHARE]
+    named = [process for process in processes if process.share >= contention.NAMED_SHARE]
     named = named[: contention.MAX_NAMED]
     rest = total - sum(process.share for process in named)
-    texts = [f"process {one.number} ({one.name}) {_percent(one.share)}" for one in named]
+    texts = [
+        f"process {process.number} ({process.name}) {_percent(process.share)}" for process in named
+    ]
     if rest >= contention.NAMED_SHARE:
         texts.append(f"{'others together' if named else 'other processes'} {_percent(rest)}")
     yield f"others used {_percent(total)} of a CPU: {', '.join(texts)}"

@@ -459,7 +459,9 @@ def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> list[str
     """Return the metrics of all servers of a study."""
     servers = _servers(workload, factors)
     lives = all(server.trial == "life" for server in servers)
-    return [one for one in SERVER_METRICS if servers and (lives or one not in _LIFE_METRICS)]
+    return [
+        metric for metric in SERVER_METRICS if servers and (lives or metric not in _LIFE_METRICS)
+    ]
 
 
 def _servers(workload: Workload, factors: Iterable[Factor]) -> tuple[ServerWorkload, ...]:
