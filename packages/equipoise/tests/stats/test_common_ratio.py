@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct
 
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.two_samples import NONE_FITS, common_ratio, pool
+from equipoise.stats.two_samples import NO_COMMON_RATIO, common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
 from packages.equipoise.tests.stats.simulated import at_least, campaign, costs_and_orders, white
 
@@ -127,7 +127,7 @@ def test_campaigns_that_contradict_each_other_have_no_common_ratio() -> None:
     pair = [campaign(white(0.005), generator, 60, effect) for effect in (0.0, 0.1)]
     common = common_ratio(pair)
     assert (common.ratio, common.ratio_ci, common.blocks) == (None, (None, None), 120)
-    assert common.unknown_because == NONE_FITS
+    assert common.unknown_because == NO_COMMON_RATIO
 
 
 def test_few_blocks_exclude_nothing() -> None:

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import FOUND_IN, earliest_block, is_precise, judge, smallest_effect
+from equipoise.stats.verdict import (
+    DETECTED_SHARE,
+    earliest_block,
+    is_precise,
+    judge,
+    smallest_effect,
+)
 from packages.equipoise.tests.stats.simulated import at_least, costs_and_orders, white
 
 ALPHA = 0.05
@@ -34,7 +40,7 @@ def test_the_effect_that_it_names_is_found_as_often_as_it_says(blocks: int, camp
     effect = smallest_effect(null_differences(0.02, 2400), blocks, alpha=ALPHA, seed=3)
     assert effect is not None
     # The effect itself rests on 60 campaigns: allow its share to be off by three errors.
-    share = FOUND_IN - 3 * math.sqrt(0.09 / 60)
+    share = DETECTED_SHARE - 3 * math.sqrt(0.09 / 60)
     assert found(0.02, blocks, effect, campaigns) >= at_least(campaigns, share)
 
 
@@ -77,4 +83,6 @@ def test_the_effect_of_a_campaign_as_short_as_the_earliest_verdict_is_named() ->
     assert blocks == 7
     effect = smallest_effect(null_differences(0.02, 2400), blocks, alpha=ALPHA, seed=3)
     assert effect is not None
-    assert found(0.02, blocks, effect, 300) >= at_least(300, FOUND_IN - 3 * math.sqrt(0.09 / 60))
+    assert found(0.02, blocks, effect, 300) >= at_least(
+        300, DETECTED_SHARE - 3 * math.sqrt(0.09 / 60)
+    )

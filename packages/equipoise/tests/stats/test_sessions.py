@@ -135,8 +135,8 @@ def test_a_session_that_drifts_is_more_restless_than_one_that_does_not() -> None
     def typical(host: Host) -> tuple[float, float]:
         seen = [session_drift(host.session(generator, levels)) for _ in range(15)]
         return (
-            float(np.median([one.halves for one in seen])),
-            float(np.median([one.together for one in seen])),
+            float(np.median([drift.variance_factor for drift in seen])),
+            float(np.median([drift.block_sd for drift in seen])),
         )
 
     quiet, drifting, together = (

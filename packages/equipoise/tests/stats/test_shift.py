@@ -12,10 +12,10 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.result import StatisticAnswer, Verdict
 from equipoise.stats.shift import (
     DECILES,
-    answers,
     is_mostly_waiting,
     minimum_misleads,
     shift_function,
+    statistic_answers,
 )
 
 
@@ -148,10 +148,12 @@ def test_every_statistic_says_what_it_would_have_said() -> None:
     generator = np.random.default_rng(1)
     baseline = generator.uniform(1.00, 1.02, 400)
     candidate = np.where(generator.random(400) < 0.3, 0.9, 1.1) * generator.uniform(1.0, 1.01, 400)
-    by_statistic = {one.statistic: one for one in answers(baseline, candidate, min_effect=1.0)}
+    by_statistic = {
+        one.statistic: one for one in statistic_answers(baseline, candidate, min_effect=1.0)
+    }
     deciles = [f"p{10 * tenth}" for tenth in range(1, 10)]
     assert list(by_statistic) == ["minimum", *deciles, "p99", "maximum", "mean"]
-    few = answers(baseline[:99], candidate[:99], min_effect=1.0)
+    few = statistic_answers(baseline[:99], candidate[:99], min_effect=1.0)
     assert [one.statistic for one in few] == ["minimum", *deciles, "mean"]
     assert by_statistic["maximum"].ratio == pytest.approx(candidate.max() / baseline.max())
     assert [by_statistic[one].says for one in ("minimum", "p20")] == ["faster", "faster"]
@@ -165,17 +167,21 @@ def test_a_statistic_is_certain_where_its_interval_leaves_out_no_difference() ->
     generator = np.random.default_rng(6)
     baseline = generator.uniform(1.00, 1.02, 400)
     candidate = np.where(generator.random(400) < 0.3, 0.9, 1.1) * generator.uniform(1.0, 1.01, 400)
-    certain = {one.statistic for one in answers(baseline, candidate, min_effect=1.0) if one.certain}
+    certain = {
+        one.statistic
+        for one in statistic_answers(baseline, candidate, min_effect=1.0)
+        if one.certain
+    }
     assert {"p10", "p20", "p40", "p50", "p90"} <= certain
     assert not certain & {"minimum", "mean"}
-    of_many = answers(baseline[:60], candidate[:60], min_effect=1.0, level=0.05 / 100)
-    of_one = answers(baseline[:60], candidate[:60], min_effect=1.0, level=0.05)
+    of_many = statistic_answers(baseline[:60], candidate[:60], min_effect=1.0, level=0.05 / 100)
+    of_one = statistic_answers(baseline[:60], candidate[:60], min_effect=1.0, level=0.05)
     assert sum(one.certain for one in of_many) < sum(one.certain for one in of_one)
 
 
 def test_the_mean_is_never_certain_since_its_interval_has_no_error_rate() -> None:
     costs = np.random.default_rng(8).uniform(1.0, 1.01, 200)
-    *_, mean = answers(costs, 3.0 * costs, min_effect=1.0)
+    *_, mean = statistic_answers(costs, 3.0 * costs, min_effect=1.0)
     assert (mean.statistic, mean.says, mean.certain) == ("mean", "slower", False)
 
 
@@ -189,21 +195,23 @@ def test_equal_conditions_have_hardly_ever_a_certain_statistic(tail: float) -> N
         else:  # rare slow runs, which a bootstrap interval of the mean does not cover
             slow = np.where(generator.random((2, 100)) < 0.02, 10.0, 1.0)
             baseline, candidate = slow * generator.uniform(1.0, 1.02, (2, 100))
-        statistics = answers(baseline, candidate, min_effect=1.0)
+        statistics = statistic_answers(baseline, candidate, min_effect=1.0)
         wrong += any(one.certain for one in statistics)
     assert wrong <= 0.05 * 400 + 3.0 * math.sqrt(0.05 * 400)
 
 
 def test_what_is_within_the_smallest_effect_is_equivalent() -> None:
     costs = np.linspace(1.0, 2.0, 50)
-    assert {one.says for one in answers(costs, 1.005 * costs, min_effect=1.0)} == {"equivalent"}
+    assert {one.says for one in statistic_answers(costs, 1.005 * costs, min_effect=1.0)} == {
+        "equivalent"
+    }
 
 
 def test_a_timeout_is_slower_than_everything_and_has_no_ratio() -> None:
-    by_statistic = answers(np.ones(10), np.array([1.0] * 9 + [math.inf]), min_effect=1.0)
+    by_statistic = statistic_answers(np.ones(10), np.array([1.0] * 9 + [math.inf]), min_effect=1.0)
     assert by_statistic[-1] == StatisticAnswer("mean", None, "slower")
     assert by_statistic[0] == StatisticAnswer("minimum", 1.0, "equivalent")
-    both = answers(np.full(3, math.inf), np.full(3, math.inf), min_effect=1.0)
+    both = statistic_answers(np.full(3, math.inf), np.full(3, math.inf), min_effect=1.0)
     assert {one.says for one in both} == {"equivalent"}
 
 

@@ -66,9 +66,9 @@ def test_one_process_has_a_ratio_and_no_interval() -> None:
     sample = sample_ratio(array(2.0), array(3.0, 3.0), paired=False, level=0.05)
     assert sample.ratio == pytest.approx(1.5)
     assert sample.ratio_ci == (None, None)
-    assert sample.unknown == "one process says nothing about the next one"
+    assert sample.unknown == "one process does not show how much processes differ"
     sample = sample_ratio(array(2.0), array(3.0), paired=True, level=0.05)
-    assert sample.unknown == "one block says nothing about the next one"
+    assert sample.unknown == "one block does not show how much blocks differ"
 
 
 @pytest.mark.parametrize("values", [(0.0, 1.0), (-1.0, 1.0), (math.inf, 1.0), (math.nan, 1.0)])
@@ -149,7 +149,7 @@ def test_a_difference_without_spread_or_of_one_value_has_no_interval(paired: boo
     assert (sample.difference_ci, sample.unknown) == ((None, None), NO_SPREAD)
     sample = sample_difference(array(1.0), array(3.0), paired=paired, level=0.05)
     assert (sample.difference, sample.difference_ci) == (2.0, (None, None))
-    assert sample.unknown is not None and "says nothing about the next one" in sample.unknown
+    assert sample.unknown is not None and "does not show how much" in sample.unknown
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 10, 31, 100, 400])

@@ -32,7 +32,7 @@ from equipoise.stats.describe import ratio_of_means
 from equipoise.stats.layouts import judge_across_layouts
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks, probability_slower
-from equipoise.stats.shift import answers, is_mostly_waiting, minimum_misleads
+from equipoise.stats.shift import is_mostly_waiting, minimum_misleads, statistic_answers
 from equipoise.stats.slow_runs import slow_run_counts, slow_run_test, unseen_share
 from equipoise.stats.verdict import (
     ComparisonVerdict,
@@ -235,7 +235,7 @@ def _comparison(
     is_constant = is_constant and judged.ratio_is_constant
     if is_constant:
         is_constant = one_ratio_describes(pairs, judged.low, judged.high, share_of_alpha)
-    statistics = answers(
+    statistics = statistic_answers(
         baseline_costs,
         pairs.candidate,
         min_effect=judgement.min_effect,

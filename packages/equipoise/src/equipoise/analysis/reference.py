@@ -232,16 +232,16 @@ def _interval(low: float, high: float) -> Interval:
 
 def _scope(changes: Changes, between: float, *, same_environment: bool) -> str:
     """Return the scope of the ratios, and what the intervals allow for."""
-    halves = max(changes.later.halves, changes.earlier.halves)
-    together = 100.0 * math.expm1(math.hypot(changes.later.together, changes.earlier.together))
+    variance_factor = max(changes.later.variance_factor, changes.earlier.variance_factor)
+    together = 100.0 * math.expm1(math.hypot(changes.later.block_sd, changes.earlier.block_sd))
     scope = (
         "across processes, of these two sessions, which were not interleaved: whatever differs "
         "between them stands in the ratio. The intervals hold the spread between processes"
     )
     if min(changes.later.blocks, changes.earlier.blocks) == 0:
         return f"{scope}; so few rows do not tell how sessions drift"
-    if halves > 1.0:
-        scope += f", its variance ×{halves:.2g} because halves of a session differ"
+    if variance_factor > 1.0:
+        scope += f", its variance ×{variance_factor:.2g} because halves of a session differ"
     scope += f", and ±{together:.2g} % for what moved all rows together"
     if same_environment:
         return (
