@@ -6,7 +6,7 @@ import msgspec.structs
 import numpy as np
 import pytest
 
-from equipoise.analysis.iterations import classed_iterations, steady_comparisons
+from equipoise.analysis.iterations import classify_iterations, steady_comparisons
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.record import RunRecord
@@ -171,7 +171,7 @@ def test_equal_conditions_are_called_different_in_at_most_alpha() -> None:
         analysed = {
             place: [one for one in record.trials if one.condition == place] for place in (0, 1)
         }
-        (found,) = steady_comparisons(record.plan, blocks, classed_iterations(analysed))
+        (found,) = steady_comparisons(record.plan, blocks, classify_iterations(analysed))
         if (compared := found.comparison) is not None:
             low, high = compared.ratio_ci
             given += 1

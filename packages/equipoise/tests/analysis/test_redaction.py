@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.redaction import (
-    document_without_hidden_values,
     hidden_values,
-    without_hidden_values,
-    without_hidden_variables,
+    hide_document_values,
+    hide_values,
+    hide_variables,
 )
 from equipoise.analysis.result import analyse_campaign
 from equipoise.design.command_line import command_of_plan
@@ -49,7 +49,7 @@ def record_of(*conditions: Condition, **changes: Any) -> RunRecord:
 
 
 def shown(record: RunRecord) -> RunRecord:
-    return without_hidden_values([record])[0]
+    return hide_values([record])[0]
 
 
 def conditions_of(record: RunRecord) -> tuple[Condition, ...]:
@@ -148,7 +148,7 @@ def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
 
 def test_the_variables_of_an_imported_file_are_hidden() -> None:
     said = {"variables": {"sleep 1": {"TOKEN": CANARY, "LANG": "C"}}, "cpus": 2}
-    hidden = without_hidden_variables({"as_the_file_says": {"a.json": said}})
+    hidden = hide_variables({"as_the_file_says": {"a.json": said}})
     assert hidden["as_the_file_says"]["a.json"] == {
         "variables": {"sleep 1": {"TOKEN": "$TOKEN", "LANG": "C"}},
         "cpus": 2,
@@ -223,7 +223,7 @@ def test_a_gap_and_the_campaign_that_tested_it_still_belong_together() -> None:
     )
     record = record_of(*three)
     experiment = record_of(three[0], three[2])
-    together = without_hidden_values([record, experiment])
+    together = hide_values([record, experiment])
     assert explains_gap(together[1], together[0], Contrast(0, 2))
 
 
@@ -245,16 +245,16 @@ def test_a_document_with_values_in_its_commands_loses_them() -> None:
         PLAIN,
         environment={"variables": {"LC_TOKEN": CANARY}},
     )
-    assigned = document_without_hidden_values(analyse_campaign(record))
+    assigned = hide_document_values(analyse_campaign(record))
     assert CANARY not in repr(assigned)
     assert validated(assigned).conditions[0].command == ("/usr/bin/env", "TOKEN=$TOKEN", "a")
     assert assigned.comparisons[0].baseline == assigned.conditions[0].name == 'env TOKEN="$TOKEN" a'
-    assert document_without_hidden_values(assigned) == assigned
+    assert hide_document_values(assigned) == assigned
 
 
 def test_a_document_without_values_comes_back_as_it_is() -> None:
     assigned = analyse_campaign(record_of())
-    assert document_without_hidden_values(assigned) is assigned
+    assert hide_document_values(assigned) is assigned
 
 
 def test_a_short_value_is_replaced_behind_its_name_alone() -> None:

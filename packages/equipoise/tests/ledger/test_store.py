@@ -21,7 +21,7 @@ from equipoise.ledger import FIRST_SEGMENT, Ledger, open_for_reading, open_for_w
 from equipoise.ledger.file import LedgerFile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Output, Plan, Stopping
-from equipoise.model.quantities import MAX_MEASURED
+from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import (
     Accounting,
     Draw,
@@ -35,7 +35,7 @@ from equipoise.model.record import (
 from packages.equipoise.tests.ledger.conftest import row_count
 
 counts = st.none() | st.integers(-(2**63), 2**63 - 1)
-measured = st.floats(-MAX_MEASURED, MAX_MEASURED)
+measured = st.floats(-MAX_MEASURED_VALUE, MAX_MEASURED_VALUE)
 times = st.none() | measured
 texts = st.text(max_size=20)
 accountings = st.builds(

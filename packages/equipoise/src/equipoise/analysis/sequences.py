@@ -16,9 +16,9 @@ from equipoise.model.result import Comparison, ResultDocument, TrialRow
 from equipoise.stats.sequence import SequencePoint
 
 MAX_INTERIMS = 400
-"""An analysis takes as long as there are blocks; a picture shows no more of them."""
+"""Maximum number of points of a sequence; a chart shows no more."""
 TOLERANCE = 1e-9
-"""Relative difference of another machine's last digits."""
+"""Relative tolerance for the last digits of another machine."""
 
 
 Sequences = dict[str, tuple[SequencePoint, ...]]
@@ -27,13 +27,13 @@ Sequences = dict[str, tuple[SequencePoint, ...]]
 def sequences_of(record: RunRecord) -> Sequences:
     """Return the interval of each candidate after the blocks as they came.
 
-    There is an analysis after every block, or after about ``MAX_INTERIMS`` of them, the last one
-    always. An imported run has none: no coin of ours ordered it. Nor has a fleet: each host has its
-    own blocks.
+    There is an analysis after every block, or after about ``MAX_INTERIMS`` of them, always
+    including the last. An imported run has none, because no coin of ours ordered it. A fleet has
+    none, because each host has its own blocks.
     """
     if not record.plan.rules.has_random_order or record.plan.rules.has_members:
         return {}
-    # Only the intervals are asked for.
+    # Only the intervals are needed.
     plan = replace(record.plan, ranking=False)
     interim = interim_for(plan, plan.stopping)
     blocks = list(analysed_blocks(record).values())
@@ -61,13 +61,14 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
     return (
         sequences
         if all(
-            _ends_at(sequences.get(comparison.candidate, ()), comparison) for comparison in primary
+            _ends_with(sequences.get(comparison.candidate, ()), comparison)
+            for comparison in primary
         )
         else {}
     )
 
 
-def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
+def _ends_with(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
     if not points:
         return False
     ends = (points[-1].ratio, points[-1].low, points[-1].high)
@@ -80,9 +81,9 @@ def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
 
 
 def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecord | None:
-    """Return the analysed trials on the primary metric; ``None`` where one does not know it.
+    """Return the analysed trials on the primary metric; ``None`` if a trial does not have it.
 
-    Nor is there a record where a trial or a comparison names a condition that is not there.
+    It is also ``None`` if a trial or a comparison names a condition that the document lacks.
     """
     results = [*document.conditions, *([document.control.condition] if document.control else [])]
     places = {result.name: place for place, result in enumerate(results)}

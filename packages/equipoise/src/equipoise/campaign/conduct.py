@@ -223,7 +223,7 @@ def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
     Raise `UnusableInput` if a condition did not take effect.
     """
     environment = own_environment()
-    verified = plan.rules.built_before(plan)
+    verified = plan.rules.with_initial_conditions(plan)
     mapped = mapped_by_condition(verified, environment)
     check_that_each_took_effect(verified, mapped, environment)
     host = snapshot(environment=environment)

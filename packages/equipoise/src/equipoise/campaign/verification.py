@@ -102,7 +102,7 @@ class _Launch(Struct, frozen=True):
 
 
 def _launch_of(condition: Condition, plan: Plan, environment: Mapping[str, str]) -> _Launch:
-    started = condition.started
+    started = condition.measured_process
     # A server has no layouts.
     command = condition.command_in(1) if plan.layouts else started.command
     variables, whole = started.environment, {**environment, **started.environment}

@@ -20,7 +20,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.model.host import CERTIFICATE_STUDY
 from equipoise.model.kinds import every_kind, load
-from equipoise.model.packages import studies_are_missing
+from equipoise.model.packages import missing_studies_error
 from equipoise.model.quantities import iso_time
 from equipoise.report.builders.runs import runs_table
 from equipoise.report.document import Column, Paragraph, Part, Table
@@ -107,7 +107,7 @@ def _of_another_package(name: str) -> tuple[Row, tuple[Row, ...]]:
         if name in kind.lists:
             headings, rows = load(kind.lists[name])()
             return headings, rows
-    raise studies_are_missing(f"the list of {name}")
+    raise missing_studies_error(f"the list of {name}")
 
 
 def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, Any]]]:

@@ -65,7 +65,7 @@ def draw_block(
     if among is not None:
         chosen = frozenset(among)
         order = [condition for condition in order if condition in chosen]
-    order = plan.rules.arranged(order)
+    order = plan.rules.execution_order(order)
     layout, padding_bytes = None, 0
     if plan.layouts:
         layout = layout_of_block(plan, phase, block)

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from equipoise.model.plan import COMPARE_STUDY, Plan
-from equipoise.model.redaction import quoted_but_for_placeholders
+from equipoise.model.redaction import quote_except_placeholders
 from equipoise.shared.safe_text import visible
 
 
@@ -64,7 +64,7 @@ def shell_line_with_placeholders(words: Iterable[str]) -> str:
 
     ``2:TOKEN=$TOKEN`` becomes ``"2:TOKEN=$TOKEN"``.
     """
-    return " ".join(quoted_but_for_placeholders(word, _quoted) for word in words)
+    return " ".join(quote_except_placeholders(word, _quoted) for word in words)
 
 
 def after_options(words: Sequence[str]) -> list[str]:

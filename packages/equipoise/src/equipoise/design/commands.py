@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from equipoise.design.coin import Addresses
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
-from equipoise.model.packages import PROGRAMS_OF_STUDIES, own_file, studies_are_missing
+from equipoise.model.packages import PROGRAMS_OF_STUDIES, missing_studies_error, own_file
 from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks, Output
 from equipoise.shared.spelling import option
 
@@ -564,7 +564,7 @@ def find_program(
     if has_folder and os.path.exists(name):
         raise UnusableInput(f"{name} cannot be executed", hint=f"chmod +x {shlex.quote(name)}")
     if name in PROGRAMS_OF_STUDIES:
-        raise studies_are_missing(name)
+        raise missing_studies_error(name)
     where = "" if has_folder else " on the PATH"
     raise UnusableInput(f"there is no program {name!r}{where}", hint=hint)
 

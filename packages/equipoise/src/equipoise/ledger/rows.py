@@ -22,7 +22,7 @@ from equipoise.ledger.untrusted import WHOLE_NUMBERS, check_rows_of_run
 from equipoise.model.host import HostReference
 from equipoise.model.kinds import terms_from
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.quantities import MAX_MEASURED
+from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import (
     Accounting,
     CampaignWarning,
@@ -87,7 +87,7 @@ def digest_of_commands(plan: Plan) -> bytes:
     answer the same question, unless the terms of its kind say otherwise.
     """
     runs = [_what_runs(condition) for condition in plan.conditions]
-    return digest_of_text(to_text(plan.rules.what_runs(runs)))
+    return digest_of_text(to_text(plan.rules.shared_part(runs)))
 
 
 def _what_runs(condition: Condition) -> Sequence[Any]:
@@ -140,7 +140,7 @@ _SELECT_SITTINGS = """
 """
 
 _ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
-_Measured = Annotated[float, msgspec.Meta(ge=-MAX_MEASURED, le=MAX_MEASURED)]
+_Measured = Annotated[float, msgspec.Meta(ge=-MAX_MEASURED_VALUE, le=MAX_MEASURED_VALUE)]
 _NUMBERS = msgspec.json.Decoder(dict[str, _Measured | None])
 _REASONS = msgspec.json.Decoder(dict[str, str])
 _ORDER = msgspec.json.Decoder(tuple[int, ...])
@@ -196,12 +196,12 @@ def _sample_row(sample: Sample) -> Row:
 
 def _measured(value: float | None) -> float | None:
     # Written so that NaN is none, too.
-    return float(value) if value is not None and abs(value) <= MAX_MEASURED else None
+    return float(value) if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
 
 
 def _all_measured(values: Mapping[str, float | None]) -> dict[str, float | None]:
     return {
-        name: value if value is not None and abs(value) <= MAX_MEASURED else None
+        name: value if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
         for name, value in values.items()
     }
 
@@ -386,9 +386,9 @@ def _refuse_impossible_terms(plan: Plan) -> None:
         "smallest number of blocks": 0 <= stopping.min_blocks <= _MAX_PLACES,
         "number of blocks before the budget": 0 <= stopping.blocks_before_budget <= _MAX_PLACES,
         "tail": stopping.tail is None or 0.0 < stopping.tail < 100.0,
-        "precision": stopping.precision is None or 0.0 < stopping.precision <= MAX_MEASURED,
-        "budget": 0.0 <= stopping.budget_s <= MAX_MEASURED,
-        "number of seconds": 0.0 <= stopping.min_seconds <= MAX_MEASURED,
+        "precision": stopping.precision is None or 0.0 < stopping.precision <= MAX_MEASURED_VALUE,
+        "budget": 0.0 <= stopping.budget_s <= MAX_MEASURED_VALUE,
+        "number of seconds": 0.0 <= stopping.min_seconds <= MAX_MEASURED_VALUE,
     }
     for what, is_possible in holds.items():
         if not is_possible:

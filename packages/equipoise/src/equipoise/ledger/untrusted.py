@@ -19,7 +19,7 @@ from typing import get_args
 
 from equipoise.ledger.file import damaged
 from equipoise.ledger.schema import IDENTITY_BYTES, Statements, scripts_up_to
-from equipoise.model.quantities import MAX_MEASURED
+from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import FailureKind
 
 MAX_ROW_BYTES = 256 * 1024 * 1024
@@ -35,7 +35,7 @@ _OPTIONAL_FAILURE_KIND = (
 )
 _TEXT = "typeof({0}) = 'text'"
 _OPTIONAL_TEXT = "typeof({0}) IN ('text', 'null')"
-_OPTIONAL_REAL = f"({{0}} IS NULL OR typeof({{0}}) = 'real' AND abs({{0}}) <= {MAX_MEASURED})"
+_OPTIONAL_REAL = f"({{0}} IS NULL OR typeof({{0}}) = 'real' AND abs({{0}}) <= {MAX_MEASURED_VALUE})"
 _COUNT = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {_LARGEST}"
 _OPTIONAL_COUNT = f"({{0}} IS NULL OR {_COUNT})"
 _OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"

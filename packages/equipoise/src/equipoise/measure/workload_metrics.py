@@ -25,7 +25,7 @@ from equipoise.files.writing import OPEN_FOLDER, remove_below
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.quantities import MAX_MEASURED
+from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import Accounting, Better, Sample
 from equipoise.shared.spelling import option
 
@@ -195,8 +195,8 @@ def _sample(decoder: msgspec.json.Decoder[_Line], text: bytes) -> Sample:
         raise _Refused("cannot be read: it is nested too deeply") from None
     if not math.isfinite(line.value):
         raise _Refused("is not a finite number")
-    if abs(line.value) > MAX_MEASURED:
-        raise _Refused(f"has the value {line.value:g}, beyond {MAX_MEASURED:g}")
+    if abs(line.value) > MAX_MEASURED_VALUE:
+        raise _Refused(f"has the value {line.value:g}, beyond {MAX_MEASURED_VALUE:g}")
     if line.metric in _MEASURED:
         raise _Refused(f"is named {line.metric}, which Equipoise measures itself")
     step = line.resolution

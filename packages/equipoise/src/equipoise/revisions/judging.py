@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.assignments import (
     Replace,
-    with_values_replaced,
+    replace_values,
 )
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import HiddenValues
@@ -326,14 +326,14 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 class CommitsAnalysis(AnalysisKind):
     """What the analyses of all campaigns over commits share."""
 
-    def terms_replaced(self, terms: Any, replacement: Replace) -> Any:
+    def replace_in_terms(self, terms: Any, replacement: Replace) -> Any:
         """Return the terms with the values replaced that its build sets."""
         return replace(
             terms,
-            build=terms.build and with_values_replaced(terms.build, replacement),
+            build=terms.build and replace_values(terms.build, replacement),
         )
 
-    def terms_hidden(self, terms: Any, hidden: HiddenValues) -> Any:
+    def hide_in_terms(self, terms: Any, hidden: HiddenValues) -> Any:
         """Return the terms without hidden values in the names of benchmarks."""
         return replace(
             terms,

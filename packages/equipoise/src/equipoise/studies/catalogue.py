@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.packages import folder_of, registered, studies_are_missing
+from equipoise.model.packages import folder_of, missing_studies_error, registered
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.result import Findings, ResultDocument
 
@@ -108,7 +108,7 @@ def find_study(reference: str) -> tuple[Path, str]:
         return path, reference
     studies = {study.name: study for study in built_in_studies()}
     if not studies:
-        raise studies_are_missing(f"the built-in study {reference!r}")
+        raise missing_studies_error(f"the built-in study {reference!r}")
     if reference not in studies:
         from equipoise.studies.reader.toml_file import one_of
 

@@ -56,7 +56,7 @@ class PrimitivesRules(Terms):
     __slots__ = ()
 
     describes_one: ClassVar[bool] = False
-    rows_say_failures: ClassVar[bool] = True
+    rows_show_failures: ClassVar[bool] = True
 
 
 class PrimitivesAnalysis(AnalysisKind):

@@ -37,7 +37,7 @@ from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.revisions import BENCHMARK_SUFFIX, CHANGED, Commit, short_name
+from equipoise.model.revisions import BENCHMARK_SUFFIX, CHANGED_SUFFIX, Commit, short_name
 from equipoise.revisions.commits import MAX_SUBJECT_LETTERS, commit_phrase
 from equipoise.revisions.judging import CommitsAnalysis, withdrawals_of
 from equipoise.revisions.terms import benchmarks_of
@@ -262,7 +262,7 @@ def _changing_steps(result: BisectResult, *, more_is_better: bool) -> Iterator[C
         grew = abs(math.log(last)) > abs(math.log(first))
         commit = culprit.commit
         # The working tree is what bisect takes by default.
-        bad = "" if commit.endswith(CHANGED) else f" {option('bad', short_name(commit))}"
+        bad = "" if commit.endswith(CHANGED_SUFFIX) else f" {option('bad', short_name(commit))}"
         yield CampaignWarning(
             "no_constant_ratio",
             f"the step of {short_name(commit)}{of} {'grew' if grew else 'faded'} while the search "

@@ -133,7 +133,7 @@ def _allocator(allocator: Level, case: Case) -> Intervention:
 
 def _with_huge_pages(condition: Condition) -> Condition:
     # A condition that does not forbid huge pages allows them.
-    is_forbidden = condition.started.process.huge_pages is False
+    is_forbidden = condition.measured_process.process.huge_pages is False
     return with_process(condition, huge_pages=True) if is_forbidden else condition
 
 
