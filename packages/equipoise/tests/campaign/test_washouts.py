@@ -10,7 +10,7 @@ import pytest
 from equipoise.analysis.result import analyse_campaign
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
 from equipoise.campaign.conduct import Interrupted
-from equipoise.campaign.washouts import goes_on_with_washouts
+from equipoise.campaign.washouts import may_add_washouts
 from equipoise.design.coin import draw_block
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.plan import Layout, Measure, Stopping
@@ -184,7 +184,7 @@ def test_the_washout_of_a_block_is_one_of_its_conditions_and_a_coin() -> None:
 
 def test_campaigns_that_a_restart_would_break_only_warn() -> None:
     plan = plan_of()
-    assert goes_on_with_washouts(plan)
-    assert not goes_on_with_washouts(plan_of(measure=Measure("/", washout=True)))
+    assert may_add_washouts(plan)
+    assert not may_add_washouts(plan_of(measure=Measure("/", washout=True)))
     over_layouts = msgspec.structs.replace(plan, layouts=(Layout(0, 0, True),))
-    assert not goes_on_with_washouts(over_layouts)
+    assert not may_add_washouts(over_layouts)

@@ -180,7 +180,7 @@ tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
     assert answer.status == 2
     place = "study.toml:8: [factors.allocator.tuned.env] GLIBC_TUNABLES"
     assert f"{place}: tuned did not take effect" in answer.err
-    assert "knows no tunable 'glibc.malloc.mmap_treshold'" in answer.err
+    assert "has no tunable 'glibc.malloc.mmap_treshold'" in answer.err
     assert not (tmp_path / ".equipoise" / "ledger.db").exists() or "no campaigns yet" in (
         equipoise("list").out
     )

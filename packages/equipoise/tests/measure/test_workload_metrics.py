@@ -16,8 +16,8 @@ from equipoise.measure.workload_metrics import (
     MAX_LINES,
     MetricsFile,
     WorkloadMetrics,
-    metrics_reported,
     read,
+    run_for_metrics,
 )
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Process
@@ -242,7 +242,7 @@ def reported(line: str, scratch: Path, timeout_s: float = 60.0) -> tuple[Sample,
         environment={"OWN": "set"},
         process=Process(working_folder=str(scratch)),
     )
-    return metrics_reported(condition, os.environ, scratch, timeout_s)
+    return run_for_metrics(condition, os.environ, scratch, timeout_s)
 
 
 def test_what_is_of_the_whole_process_is_given(tmp_path: Path) -> None:

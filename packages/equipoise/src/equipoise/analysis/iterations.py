@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, judge_pairings, pairing_of
-from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
+from equipoise.campaign.blocks import TIMED_OUT, as_cost, place_costs
 from equipoise.model.iterations import IterationShape, Stretch, TrialIterations
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Better, Sample, Trial
@@ -149,7 +149,7 @@ def steady_comparisons(
         pairing_of(
             plan,
             metric,
-            costs_placed(plan, blocks, _costs(blocks, classed, metric)),
+            place_costs(plan, blocks, _costs(blocks, classed, metric)),
             contrast,
             # A mean of many iterations has finer steps than a single iteration: they are inferred.
             Resolution(None, classed[contrast.candidate][metric].more_is_better),

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import primary_comparisons
-from equipoise.campaign.blocks import as_cost, block_costs, cost_in
+from equipoise.campaign.blocks import as_cost, block_costs, cost_function
 from equipoise.campaign.washouts import analysed_blocks
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.errors import UnusableInput
@@ -161,7 +161,7 @@ def _logarithms(trial: Trial, metric: str) -> FloatArray:
     """Return the logarithms of a trial's iterations, or of its cost; not finite if unknown."""
     values: list[float | None] = [*_iterations(trial, metric)]
     if trial.timed_out or not values:
-        values = [cost_in(metric)(trial)]
+        values = [cost_function(metric)(trial)]
     with np.errstate(divide="ignore", invalid="ignore"):
         # None becomes NaN.
         return np.asarray(np.log(np.array(values, dtype=np.float64)))

@@ -14,7 +14,7 @@ from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import constancy_sentence, signed_change
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
-from equipoise.campaign.washouts import goes_on_with_washouts
+from equipoise.campaign.washouts import may_add_washouts
 from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult
@@ -243,7 +243,7 @@ def _carry_over_warnings(
         if not check.went_on and check.could_make != "nothing"
     }
     if doubtful:
-        goes_on = goes_on_with_washouts(record.plan) and any(
+        goes_on = may_add_washouts(record.plan) and any(
             check.could_make == "all" for check in doubtful.values()
         )
         yield CampaignWarning(

@@ -61,7 +61,7 @@ class Terms:
     """Whether several conditions may be ranked."""
     describes_one: ClassVar[bool] = True
     """Whether a single condition is described."""
-    goes_on_with_washouts: ClassVar[bool] = False
+    may_add_washouts: ClassVar[bool] = False
     """Whether the campaign continues with washouts if carry-over could explain a difference."""
     has_random_order: ClassVar[bool] = True
     """Whether the coin ordered the trials; without it there is no verdict (rule 1)."""

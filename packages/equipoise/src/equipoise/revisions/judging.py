@@ -27,7 +27,7 @@ from equipoise.analysis.assignments import (
 )
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import HiddenValues
-from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_in, read_block
+from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_function, read_block
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import Plan, Stopping
@@ -102,7 +102,7 @@ def _not_measured(plan: Plan, trial: Trial) -> tuple[int, ...]:
         place
         for place, benchmark in enumerate(benchmarks_of(plan))
         if benchmark.process == terms.process_of(trial.condition)
-        and (fails(plan, trial) or cost_in(benchmark.metric)(trial) is None)
+        and (fails(plan, trial) or cost_function(benchmark.metric)(trial) is None)
     )
 
 

@@ -117,7 +117,7 @@ def test_a_real_quota_is_found_from_inside(group: Path) -> None:
     )
     severity, words, hint = done.stdout.splitlines()
     assert severity == "disturbs"
-    assert "a CPU quota lets us use 0.5 CPUs" in words
+    assert "a CPU quota lets Equipoise use 0.5 CPUs" in words
     assert str(group) in hint
 
 

@@ -151,7 +151,7 @@ def test_a_source_that_is_slow_here_is_left_out_and_reported(host: Host) -> None
         reader.before()
         assert reader.after(cpu=0)["pressure_cpu_s"] is None
     assert reader.reasons["pressure_cpu_s"] == (
-        "to read it takes 1e+03 ms here: too long beside a trial"
+        "reading it takes 1e+03 ms here: too long for each trial"
     )
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.kind import KindResult
 from equipoise.analysis.wording import change_clause, signed_change
-from equipoise.campaign.blocks import cost_in, resolution_of, seconds_of_segments
+from equipoise.campaign.blocks import cost_function, resolution_of, seconds_of_segments
 from equipoise.kinds.bisect.judge import BenchmarkSearch, read_searches
 from equipoise.kinds.bisect.search import LineState
 from equipoise.kinds.bisect.stretch import NamedStep, SegmentState, UnconfirmedStep
@@ -161,7 +161,7 @@ def warnings_of_bisection(
         for result in results:
             yield from _steps_of_layouts(terms, result)
     for benchmark in benchmarks_of(plan):
-        read, costs = cost_in(benchmark.metric), defaultdict[int, list[float | None]](list)
+        read, costs = cost_function(benchmark.metric), defaultdict[int, list[float | None]](list)
         for block in blocks.values():
             for trial in block:
                 if terms.process_of(trial.condition) == benchmark.process:
