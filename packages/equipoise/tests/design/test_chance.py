@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.design.chance import HELD, holding_one_at_a_time, sources_here
+from equipoise.design.chance import HELD, one_source_held_each, sources_here
 from equipoise.model.plan import PADDING_VARIABLE, Condition
 
 COMMAND = Condition("run", ("/bin/true",), environment={"KEY": "value"})
@@ -11,7 +11,7 @@ COMMAND = Condition("run", ("/bin/true",), environment={"KEY": "value"})
 def test_each_source_is_held_alone_and_all_are_held_together() -> None:
     sources, notices = sources_here({}, (0, 3), random_addresses=True)
     assert notices == ()
-    conditions = holding_one_at_a_time(COMMAND, sources)
+    conditions = one_source_held_each(COMMAND, sources)
     assert conditions[0].environment == COMMAND.environment
     assert conditions[0].process == COMMAND.process
     held = {one.levels[HELD]: one for one in conditions}

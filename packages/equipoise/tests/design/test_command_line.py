@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.command_line import after_options, shell_line, shell_line_with_placeholders
+from equipoise.design.command_line import (
+    shell_line,
+    shell_line_with_placeholders,
+    words_after_options,
+)
 from equipoise.report.renderers.markdown import code_block
 from packages.equipoise.tests.payloads import LONG, PAYLOADS
 
@@ -62,5 +66,5 @@ def test_what_a_shell_would_obey_beside_a_placeholder_stays_text(tmp_path: Path)
 
 
 def test_a_word_behind_options_is_none() -> None:
-    assert after_options(["a", "-b"]) == ["--", "a", "-b"]
-    assert after_options(["a", "b -c"]) == ["a", "b -c"]
+    assert words_after_options(["a", "-b"]) == ["--", "a", "-b"]
+    assert words_after_options(["a", "b -c"]) == ["a", "b -c"]

@@ -214,7 +214,7 @@ def test_a_name_stands_for_all_values_of_a_command(
 
 @pytest.mark.parametrize("pair", ["1", "1:1", "0:1", "1:3", "a:b", "1:2:3", "-1:2"])
 def test_a_pair_that_is_none_is_refused(pair: str) -> None:
-    with pytest.raises(UnusableInput, match=f'pair="{pair}" names no two of the 2 conditions'):
+    with pytest.raises(UnusableInput, match=f'pair="{pair}" does not name two of the 2 conditions'):
         contrasts("true", "echo", pairs=(pair,))
 
 
@@ -227,7 +227,7 @@ def test_hyperfine_s_environments_are_for_all_or_for_each_and_hold_parameters() 
     assert [c.environment for c in each] == [{"A": "1"}, {}]
     with pytest.raises(UnusableInput, match="2 times env for 3 conditions"):
         conditions("true", "echo", "echo a", environments=("A=1", "A=2"))
-    with pytest.raises(UnusableInput, match="'b' is no assignment"):
+    with pytest.raises(UnusableInput, match="'b' is not an assignment"):
         conditions("true", environments=("A=a b",))
 
 

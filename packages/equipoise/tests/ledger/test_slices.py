@@ -143,7 +143,7 @@ def test_a_slice_behind_the_end_of_a_copy_is_refused(
     after = ledger.cursor(identity)
     record(ledger, run, range(6, 9))
     content, _ = ledger.slice(identity, after, max_trials=99)
-    with pytest.raises(UnusableInput, match="begins behind the end"):
+    with pytest.raises(UnusableInput, match="begins after the end"):
         copy.absorb(content)
     assert copy.runs() == []
 

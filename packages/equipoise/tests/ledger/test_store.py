@@ -285,7 +285,7 @@ def test_runs_stand_in_the_order_of_their_start_whenever_they_were_recorded(
 def test_a_ledger_without_runs_says_so(ledger: Ledger) -> None:
     assert ledger.runs() == []
     for reference in ("last", "2026"):
-        with pytest.raises(UnusableInput, match="holds no run yet"):
+        with pytest.raises(UnusableInput, match="has no run yet"):
             ledger.read_run(reference)
 
 

@@ -68,7 +68,7 @@ def change(path: Path, script: str, *parameters: object) -> None:
 @pytest.mark.parametrize(
     ("script", "what"),
     [
-        (ENDLESS_VIEW, "is not one that Equipoise makes"),
+        (ENDLESS_VIEW, "was not created by Equipoise"),
         (TRIGGER, "its trigger 'more' is not one"),
         (EXPRESSION, "its index 'odd' is not one"),
         (GENERATED, "its table 'run' is not one"),
@@ -248,7 +248,7 @@ def test_a_plan_with_numbers_that_no_campaign_has_is_damage(
     change(filled, "UPDATE run SET plan = ?", json.dumps(plan))
     with (
         open_for_reading(filled) as ledger,
-        pytest.raises(UnusableInput, match="no campaign has|Integer value out of range|`int`"),
+        pytest.raises(UnusableInput, match="impossible|Integer value out of range|`int`"),
     ):
         ledger.read_run("last")
 

@@ -104,7 +104,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         judgement=replace(
             limits.judgement(metrics), adjust_by=COVARIATES_BEFORE_TRIAL if options.adjust else ()
         ),
-        seed=limits.drawn_seed(),
+        seed=limits.seed_or_random(),
         control=len(conditions) if options.control else None,
         chosen_contrasts=contrasts_of(options, conditions),
         ranking=options.ranking is not False,
@@ -176,7 +176,7 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
         warnings = (*warnings, order)
     else:
         sources = (*sources, order)
-    conditions = chance.holding_one_at_a_time(plan.conditions[0], sources)
+    conditions = chance.one_source_held_each(plan.conditions[0], sources)
     held = replace(
         plan,
         study=chance.STUDY,
@@ -195,7 +195,7 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | Campaign
     condition = plan.conditions[0]
     library = native_programs() / chance.FILE_ORDER_LIBRARY
     if not library.is_file():
-        return chance.not_tried(chance.FILE_ORDER, f"{library} is missing", "make build")
+        return chance.untried_source(chance.FILE_ORDER, f"{library} is missing", "make build")
     surroundings = {**environment, **condition.environment}
     preloaded = f"{library} {surroundings.get(chance.PRELOAD_VARIABLE, '')}".strip()
     source = chance.Source(chance.FILE_ORDER, {chance.PRELOAD_VARIABLE: preloaded})
@@ -205,7 +205,7 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | Campaign
     if os.path.realpath(library) in (mapped.libraries or {}).values():
         return source
     reason = mapped.unknown_because or "; ".join(mapped.problems)
-    return chance.not_tried(
+    return chance.untried_source(
         chance.FILE_ORDER,
         f"{chance.FILE_ORDER_LIBRARY} cannot be preloaded into {condition.command[0]}: {reason}",
         "use a program that is linked dynamically to this host's C library",
@@ -253,7 +253,7 @@ def study_plan(
         ),
         stopping=stopping,
         judgement=limits.judgement(measure.metrics),
-        seed=limits.drawn_seed(),
+        seed=limits.seed_or_random(),
         chosen_contrasts=grid.contrasts,
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
         ranking=ranking is not False,

@@ -15,7 +15,7 @@ from equipoise.cli import options
 from equipoise.cli.options.outputs import check_folder
 from equipoise.cli.writing import write_json
 from equipoise.design.libraries import KINDS
-from equipoise.design.site import what_is_missing
+from equipoise.design.site import first_missing
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.model.host import CERTIFICATE_STUDY
@@ -37,7 +37,7 @@ def _studies() -> Iterator[Row]:
 
 def _levels(kind: str) -> Iterator[Row]:
     for level in KINDS[kind].choices:
-        missing = what_is_missing(level, host_site())
+        missing = first_missing(level, host_site())
         yield level.name, level.summary, "yes" if missing is None else f"no: {missing.hint}"
 
 

@@ -79,7 +79,7 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
             ),
             stopping=limits.stopping(stopping),
             judgement=limits.judgement(metrics, judgement),
-            seed=limits.drawn_seed(),
+            seed=limits.seed_or_random(),
         )
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import parameter_list, split_command
 from equipoise.design.grid import Grid, build_lines, grid_of
-from equipoise.design.site import Site, setting_place, without_missing
+from equipoise.design.site import Site, remove_missing_levels, setting_place
 from equipoise.measure.builds import build_levels
 from equipoise.measure.installation import host_site
 from equipoise.measure.launcher import COUNTERS
@@ -93,7 +93,7 @@ def prepare_study(options: StudyOptions, ledger: Path) -> PreparedStudy:
     """
     site = host_site()
     study, idle = without_idle_factors(_chosen_study(options))
-    study, missing = without_missing(study, site)
+    study, missing = remove_missing_levels(study, site)
     study, stand_in = with_data(study, ledger)
     return PreparedStudy(study, site, (*idle, *missing, *stand_in), build_lines(study))
 

@@ -117,7 +117,7 @@ def test_a_source_that_becomes_nonsense_is_null_and_the_others_stay(
     reader.before()
     values = reader.after(cpu=0)
     assert values["load_1_minute"] is None
-    assert "another form" in reader.reasons["load_1_minute"]
+    assert "documented format" in reader.reasons["load_1_minute"]
     assert values["steal_s"] == 0.0
 
 

@@ -45,7 +45,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
         measure=limits.measure(Measure(os.getcwd(), timeout_s=TIMEOUT_S, ignore_failure=True)),
         stopping=limits.stopping(default),
         judgement=limits.judgement(default=Judgement(alpha=ALPHA, min_effect=MIN_EFFECT)),
-        seed=limits.drawn_seed(),
+        seed=limits.seed_or_random(),
         chosen_contrasts=(),
     )
 
