@@ -196,7 +196,7 @@ def test_what_is_no_sound_slice_changes_nothing(
     for why, content in unsound.items():
         with pytest.raises(UnusableInput, match=f"cannot be used.*({why})"):
             copy.absorb(content)
-    with pytest.raises(UnusableInput, match="no cursor"):
+    with pytest.raises(UnusableInput, match="not the cursor"):
         ledger.slice(ledger.identity_of(run), b"\xff", max_trials=1)
     assert copy.runs() == []
     assert row_count(copy.path, "environment") == 0
