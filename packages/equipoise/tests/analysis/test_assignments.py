@@ -1,4 +1,4 @@
-"""Where a command or a shell's line sets a variable, its value is replaced, and nothing else."""
+"""Only the values of variables that a command or a line of a shell sets are replaced."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_a_shell_runs_the_line_with_the_variables_that_it_names() -> None:
     shown = replace_values(line, dollar)
     assert "it is" not in shown
     ran = [
-        subprocess.run(["/bin/sh", "-c", one], env=set_here, capture_output=True, check=True)
-        for one, set_here in ((line, {}), (shown, {"A": "it is; a $b", "C": "x  y"}))
+        subprocess.run(["/bin/sh", "-c", script], env=set_here, capture_output=True, check=True)
+        for script, set_here in ((line, {}), (shown, {"A": "it is; a $b", "C": "x  y"}))
     ]
     assert ran[0].stdout == ran[1].stdout == b"it is; a $bx  y"
 

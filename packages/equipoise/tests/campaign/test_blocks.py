@@ -1,4 +1,4 @@
-"""Which trials count is decided by rules that never look at a time."""
+"""The rules that select the trials that count use no measured time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def block_of(number: int, order: tuple[int, ...], *walls: float) -> list[Trial]:
 
 
 def draws_of(trials: list[Trial], size: int = 2) -> list[Draw]:
-    """The draws of whole blocks of so many conditions."""
+    """The draws of complete blocks with this number of conditions."""
     numbers = dict.fromkeys(trial.block for trial in trials)
     return [Draw("measured", number, tuple(range(size)), 0) for number in numbers]
 
@@ -183,7 +183,7 @@ def test_an_interim_analysis_uses_the_resolution_that_the_result_uses(
 ) -> None:
     plan = plan_of(judgement=Judgement(primary_metric="rate"))
     values = [(40.0 + n % 3, 38.0 + n % 4) for n in range(40)]
-    blocks = {n: reported_block(n, one, resolution) for n, one in enumerate(values, start=1)}
+    blocks = {n: reported_block(n, costs, resolution) for n, costs in enumerate(values, start=1)}
     interim = InterimAnalysis(plan, plan.stopping)
     for block in blocks.values():
         interim.add(block)

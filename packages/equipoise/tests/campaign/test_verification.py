@@ -1,4 +1,4 @@
-"""A condition that is not what its name says is an error before anything is measured."""
+"""A condition that differs from its name is an error before anything is measured."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_verdicts_on_intervals_are_about_one_life_of_each_server() -> None:
 
 
 def says(*lines: str) -> tuple[str, ...]:
-    """A program that stands for one whose BLAS says what it is tuned for."""
+    """A program that reports a core like one with a tuned BLAS."""
     text = "".join(f"{line}\n" for line in lines)
     return (sys.executable, "-c", f"import sys; sys.stderr.write({text!r})")
 
@@ -178,7 +178,7 @@ def test_a_core_type_that_nothing_took_notice_of_is_named(words: str) -> None:
 @pytest.mark.live
 @pytest.mark.parametrize("name", ["openblas_haswell", "blis_haswell"])
 def test_a_real_library_says_the_core_type_that_it_was_told(name: str) -> None:
-    level = next(one for one in TUNED_BLAS if one.name == name)
+    level = next(level for level in TUNED_BLAS if level.name == name)
     (folder,) = level.library_path
     if not Path(folder).is_dir():
         pytest.skip(f"misses {folder}: apt-get install {level.package}")

@@ -24,7 +24,7 @@ def test_a_shell_reads_every_word_as_it_stands_and_runs_none(tmp_path: Path) -> 
     line = f"printf '%s\\0' {shell_line(WORDS)}"
     done = subprocess.run(["bash", "-c", os.fsencode(line)], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stderr
-    assert [os.fsdecode(one) for one in done.stdout.split(b"\0")[:-1]] == list(WORDS)
+    assert [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]] == list(WORDS)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -66,12 +66,14 @@ def test_each_candidate_is_compared_at_each_size_with_the_baseline_there() -> No
     study_grid = grid(study_of(ALLOCATOR, ROWS))
     names = [condition.name for condition in study_grid.conditions]
     assert names == [f"{level} rows={rows}" for level in "abc" for rows in (10, 20)]
-    pairs = [(names[one.baseline], names[one.candidate]) for one in study_grid.contrasts]
+    pairs = [
+        (names[contrast.baseline], names[contrast.candidate]) for contrast in study_grid.contrasts
+    ]
     assert pairs == [
         (f"a rows={rows}", f"{level} rows={rows}") for level in "bc" for rows in (10, 20)
     ]
     assert study_grid.contrasts[1].stratum == {"rows": "20"}
-    assert {one.factor for one in study_grid.contrasts} == {"allocator"}
+    assert {contrast.factor for contrast in study_grid.contrasts} == {"allocator"}
 
 
 def test_levels_stand_where_their_factor_is_named() -> None:
@@ -106,11 +108,12 @@ def test_where_nothing_is_asked_everything_runs_and_nothing_is_compared() -> Non
     study = study_of(ALLOCATOR, ROWS, compared=ComparedFactor("allocator", "a", {"rows": ("20",)}))
     study_grid = grid(study)
     assert len(study_grid.conditions) == 6
-    assert [one.stratum for one in study_grid.contrasts] == [{"rows": "10"}] * 2
+    assert [contrast.stratum for contrast in study_grid.contrasts] == [{"rows": "10"}] * 2
     quick = QuickForm(not_at={"allocator": ("c",)})
     study_grid = grid(quick_form(replace(study, quick=quick)))
     assert [
-        study_grid.conditions[one.candidate].levels["allocator"] for one in study_grid.contrasts
+        study_grid.conditions[contrast.candidate].levels["allocator"]
+        for contrast in study_grid.contrasts
     ] == ["b"]
     chosen = with_levels(study, {"rows": ("20",)})
     assert len(grid(chosen).contrasts) == 2
@@ -199,7 +202,9 @@ def test_a_level_whose_server_is_not_installed_is_left_out_with_its_package() ->
     )
     study, notices = remove_missing_levels(study_of(systems, workload=Workload(())), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a"]
-    assert [(one.code, one.hint) for one in notices] == [("level_missing", "apt install some")]
+    assert [(notice.code, notice.hint) for notice in notices] == [
+        ("level_missing", "apt install some")
+    ]
 
 
 def test_a_level_for_a_cpu_that_is_not_ours_is_left_out() -> None:

@@ -267,5 +267,5 @@ def test_the_run_of_a_coordinator_comes_with_those_of_its_hosts(
         pull(ledger, copy, ledger.identity_of(run))
     record_of_all = copy.read_run("last")
     assert record_of_all.id == coordinator
-    assert [one.plan.seed for one in record_of_all.members] == [0, 1]
-    assert [len(one.trials) for one in record_of_all.members] == [4, 4]
+    assert [member.plan.seed for member in record_of_all.members] == [0, 1]
+    assert [len(member.trials) for member in record_of_all.members] == [4, 4]

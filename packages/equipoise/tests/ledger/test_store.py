@@ -82,7 +82,9 @@ trials = st.builds(
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(recorded=st.lists(trials, max_size=4, unique_by=lambda one: (one.position, one.washout)))
+@given(
+    recorded=st.lists(trials, max_size=4, unique_by=lambda trial: (trial.position, trial.washout))
+)
 def test_a_trial_comes_back_bit_for_bit(
     tmp_path_factory: pytest.TempPathFactory, recorded: list[Trial]
 ) -> None:
@@ -330,11 +332,13 @@ def test_campaigns_whose_output_goes_elsewhere_answer_another_question(
 ) -> None:
     plan = make_plan("a", "b")
     first = ledger.begin_run(plan, {}, 1.0)
-    conditions = tuple(replace(one, output=Output("discard")) for one in plan.conditions)
+    conditions = tuple(
+        replace(condition, output=Output("discard")) for condition in plan.conditions
+    )
     elsewhere = replace(plan, conditions=conditions)
     run = ledger.begin_run(elsewhere, {}, 2.0)
-    assert [one.id for one in ledger.same_commands(plan)] == [first]
-    assert [one.id for one in ledger.same_commands(elsewhere)] == [run]
+    assert [run.id for run in ledger.same_commands(plan)] == [first]
+    assert [run.id for run in ledger.same_commands(elsewhere)] == [run]
     assert ledger.read_run(run).plan == elsewhere
 
 

@@ -146,7 +146,7 @@ def test_all_evidence_of_a_run_together_is_bounded_too(
 ) -> None:
     monkeypatch.setattr(rows, "MAX_EVIDENCE_BYTES", 1_000_000)
     with open_for_writing(filled, durable=False) as ledger:
-        (run,) = (one.id for one in ledger.runs())
+        (run,) = (run.id for run in ledger.runs())
         for repetition in (2, 3):
             observation = Observation("time", 0, repetition, 0, 5.0, bytes(600_000), None)
             ledger.record_observation(run, observation)

@@ -218,8 +218,8 @@ def test_a_server_is_asked_only_when_its_process_exists(
     absent: list[tuple[int, ...]] = [(), ()]
     processes = servers.Life.processes
 
-    def found(one: servers.Life) -> tuple[int, ...]:
-        return absent.pop() if absent else processes(one)
+    def found(life: servers.Life) -> tuple[int, ...]:
+        return absent.pop() if absent else processes(life)
 
     def asked(address: str | tuple[str, int]) -> bool:
         assert absent == [], "nobody but another program can answer yet"

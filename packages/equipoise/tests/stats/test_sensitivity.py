@@ -1,4 +1,4 @@
-"""What can be seen in so many blocks, against campaigns with known truth."""
+"""The smallest effect that a number of blocks can show agrees with simulated campaigns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def null_differences(sd: float, blocks: int) -> np.ndarray[tuple[int], np.dtype[
 
 
 def found(sd: float, blocks: int, effect: float, campaigns: int) -> int:
-    """Number of campaigns, each drawn anew, that call a difference within so many blocks."""
+    """Number of simulated campaigns that call a difference within this number of blocks."""
     generator = np.random.default_rng(9)
     count = 0
     for _ in range(campaigns):
@@ -39,7 +39,7 @@ def found(sd: float, blocks: int, effect: float, campaigns: int) -> int:
 def test_the_effect_that_it_names_is_found_as_often_as_it_says(blocks: int, campaigns: int) -> None:
     effect = smallest_effect(null_differences(0.02, 2400), blocks, alpha=ALPHA, seed=3)
     assert effect is not None
-    # The effect itself rests on 60 campaigns: allow its share to be off by three errors.
+    # The effect is itself estimated from 60 campaigns: its share may be off by three errors.
     share = DETECTED_SHARE - 3 * math.sqrt(0.09 / 60)
     assert found(0.02, blocks, effect, campaigns) >= at_least(campaigns, share)
 

@@ -1,4 +1,4 @@
-"""Intervals of two samples agree with scipy; pooling covers as often as it says."""
+"""Intervals of two samples agree with scipy, and pooled intervals cover as often as claimed."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_of_normal_trials_one_interval_of_a_difference_in_twenty_misses(paired: 
 
 @pytest.mark.parametrize("paired", [False, True])
 def test_a_difference_without_spread_or_of_one_value_has_no_interval(paired: bool) -> None:
-    # 0.1 added three times over is not 0.3: equal values must not get a spread from rounding.
+    # 0.1 + 0.1 + 0.1 is not 0.3: rounding must not give equal values a spread.
     sample = sample_difference(array(*[0.1] * 3), array(*[0.7] * 3), paired=paired, level=0.05)
     assert sample.difference == pytest.approx(0.6)
     assert (sample.difference_ci, sample.unknown) == ((None, None), NO_SPREAD)
@@ -190,7 +190,7 @@ def test_the_variance_between_campaigns_is_freed_of_what_varies_within() -> None
     for true in (0.0, 0.03, 0.1):
         effects = generator.normal(0, true, count) + generator.normal(0, 0.05, count)
         sample = pool(effects, np.full(count, 0.05), ["one"] * count).between_sd
-        # The error of a variance of 4000: 2.2 % of the whole, three times over.
+        # Three errors of the variance of 4000 values, each 2.2 %.
         assert sample**2 == pytest.approx(true**2, abs=3 * 0.0224 * (true**2 + 0.05**2))
 
 

@@ -157,7 +157,7 @@ def test_conditions_whose_names_would_be_alike_are_told_apart_by_their_factors(
 ) -> None:
     text = PLAIN + '[factors.n]\n"a b" = {}\na = { args = "1" }\n'
     text += '[factors.m]\nrole = "stratum"\nc = {}\n"b c" = { args = "2" }\n'
-    names = [one.name for one in grid_of(read(tmp_path, text), SITE, {}).conditions]
+    names = [condition.name for condition in grid_of(read(tmp_path, text), SITE, {}).conditions]
     assert names == ["n=a b m=c", "n=a b m=b c", "n=a m=c", "n=a m=b c"]
 
 

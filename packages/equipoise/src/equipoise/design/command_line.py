@@ -28,7 +28,7 @@ def command_of_plan(plan: Plan) -> str | None:
     return f"cd {shell_line([plan.measure.working_folder])} && {line}"
 
 
-def command_words(
+def command_line_of(
     command: str, arguments: Sequence[str], options: Mapping[str, object]
 ) -> tuple[str, ...]:
     """Return the words of a command line of Equipoise.
