@@ -1,4 +1,4 @@
-"""Parts of every chart: inline data, marks, colours, shapes, axes, and the frame around all."""
+"""Parts of every chart: inline data, marks, colours, shapes, axes, and the frame."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from .theme import WIDTH, color_of, configuration, shape_of
 Rows = list[dict[str, Any]]
 Position = TypeVar("Position", alt.X, alt.Y)
 LABEL_LIMIT = 220
-"""Pixels of a name beside its row."""
+"""Maximum width of a name of a row, in pixels."""
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 (§2.2) cannot hold; vl-convert aborts the process over one in a name."""
+"""Characters that XML 1.0 (§2.2) excludes; vl-convert aborts the process because of one in a
+name."""
 
 
 class Picture(alt.LayerChart):
-    """A chart that a notebook shows as a picture, without a network.
+    """A chart that notebooks show as a picture, without a network.
 
-    Altair's own form for notebooks loads Vega from a network. It is used where somebody chose
-    another of altair's renderers.
+    Altair's own form for notebooks loads Vega from a network. It is used if the user chose another
+    of altair's renderers.
     """
 
     def _repr_mimebundle_(self, *_: Any, **options: Any) -> Any:
-        """Return the pictures that a notebook shows."""
+        """Return the pictures for a notebook."""
         if alt.renderers.active != "default":
             return super()._repr_mimebundle_(**options)
         return notebook_pictures(self.to_dict(validate=False))
@@ -39,15 +40,15 @@ def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
 
 
 def layer(rows: Sequence[Mapping[str, Any]], mark: alt.MarkDef, **channels: Any) -> alt.Chart:
-    """Draw rows as one kind of mark; the arguments of ``encode`` say what each channel shows."""
+    """Draw rows as one kind of mark; ``channels`` are arguments of ``encode``."""
     chart: alt.Chart = chart_of(rows).properties(mark=mark).encode(**channels)
     return chart
 
 
 def labels(rows: Sequence[Mapping[str, Any]], text: str, **encoding: Any) -> list[alt.Chart]:
-    """Write a field of the rows, and clear the lines behind its letters.
+    """Draw a field of the rows as text, without lines behind its letters.
 
-    Draw them above all lines. Properties of the mark stand in ``mark``.
+    Draw them above all lines. ``mark`` has properties of the mark.
     """
     mark = {"aria": False, **encoding.pop("mark", {})}
     styles = (["label", "label-ground"], "label")
@@ -58,12 +59,12 @@ def labels(rows: Sequence[Mapping[str, Any]], text: str, **encoding: Any) -> lis
 
 
 def label_strips(rows: Sequence[Mapping[str, Any]], y: alt.Y, offset: float = 0.0) -> alt.Chart:
-    """Keep the lines of the chart out of the strips in which names stand above their rows.
+    """Clear the strips for names above rows from the lines of the chart.
 
-    Draw it above grid and landmarks, and below what is measured. A strip lies ``offset`` pixels
-    below its place on the axis.
+    Draw it above grid and landmarks, and below measured values. A strip is ``offset`` pixels below
+    its place on the axis.
     """
-    # Clipped: the ends of so thick a line would make room for themselves beside the chart.
+    # Clipped, because the ends of such a thick line would widen the chart.
     mark = alt.MarkDef("rule", style="label-strip", yOffset=offset, clip=True, aria=False)
     return layer(rows, mark, y=y)
 
@@ -74,12 +75,12 @@ def point(size: float, **style: Any) -> alt.MarkDef:
 
 
 def rule(width: float | None = None, **style: Any) -> alt.MarkDef:
-    """Return the mark of an interval or of a landmark: a line of this width in pixels."""
+    """Return the mark of an interval or of a landmark: a line with a width in pixels."""
     return alt.MarkDef("rule", strokeWidth=alt.Undefined if width is None else width, **style)
 
 
 def tooltips(*fields: tuple[str, ...]) -> list[alt.Tooltip]:
-    """Return what a reader sees at a mark: fields, each with its title and its number format."""
+    """Return the tooltips of a mark; a field may have a title and a number format."""
     names = ("shorthand", "title", "format")
     parts: list[dict[str, Any]] = [dict(zip(names, field, strict=False)) for field in fields]
     return [alt.Tooltip(**part) for part in parts]
@@ -93,9 +94,9 @@ def frame(
     description: str,
     height: int,
 ) -> alt.LayerChart:
-    """Lay charts over each other under a title, in the light theme.
+    """Return layered charts with a title, in the light theme.
 
-    ``notes`` say what a reader must know about the data, ``description`` is for a screen reader.
+    ``notes`` explain the data, ``description`` is for a screen reader.
     """
     chart = Picture(
         layer=list(layers),
@@ -108,12 +109,12 @@ def frame(
     )
     specification = chart.to_dict(validate=False)
     drawable = _drawable(specification)
-    # Building the chart anew takes a second for 5,000 trials.
+    # Building the chart again takes a second for 5,000 trials.
     return chart if drawable == specification else Picture.from_dict(drawable)
 
 
 def _drawable(value: Any) -> Any:
-    """Replace each character that XML cannot hold by its escape sequence."""
+    """Replace each character that XML excludes by its escape sequence."""
     if isinstance(value, str):
         return _NO_XML.sub(lambda match: repr(match[0])[1:-1], value)
     if isinstance(value, dict):
@@ -137,8 +138,8 @@ def color_and_shape(
 ) -> tuple[alt.Color, alt.Shape]:
     """Return colour and shape by kind, with one legend for both.
 
-    ``places`` are the positions of the kinds in the palette, and among the shapes unless
-    ``shape_places`` says otherwise.
+    ``places`` are the positions of the kinds in the palette; ``shape_places`` are those among the
+    shapes, by default the same.
     """
     colors = alt.Scale(domain=list(kinds), range=[color_of(place) for place in places])
     shapes = alt.Scale(domain=list(kinds), range=[*map(shape_of, shape_places or places)])
@@ -149,8 +150,8 @@ def color_and_shape(
 
 
 def plain_scale(low: float, high: float, *, kind: Literal["linear", "log"] = "linear") -> alt.Scale:
-    """Return a scale over exactly this range: never widened to round numbers or to zero."""
-    # Vega warns of `zero` on a logarithmic scale, which has none.
+    """Return a scale over exactly this range, not widened to round numbers or to zero."""
+    # Vega warns about `zero` on a logarithmic scale.
     zero = False if kind == "linear" else alt.Undefined
     return alt.Scale(domain=[low, high], type=kind, nice=False, zero=zero)
 

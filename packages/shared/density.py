@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 POINTS = 160
 MIN_VALUES = 5
 _TAIL = 3.0
-"""Bandwidths beyond the outermost values at which a normal kernel is nearly 0."""
+"""Distance from the outermost values, in bandwidths, at which a normal kernel is nearly 0."""
 _NARROWEST = 1 / 250
-"""Smallest bandwidth as a share of the range, so that equal values get a visible peak."""
+"""Minimum bandwidth as a share of the range, so that equal values have a visible peak."""
 
 
 def density(
@@ -19,16 +19,16 @@ def density(
     high: float,
     weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Estimate a Gaussian kernel density on ``POINTS`` places from low to high, with peak 1.
+    """Estimate a Gaussian kernel density at ``POINTS`` places from low to high, with peak 1.
 
     The bandwidth is Silverman's rule of thumb (1986, eq. 3.31). ``None`` below ``MIN_VALUES``
-    values: a curve through three trials would be an invention.
+    values, which do not show a curve.
 
     Parameters
     ----------
     weights
-        Weight of each place, by default equal; the bandwidth uses the effective number of
-        places (Kish 1965, (Σw)² / Σw²).
+        Weights of the places, by default equal; the bandwidth uses the effective number of places
+        (Kish 1965, (Σw)² / Σw²).
     """
     if len(places) < MIN_VALUES:
         return None
@@ -36,7 +36,7 @@ def density(
     begin = max(low, float(places.min()) - _TAIL * width)
     end = min(high, float(places.max()) + _TAIL * width)
     grid = np.linspace(begin, end, POINTS)
-    # Binning first keeps the cost at POINTS² however many trials there are.
+    # With bins the cost is POINTS² for any number of trials.
     counts, edges = np.histogram(places, bins=4 * POINTS, range=(begin, end), weights=weights)
     centres = (edges[:-1] + edges[1:]) / 2
     heights = np.exp(-0.5 * ((grid[:, None] - centres[None, :]) / width) ** 2) @ counts

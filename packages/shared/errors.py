@@ -1,17 +1,17 @@
-"""The one error that a user of Equipoise sees."""
+"""The error that a user of Equipoise sees."""
 
 from __future__ import annotations
 
 EXIT_UNUSABLE_INPUT = 2
 MAX_TEXT_LETTERS = 1000
-"""Largest number of letters of one part of an error, which may quote a name of any length."""
+"""Maximum number of letters of one part of an error, which may quote a name of any length."""
 
 
 class EquipoiseError(Exception):
-    """An error that the user can end.
+    """An error that the user can correct.
 
-    ``what`` says what is wrong, naming the thing and the place; ``hint`` is one thing that the user
-    can do about it. The middle of more than `MAX_TEXT_LETTERS` letters is left out of each.
+    ``what`` is the problem, with the name and the place; ``hint`` is one thing to type or change.
+    Of a text longer than `MAX_TEXT_LETTERS` letters, the middle is left out.
     """
 
     exit_status = EXIT_UNUSABLE_INPUT
@@ -26,7 +26,7 @@ class EquipoiseError(Exception):
 def _shortened(text: str) -> str:
     """Return the text with its middle left out if it is too long.
 
-    The place stands at the beginning and the reason at the end: both stay.
+    The beginning has the place and the end has the reason, so both are kept.
     """
     if len(text) <= MAX_TEXT_LETTERS:
         return text

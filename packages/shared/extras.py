@@ -1,4 +1,4 @@
-"""Packages that are imported when they are used, and the line that installs a missing one."""
+"""Packages that are imported late, and the line that installs a missing package."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 Library = Literal["pandas", "polars"]
 
 DISTRIBUTION = __name__.partition(".")[0].replace("_", "-")
-"""The distribution that has this copy of the module."""
+"""Distribution that contains this copy of the module."""
 CHARTS_EXTRA = "report" if DISTRIBUTION == "equipoise" else "charts"
-"""Extra of the distribution that brings altair and vl-convert."""
+"""Extra of the distribution that includes altair and vl-convert."""
 
 
 def install_line(package: str) -> str:
-    """Return the line that installs a package beside Equipoise, wherever Equipoise is installed.
+    """Return the line that installs a package into the environment of Equipoise.
 
-    pipx and ``uv tool`` give a program an environment of its own, which plain pip does not know.
+    pipx and ``uv tool`` give a program its own environment, which plain pip does not find.
     """
     prefix, package = Path(sys.prefix), shlex.quote(package)
     if (prefix / "pipx_metadata.json").is_file():
@@ -39,7 +39,7 @@ def install_line(package: str) -> str:
 def require(package: str, purpose: str, extra: str | None = None) -> Any:
     """Import a package; ``purpose`` is a plural, such as "data frames".
 
-    The hint of the error installs the extra of this distribution, or without one the package.
+    The hint of the error installs the extra of this distribution or, without an extra, the package.
 
     Raise `UnusableInput` if the package is not installed.
     """
@@ -58,11 +58,11 @@ def frame_of(
 ) -> pandas.DataFrame | polars.DataFrame:
     """Return a data frame with a row for each mapping, its keys as columns.
 
-    Raise `UnusableInput` if the library is another, or not installed.
+    Raise `UnusableInput` if the library is unknown, or not installed.
     """
     if library not in get_args(Library):
         raise UnusableInput(
-            f"no frame of {library!r} can be made", hint='give "pandas" or "polars"'
+            f"{library!r} is not a library for data frames", hint='give "pandas" or "polars"'
         )
     try:
         if library == "polars":

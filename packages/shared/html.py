@@ -1,6 +1,6 @@
-"""Pieces of HTML for notebooks: text, tables and facts, and a chart below them.
+"""Parts of HTML for notebooks: text, tables and facts, and a chart below them.
 
-No colour is set, so that a notebook's own hold; no script and no style sheet.
+They have no colours, so that the notebook's own are used, and no script or style sheet.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _LINE = "border-bottom:1px solid rgba(128,128,128,.4)"
 
 
 def with_picture(piece: str, draw: Callable[[], altair.LayerChart | None]) -> MimeBundle:
-    """Return a piece of HTML for a notebook with a chart below it, and the chart by itself.
+    """Return a part of HTML for a notebook with a chart below it, and the chart alone.
 
-    The chart is left out where altair or vl-convert is not installed, or there is nothing to draw.
+    The chart is left out if altair or vl-convert is not installed, or there is nothing to draw.
     """
     chart = draw() if has_figures() else None
     if chart is None:
         return {"text/html": piece}, {}
     specification = chart.to_dict(validate=False)
     pictures, sizes = notebook_pictures(specification)
-    # As an address a picture shares no id and no style with the notebook around it.
+    # In a data URL, a picture shares no ids and styles with the notebook.
     kind = next(kind for kind in ("image/svg+xml", "image/png") if kind in pictures)
     content = pictures[kind] if kind == "image/png" else pictures[kind].encode()
     address = f"data:{kind};base64,{base64.b64encode(content).decode()}"
@@ -44,17 +44,17 @@ def with_picture(piece: str, draw: Callable[[], altair.LayerChart | None]) -> Mi
 
 
 def text(plain: str) -> str:
-    """Return text as HTML, between tags or within an attribute, whatever it holds."""
+    """Return any text as HTML, for use between tags or in an attribute."""
     return unbroken(typed(plain))
 
 
 def typed(plain: str) -> str:
-    """Return a command as HTML: whoever copies it gets the spaces that were typed."""
+    """Return a command as HTML, with its spaces kept for copying."""
     return html.escape(visible(plain))
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a table under headings: names in the first column, numbers in the others."""
+    """Return a table with headings: names in the first column, numbers in the others."""
     head = "".join(
         f'<th scope="col" style="{_LINE};{_cell_style(place)}">{text(heading)}</th>'
         for place, heading in enumerate(headings)
@@ -67,7 +67,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> str:
-    """Write names and their values, a line each."""
+    """Return a table of names and values, a line each."""
     body = "".join(
         f'<tr><th scope="row" style="{_cell_style(0)}">{text(name)}</th>{_cell(0, str(value))}</tr>'
         for name, value in pairs
@@ -76,12 +76,12 @@ def facts(pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def folded(title: str, within: str) -> str:
-    """Write a heading that opens what is below it."""
+    """Return a part that a heading opens and closes."""
     return f"<details><summary>{text(title)}</summary>{within}</details>"
 
 
 def bullets(items: Iterable[str]) -> str:
-    """Write a list of sentences."""
+    """Return a list of sentences."""
     return f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>"
 
 

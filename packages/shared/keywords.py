@@ -1,4 +1,4 @@
-"""Keywords of a function that a ``TypedDict`` names: declared once, shown in each signature."""
+"""Keywords of functions from a ``TypedDict``, declared once and shown in each signature."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ R = TypeVar("R")
 
 
 def takes(keywords: type, defaults: object) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for a function that takes the keys of a ``TypedDict`` as keywords.
+    """Return a decorator for a function with the keys of a ``TypedDict`` as keywords.
 
-    The signature that Python shows then has each of them, as if the function had named it, and any
-    other is refused as Python refuses it.
+    The signature of the function then has each keyword, and Python's usual error refuses any other.
 
     Parameters
     ----------
     defaults
-        Object with an attribute for each key, which is the default.
+        Object with an attribute for each key: its default.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
-        named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        named = [
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        ]
         further = [
             inspect.Parameter(
                 name,

@@ -1,4 +1,4 @@
-"""Numbers and lists of names as people read them in sentences."""
+"""Numbers and lists of names for sentences."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ import re
 from collections.abc import Iterable, Sequence
 
 Interval = tuple[float | None, float | None]
-"""Lower and upper bound; ``None`` where there is none yet."""
+"""Lower and upper bound; ``None`` for a bound that does not exist yet."""
 MAX_LISTED_VALUES = 6
-"""Number of values of a column that an error lists."""
+"""Maximum number of values that an error lists."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:[nµm]?s|min|h|[kKMGT]?i?B)\b)")
 """Space between a number and its unit."""
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Return a number with so many significant digits, without an exponent where it is readable."""
+    """Return a number with ``digits`` significant digits, without an exponent if readable."""
     if not math.isfinite(value):
         return "unlimited"
     if value == 0:
         return "0"
     if not 1e-4 <= abs(value) < 1e7:
         return f"{value:.{digits - 1}e}"
-    # Rounded first: 9.999 with three digits is 10.0, not 10.00.
+    # Rounded first, because 9.999 with three digits is 10.0, not 10.00.
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     return f"{value:.{decimals}f}"
 
 
 def amount(value: float) -> str:
-    """Return a number in the unit of somebody's column: ``1,794``, ``0.0124``."""
+    """Return a number in the unit of a user's column: ``1,794``, ``0.0124``."""
     return f"{value:,.0f}" if 99.95 <= abs(value) < 1e12 else f"{value:.3g}"
 
 
@@ -45,7 +45,7 @@ def joined(parts: Iterable[str], last: str = "and") -> str:
 
 
 def listed(values: Sequence[str], most: int = MAX_LISTED_VALUES, joint: str = ", ") -> str:
-    """Return values as ``a, b, c``; of many, the first and how many more there are.
+    """Return values as ``a, b, c``; of many, the first and the number of the others.
 
     Clauses are joined by ``"; "``.
     """
@@ -55,8 +55,8 @@ def listed(values: Sequence[str], most: int = MAX_LISTED_VALUES, joint: str = ",
 
 
 def unbroken(text: str) -> str:
-    """Return text in which no line ends between a number and its unit: ``5 %``, ``12 ms``.
+    """Return text without line breaks between a number and its unit: ``5 %``, ``12 ms``.
 
-    For forms that break lines where they are shown; a command must keep its spaces.
+    It is for formats whose lines break when they are shown; a command must keep its spaces.
     """
     return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)

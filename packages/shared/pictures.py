@@ -1,4 +1,4 @@
-"""Charts as pictures: SVG and PNG by vl-convert, without any request."""
+"""Charts as pictures: SVG and PNG by vl-convert, without network requests."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .extras import CHARTS_EXTRA, DISTRIBUTION, install_line
 
 PIXELS_PER_POINT = 2.0
 MAX_VECTOR_ROWS = 1500
-"""A picture of more vector marks becomes slow to scroll; pixels do not."""
+"""Maximum number of rows in a vector picture; with more, scrolling becomes slow."""
 MimeBundle = tuple[dict[str, Any], dict[str, Any]]
-"""What a notebook shows of an object, by the kind of content, and what it must know of each."""
+"""Content of an object for a notebook, by MIME type, and metadata for each type."""
 
 
 def notebook_pictures(specification: dict[str, Any]) -> MimeBundle:
-    """Return a chart for a notebook as SVG and PNG, which are shown without a network.
+    """Return a chart for a notebook as SVG and PNG, which need no network.
 
-    A chart of many marks is PNG alone: its vectors would take megabytes of the notebook.
+    A chart of many marks is only PNG: its vectors would take megabytes of the notebook.
 
     Raise `UnusableInput` if vl-convert is missing.
     """
@@ -35,7 +35,7 @@ def notebook_pictures(specification: dict[str, Any]) -> MimeBundle:
 
 
 def has_figures() -> bool:
-    """Return whether figures can be drawn here."""
+    """Return whether figures can be drawn."""
     return not _missing_libraries()
 
 
@@ -57,14 +57,14 @@ def require_figures() -> None:
 
 
 def vega_lite_version() -> str:
-    """Return the version of Vega-Lite that altair writes, as vl-convert takes it: ``6.4``."""
+    """Return altair's version of Vega-Lite in the form for vl-convert: ``6.4``."""
     import altair
 
     return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def svg(specification: dict[str, Any]) -> bytes:
-    """Return a chart as a vector picture; the same chart is the same picture."""
+    """Return a chart as a vector picture; equal charts give equal pictures."""
     import vl_convert
 
     picture = vl_convert.vegalite_to_svg(
@@ -77,7 +77,7 @@ _ID = re.compile(r'(?<=\bid=")(?:clip|gradient_)\d+(?=")|(?<=url\(#)(?:clip|grad
 
 
 def _with_own_ids(picture: str) -> str:
-    """Return a vector picture whose ids are those of no other picture on the same page.
+    """Return a vector picture with ids that differ from those of other pictures on a page.
 
     Vega counts ids over all pictures of a process, and two processes may draw for one notebook.
     """

@@ -1,4 +1,4 @@
-"""Ratios and their intervals as people read them: as a change in percent, or as a factor."""
+"""Ratios and their intervals for readers: as changes in percent, or as factors."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from .numbers import Interval, significant
 
 FACTOR_FROM = 2.0
-"""From here on "3.3 times" reads better than a percentage, and so does its inverse."""
+"""Ratio from which on "3.3 times" reads better than a percentage; also for its inverse."""
 NO_SINGLE_RATIO = "no single ratio"
-"""Stands for an estimate that lies outside of the interval beside it."""
+"""Text in place of an estimate that is outside its interval."""
 
 
 def leaves_out(interval: Interval, value: float) -> bool:
-    """Return whether a value lies outside of an interval."""
+    """Return whether a value is outside an interval."""
     low, high = interval
     return (low is not None and value < low) or (high is not None and value > high)
 
@@ -42,7 +42,7 @@ def _percent(ratio: float) -> str:
 
 
 def in_one_unit(*ratios: float | None) -> tuple[str, ...]:
-    """Return ratios that are read together: all as changes in percent, or all as factors."""
+    """Return ratios in one unit: all as changes in percent, or all as factors."""
     largest = max((ratio for ratio in ratios if ratio is not None), default=1.0)
     return _in_unit_of(largest, ratios)
 
@@ -61,12 +61,12 @@ def estimate_and_interval(
 ) -> tuple[str, str]:
     """Return an estimate and its interval in one unit.
 
-    ``unknown`` stands for an estimate that is not known, ``unlimited`` for an interval that has
-    no end. An estimate outside of its interval is not shown beside it: no single ratio fits.
+    ``unknown`` replaces an unknown estimate, ``unlimited`` an interval without ends. An estimate
+    outside its interval is not shown: no single ratio fits.
     """
     ratios = (ratio, *interval)
-    largest = max((one for one in ratios if one is not None), default=1.0)
-    # The estimate decides, as in the sentence of a verdict; "+20000 %" misleads in any case.
+    largest = max((ratio for ratio in ratios if ratio is not None), default=1.0)
+    # The estimate decides, as in the sentence of a verdict; but "+20000 %" would always mislead.
     leading = largest if ratio is None or largest >= FACTOR_FROM else ratio
     estimate, *ends = _in_unit_of(leading, ratios)
     if ratio is None:
@@ -80,11 +80,11 @@ def estimate_and_interval(
 def interval_text(interval: Interval, unlimited: str = "unlimited to unlimited") -> str:
     """Return an interval of ratios, both ends in one unit: ``+1.20 % to +5.03 %``.
 
-    ``unlimited`` stands for an interval without any end.
+    ``unlimited`` replaces an interval without ends.
     """
     return unlimited if interval == (None, None) else " to ".join(in_one_unit(*interval))
 
 
 def change_text(ratio: float | None, unknown: str) -> str:
-    """Return a ratio as a signed change, or what stands for a ratio that is not known."""
+    """Return a ratio as a signed change, or ``unknown`` for an unknown ratio."""
     return unknown if ratio is None else percent_change(ratio)

@@ -13,13 +13,13 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories: controls, directions, lone surrogates, private use, line separators."""
 
 MAX_LINE_LETTERS = 400
-"""Letters of a line that somebody else wrote, such as a failure, at most."""
+"""Maximum number of letters of a line from elsewhere, such as a failure."""
 MAX_NAME_LETTERS = 200
-"""Letters of a name that is shown, at most: of a condition, a level, a host, or a commit."""
+"""Maximum number of letters of a shown name: of a condition, a level, a host, or a commit."""
 
 
 def visible(text: str) -> str:
-    """Return the text with every character that could steer a terminal written as an escape."""
+    """Return the text with escapes for all characters that could control a terminal."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -29,34 +29,34 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Return the text as `visible` does, but with its line feeds and tabs as they are."""
+    """Return the text as `visible` does, but keep its line feeds and tabs."""
     return "".join(
         part if part in ("\n", "\t") else visible(part) for part in re.split(r"([\n\t])", text)
     )
 
 
 def short_line(text: str, max_letters: int = MAX_LINE_LETTERS) -> str:
-    """Return untrusted text as one line without controls, cut where it is longer than any text."""
-    # What is far too long is cut before it is looked at letter by letter.
+    """Return untrusted text as one line without control characters, cut to a maximum length."""
+    # A far too long text is cut before its letters are checked.
     line = visible(" ".join(text[: 4 * max_letters].split()))
     return line if len(line) <= max_letters else f"{line[: max_letters - 1]}…"
 
 
 def shortened(text: str, max_letters: int = MAX_NAME_LETTERS) -> str:
-    """Return the text as it is, or as `short_line` cuts it if it is too long."""
+    """Return the text unchanged or, if it is too long, cut by `short_line`."""
     return text if len(text) <= max_letters else short_line(text, max_letters)
 
 
 def as_unicode(text: str) -> str:
-    """Return text that any encoder and SQLite accept: bytes that are no text become escapes."""
+    """Return text that any encoder and SQLite accept, with escapes for undecodable bytes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as CSV, as RFC 4180 quotes them; ``None`` is an empty cell.
+    """Return rows as CSV, quoted by RFC 4180; ``None`` is an empty cell.
 
-    A cell with the end of a line of any system stands in quotes. Python's writer leaves a lone
-    carriage return bare where lines end in a line feed, and a reader ends the row there.
+    A cell with a line ending of any system is quoted. Python's writer does not quote a lone
+    carriage return if lines end in a line feed, and a reader would end the row there.
     """
     text = io.StringIO()
     plain = csv.writer(text, lineterminator="\n")

@@ -1,18 +1,18 @@
-"""How messages name an option: ``--min-effect`` on a terminal, ``min_effect`` in Python.
+"""Spelling of options in messages: ``--min-effect`` on a terminal, ``min_effect`` in Python.
 
 A room below the command line never writes ``--min-effect`` into a message. It writes
-``option("min_effect")``, and the face that runs decides how that reads, as a program decides on
-the language of its messages. Python's spelling is the default. The command line, and a process
-that works for it, chooses its own around all of its work::
+``option("min_effect")``, and the running interface decides the spelling, as a program decides the
+language of its messages. Python's spelling is the default. The command line, and a process that
+works for it, sets its own::
 
     with command_line_spelling():
         ...
 
-A message is spelled where it is made. A warning that a campaign has recorded keeps its spelling.
+A message is spelled when it is created. A recorded warning keeps its spelling.
 
-Each package has a copy of this module, and a process may use several. So the choice lies in the
-interpreter's own table of options (``sys._xoptions``): it holds for every copy, whichever is loaded
-first, and no process that is started inherits it.
+Each package has a copy of this module, and a process may use several copies. So the choice is
+stored in the interpreter's own table of options (``sys._xoptions``): it applies to every copy, and
+child processes do not inherit it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from contextlib import contextmanager
 Value = str | float | bool | list[str] | None
 
 _SPELLING = "equipoise_spelling"
-"""Option of the interpreter that holds the choice, for all threads and all copies."""
+"""Option of the interpreter with the choice, for all threads and all copies."""
 _COMMAND_LINE = "command line"
 
 
 @contextmanager
 def command_line_spelling() -> Iterator[None]:
-    """Spell options as the command line does while the block runs."""
+    """Use the command line's spelling in the block."""
     before = sys._xoptions.get(_SPELLING)
     sys._xoptions[_SPELLING] = _COMMAND_LINE
     try:
@@ -55,15 +55,15 @@ _ON_THE_COMMAND_LINE: dict[tuple[str, Value], str] = {
     ("ranking", False): "--ranking off",
     ("ratio", False): "--difference",
 }
-"""Options whose spelling no rule gives."""
+"""Options with an irregular spelling."""
 _IN_PYTHON: dict[tuple[str, Value], str] = {
     ("input", "FILE"): "a shell: sh -c 'A < FILE'",
 }
-"""Options that no function has, and what replaces them."""
+"""Replacements for options that no function has."""
 
 
 def option(name: str, value: Value = None) -> str:
-    """Return an option as the user of this process types it.
+    """Return an option in the spelling of this process.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def option(name: str, value: Value = None) -> str:
     name
         Name of the argument in Python.
     value
-        Value to give; without one, the option alone is named. ``True`` gives a flag.
+        Value of the option; without a value, only its name. ``True`` gives a flag.
     """
     irregular = _ON_THE_COMMAND_LINE if _is_command_line() else _IN_PYTHON
     if not isinstance(value, list) and (name, value) in irregular:

@@ -1,7 +1,7 @@
 """The look of charts: the palette, the shapes, and the light and the dark theme.
 
-A chart names styles (``reference``, ``negligible``, …) and never a colour of the background, so
-one chart serves both themes: only its configuration changes.
+A chart uses styles (``reference``, ``negligible``, …) and never a colour of the background, so that
+it works with both themes: only the configuration changes.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ Theme = Literal["light", "dark"]
 PALETTE = ("#1f83c4", "#d55e00", "#b0508c", "#5aa02c", "#8f7420", "#75808f")
 """Colours after Okabe and Ito (2008), with a contrast of at least 3 to both backgrounds.
 
-In this order the first ones differ for every kind of colour blindness; tests measure both.
+The first colours differ for every kind of colour blindness; tests measure contrast and difference.
 """
 
 SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
-"""Shapes of the conditions: colour is never the only difference."""
+"""Shapes of the conditions, so that colour is never the only difference."""
 
 BACKGROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#14181d"}
 _TEXT: dict[Theme, str] = {"light": "#1b2026", "dark": "#e8ebee"}
 _MUTED: dict[Theme, str] = {"light": "#5b6570", "dark": "#a3acb6"}
 _GRID: dict[Theme, str] = {"light": "#d0d5da", "dark": "#39434c"}
 _AXIS: dict[Theme, str] = {"light": "#818b95", "dark": "#707b86"}
-"""Lines and ticks of the axes: a contrast of at least 3, as WCAG 2.1 (1.4.11) asks of graphics."""
+"""Lines and ticks of the axes, with a contrast of at least 3, as WCAG 2.1 (1.4.11) requires."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 WIDTH = 720
@@ -36,7 +36,7 @@ def color_of(index: int) -> str:
 
 
 LABEL_STRIP = 20
-"""Height in pixels of the strip that a name above its row has for itself."""
+"""Height in pixels of the strip for a name above its row."""
 
 
 def shape_of(index: int) -> str:
@@ -78,14 +78,14 @@ def configuration(theme: Theme) -> dict[str, Any]:
             "reference": {"color": muted, "strokeDash": [5, 3], "strokeWidth": 1.5},
             "negligible": {"color": muted, "fillOpacity": 0.13},
             "label": {"color": text, "fontSize": 13, "fontWeight": "bold"},
-            # What is behind a label keeps clear of its letters.
+            # The ground around the letters of a label.
             "label-ground": {
                 "color": BACKGROUND[theme],
                 "stroke": BACKGROUND[theme],
                 "strokeWidth": 6,
                 "strokeJoin": "round",
             },
-            # No line of the chart runs through the row that a name stands in.
+            # The ground of a name's row, which hides the lines of the chart.
             "label-strip": {"color": BACKGROUND[theme], "strokeWidth": LABEL_STRIP},
             "median": {"color": BACKGROUND[theme], "stroke": text, "strokeWidth": 2},
             "median-interval": {"color": text, "strokeWidth": 3},

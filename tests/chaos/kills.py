@@ -28,7 +28,7 @@ WEIGHTS = {"KILL": 6, "TERM": 1, "INT": 1, "HUP": 1, "STOP": 1}
 UNTOUCHED = "no fault"
 _STOPPED_S = 0.3
 _PAUSE_S = 0.005
-_NO_RUN_YET = ("holds no run yet", "no ledger at")
+_NO_RUN_YET = ("has no run yet", "no ledger at")
 """Answers where the command was hit before its run was recorded, or its ledger was made."""
 _OF_ANOTHER = frozenset({0, 2, 3})
 """Exit statuses of a command, one of whose processes was hit."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.design.grid import build_lines, grid_of
-from equipoise.design.site import without_missing
+from equipoise.design.site import remove_missing_levels
 from equipoise.measure.installation import host_site
 from equipoise.measure.launcher import COUNTERS
 from equipoise.studies.preparation import quick_form, without_idle_factors
@@ -116,7 +116,7 @@ def _run(case: Case, folder: Path) -> None:
         study = quick_form(study)
     site = host_site()
     study, _ = without_idle_factors(study)
-    study, _ = without_missing(study, site)
+    study, _ = remove_missing_levels(study, site)
     lines = build_lines(study)
     grid_of(study, site, dict.fromkeys(lines, "/build"))
 

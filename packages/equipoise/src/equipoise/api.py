@@ -17,7 +17,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import FunctionsRequest, compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
-from equipoise.design.command_line import command_as_typed
+from equipoise.design.command_line import command_line_of
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.state import default_ledger
@@ -342,7 +342,7 @@ def run(
             "command": command,
             **_common_options(layouts, aslr, asks_ranking, numbers, plan.seed),
         }
-        plan = replace(plan, command_line=command_as_typed("run", (str(study),), words))
+        plan = replace(plan, command_line=command_line_of("run", (str(study),), words))
         warnings = (*prepared.warnings, *more)
         with prepared.errors_at_settings(plan):
             run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
@@ -427,7 +427,7 @@ def _comparison_as_typed(options: CompareOptions, seed: int) -> tuple[str, ...]:
         "adjust": options.adjust,
         **_common_options(options.layouts, options.aslr, options.ranking, options.limits, seed),
     }
-    return command_as_typed("compare", commands, words)
+    return command_line_of("compare", commands, words)
 
 
 def _common_options(

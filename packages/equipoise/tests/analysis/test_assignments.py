@@ -1,4 +1,4 @@
-"""Where a command or a shell's line sets a variable, its value is replaced, and nothing else."""
+"""Only the values of variables that a command or a line of a shell sets are replaced."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import subprocess
 import pytest
 
 from equipoise.analysis.assignments import (
-    command_with_values_replaced,
-    typed_words_with_values_replaced,
-    with_values_replaced,
+    replace_command_line_values,
+    replace_command_values,
+    replace_values,
 )
 from equipoise.design.command_line import shell_line_with_placeholders
 
@@ -50,7 +50,7 @@ def dollar(name: str, value: str) -> str:
     ],
 )
 def test_a_value_is_replaced_wherever_a_line_sets_a_variable(line: str, shown: str) -> None:
-    assert with_values_replaced(line, dollar) == shown
+    assert replace_values(line, dollar) == shown
     assert CANARY not in shown
 
 
@@ -67,16 +67,16 @@ def test_a_value_is_replaced_wherever_a_line_sets_a_variable(line: str, shown: s
     ],
 )
 def test_what_sets_no_value_stays_as_it_is(line: str) -> None:
-    assert with_values_replaced(line, dollar) == line
+    assert replace_values(line, dollar) == line
 
 
 def test_a_shell_runs_the_line_with_the_variables_that_it_names() -> None:
     line = 'A=\'it is; a $b\' sh -c \'printf %s "$A"\'; export C="x  y"; printf %s "$C"'
-    shown = with_values_replaced(line, dollar)
+    shown = replace_values(line, dollar)
     assert "it is" not in shown
     ran = [
-        subprocess.run(["/bin/sh", "-c", one], env=set_here, capture_output=True, check=True)
-        for one, set_here in ((line, {}), (shown, {"A": "it is; a $b", "C": "x  y"}))
+        subprocess.run(["/bin/sh", "-c", script], env=set_here, capture_output=True, check=True)
+        for script, set_here in ((line, {}), (shown, {"A": "it is; a $b", "C": "x  y"}))
     ]
     assert ran[0].stdout == ran[1].stdout == b"it is; a $bx  y"
 
@@ -94,7 +94,7 @@ def test_a_shell_runs_the_line_with_the_variables_that_it_names() -> None:
     ],
 )
 def test_a_command_without_a_shell_keeps_all_but_the_values(command: str, shown: str) -> None:
-    words = command_with_values_replaced(shlex.split(command), dollar)
+    words = replace_command_values(shlex.split(command), dollar)
     assert words == tuple(shlex.split(shown))
 
 
@@ -119,11 +119,11 @@ def test_a_command_without_a_shell_keeps_all_but_the_values(command: str, shown:
 def test_the_line_of_a_gate_names_the_variables_of_its_build_and_its_commands(
     line: str, shown: str
 ) -> None:
-    words = typed_words_with_values_replaced(shlex.split(line), dollar)
+    words = replace_command_line_values(shlex.split(line), dollar)
     assert shell_line_with_placeholders(words) == shown
 
 
 @pytest.mark.parametrize("sign", ["$(", "`", "${", '"$(', "x=("])
 def test_a_line_that_no_shell_takes_is_read_to_its_end(sign: str) -> None:
     line = sign * 5_000
-    assert with_values_replaced(line, lambda name, value: None) == line
+    assert replace_values(line, lambda name, value: None) == line

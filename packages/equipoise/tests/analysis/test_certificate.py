@@ -1,4 +1,4 @@
-"""A host is certified by campaigns with a known answer, on a scripted clock."""
+"""Campaigns with a known answer certify a host, on a scripted clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEW = CertifyOptions(campaigns=12, blocks=30, injected_campaigns=6, injected_blo
 
 @pytest.fixture(autouse=True)
 def seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The seeds of the campaigns, from which their times are drawn too, are the same each time."""
+    """The seeds of the campaigns and of their times are the same in each run."""
     monkeypatch.setattr(certificate, "fresh_seed", itertools.count(1).__next__)
 
 
@@ -55,7 +55,7 @@ def certified(folder: Path, noise: float, injected: float) -> Certificate:
 def test_a_quiet_host_finds_what_was_injected_and_little_else(tmp_path: Path) -> None:
     found = certified(tmp_path, noise=0.005, injected=0.03)
     assert (found.injected_found, found.injected_campaigns) == (6, 6)
-    # More than 5 of 12 false alarms at 5 % happen once in 50,000 certificates.
+    # At a rate of 5 %, more than 5 of 12 are false alarms in one of 50,000 certificates.
     assert found.called_different <= 5
     assert found.campaigns == 12
     assert 0.4 < found.spread < 1.2

@@ -1,4 +1,4 @@
-"""Names and failures of any length are whole in the ledger, and short where they are shown."""
+"""Long names and failures are complete in the ledger and shortened in output."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def record_of(*names: str, failure: str | None = None, **changes: Any) -> RunRec
 
 
 def longest_text(part: Any) -> int:
-    """Length of the longest text in data, but for the words of commands."""
+    """Length of the longest text in data, except the words of commands."""
     match part:
         case str():
             return len(part)
@@ -72,7 +72,7 @@ def test_long_names_are_cut_and_stay_apart(show_env: bool) -> None:
     document = analyse_campaign(shown)
     assert [row.condition for row in document.trials] == [first, second, third]
     assert longest_text(msgspec.to_builtins(document)) < 1000
-    assert [one.baseline for one in document.comparisons] == [first, first]
+    assert [comparison.baseline for comparison in document.comparisons] == [first, first]
 
 
 def test_a_number_behind_a_cut_name_takes_no_name_of_another_condition() -> None:
@@ -108,12 +108,14 @@ def test_a_long_failure_is_cut_where_it_is_shown() -> None:
 
 def test_a_long_benchmark_has_one_name_in_the_levels_the_contrasts_and_the_terms() -> None:
     first, second = LONG + "a", LONG + "b"
-    levels = tuple({"benchmark": one, "revision": side} for one in (first, second) for side in "xy")
-    record = record_of(*(f"{one['benchmark']}: {one['revision']}" for one in levels))
+    levels = tuple(
+        {"benchmark": benchmark, "revision": side} for benchmark in (first, second) for side in "xy"
+    )
+    record = record_of(*(f"{row['benchmark']}: {row['revision']}" for row in levels))
     conditions = zip(record.plan.conditions, levels, strict=True)
     plan = replace(
         record.plan,
-        conditions=tuple(replace(condition, levels=one) for condition, one in conditions),
+        conditions=tuple(replace(condition, levels=row) for condition, row in conditions),
         chosen_contrasts=tuple(
             Contrast(place, place + 1, "revision", {"benchmark": levels[place]["benchmark"]})
             for place in (0, 2)
@@ -126,7 +128,10 @@ def test_a_long_benchmark_has_one_name_in_the_levels_the_contrasts_and_the_terms
     benchmarks = [condition.levels["benchmark"] for condition in shown.conditions]
     assert len(set(benchmarks)) == 2
     assert max(map(len, benchmarks)) <= MAX_NAME_LETTERS
-    assert [one.stratum["benchmark"] for one in shown.contrasts] == [benchmarks[0], benchmarks[2]]
+    assert [contrast.stratum["benchmark"] for contrast in shown.contrasts] == [
+        benchmarks[0],
+        benchmarks[2],
+    ]
     assert isinstance(shown.terms, GatePlan)
     assert shown.terms.bisect == {benchmarks[2]: ("line",)}
 

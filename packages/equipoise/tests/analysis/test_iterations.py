@@ -1,4 +1,4 @@
-"""Iterations are classed by trial and by condition, and compared where both have a steady state."""
+"""Iterations are classified by trial and condition, and compared if both have a steady state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec.structs
 import numpy as np
 import pytest
 
-from equipoise.analysis.iterations import classed_iterations, steady_comparisons
+from equipoise.analysis.iterations import classify_iterations, steady_comparisons
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.record import RunRecord
@@ -17,31 +17,31 @@ from packages.equipoise.tests.stats.simulated import at_most
 
 
 def result_of(record: RunRecord) -> ResultDocument:
-    """The result, which keeps to its schema."""
+    """The result document, after a check against its schema."""
     return validated(analyse_campaign(record))
 
 
 def only(document: ResultDocument) -> SteadyComparison:
-    """The one comparison in the steady state."""
+    """The only comparison in the steady state."""
     (one,) = document.steady_state
     return one
 
 
 def test_each_trial_and_each_condition_is_classed() -> None:
     document = result_of(record_of(steady(1.0), steady(1.0, warm_up=0)))
-    warming, flat = (one.iterations["request_s"] for one in document.conditions)
+    warming, flat = (condition.iterations["request_s"] for condition in document.conditions)
     assert (warming.kind, flat.kind) == ("warm-up", "flat")
     assert warming.has_steady_state and flat.has_steady_state
     assert warming.summary == "warm-up in all 20 trials, steady from iteration 11 on (median)"
     first = warming.trials[0]
     assert (first.block, first.kind, first.steady_from) == (1, "warm-up", 10)
-    assert [(one.begin, one.end) for one in first.stretches] == [(0, 10), (10, 40)]
-    assert [one.level for one in first.stretches] == pytest.approx([3.0, 1.0], rel=0.05)
+    assert [(stretch.begin, stretch.end) for stretch in first.stretches] == [(0, 10), (10, 40)]
+    assert [stretch.level for stretch in first.stretches] == pytest.approx([3.0, 1.0], rel=0.05)
     assert first.steady == pytest.approx(1.0, rel=0.05)
 
 
 def test_the_steady_states_are_compared_without_the_warm_up() -> None:
-    # The candidate needs 5 % more per iteration, and warms up in half the time.
+    # The candidate takes 5 % longer per iteration, and warms up in half the time.
     document = result_of(record_of(steady(1.0, warm_up=20), steady(1.05, warm_up=10)))
     assert document.comparisons[0].verdict == "faster"
     found = only(document)
@@ -88,7 +88,7 @@ def test_a_trial_without_a_steady_state_is_compared_and_not_left_out() -> None:
     assert shape.summary == (
         "warm-up in 17 of 20 trials, steady from iteration 11 on (median); no steady state in 3"
     )
-    assert [one.steady for one in shape.trials[:3]] == [None] * 3
+    assert [trial.steady for trial in shape.trials[:3]] == [None] * 3
     compared = only(document).comparison
     assert compared is not None
     assert compared.blocks == 20
@@ -98,11 +98,11 @@ def test_a_trial_that_timed_out_counts_as_slowest() -> None:
     record = record_of(steady(1.0), steady(1.0))
     trials = tuple(
         msgspec.structs.replace(
-            one, failure_kind="timed out", failure="timed out after 1 s", exit=None
+            trial, failure_kind="timed out", failure="timed out after 1 s", exit=None
         )
-        if one.condition == 1 and one.block <= 15
-        else one
-        for one in record.trials
+        if trial.condition == 1 and trial.block <= 15
+        else trial
+        for trial in record.trials
     )
     compared = only(analyse_campaign(msgspec.structs.replace(record, trials=trials))).comparison
     assert compared is not None
@@ -112,7 +112,7 @@ def test_a_trial_that_timed_out_counts_as_slowest() -> None:
 def test_of_what_is_better_when_higher_less_is_slower() -> None:
     document = result_of(record_of(steady(100.0), steady(80.0), better="higher"))
     shape = document.conditions[0].iterations["request_s"]
-    # 300 requests a second at first, then 100.
+    # 300 requests per second at first, then 100.
     assert shape.kind == "slowdown"
     assert shape.trials[0].steady == pytest.approx(100.0, rel=0.05)
     compared = only(document).comparison
@@ -146,7 +146,7 @@ def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None
 def test_iterations_stand_in_their_order_however_they_were_reported() -> None:
     record = record_of(steady(1.0), steady(1.0))
     backwards = tuple(
-        msgspec.structs.replace(one, samples=one.samples[::-1]) for one in record.trials
+        msgspec.structs.replace(trial, samples=trial.samples[::-1]) for trial in record.trials
     )
     assert analyse_campaign(msgspec.structs.replace(record, trials=backwards)) == analyse_campaign(
         record
@@ -154,7 +154,7 @@ def test_iterations_stand_in_their_order_however_they_were_reported() -> None:
 
 
 def test_equal_conditions_are_called_different_in_at_most_alpha() -> None:
-    """Warm-ups of any length, trials that differ, some of them without a steady state."""
+    """Warm-ups of any length; trials differ, and some have no steady state."""
 
     def any_of(generator: np.random.Generator, block: int) -> FloatArray:
         level = float(np.exp(0.05 * generator.standard_t(3.0)))
@@ -169,9 +169,10 @@ def test_equal_conditions_are_called_different_in_at_most_alpha() -> None:
         record = record_of(any_of, any_of, blocks=15, seed=seed)
         blocks = complete_blocks(record.draws, record.trials)
         analysed = {
-            place: [one for one in record.trials if one.condition == place] for place in (0, 1)
+            place: [trial for trial in record.trials if trial.condition == place]
+            for place in (0, 1)
         }
-        (found,) = steady_comparisons(record.plan, blocks, classed_iterations(analysed))
+        (found,) = steady_comparisons(record.plan, blocks, classify_iterations(analysed))
         if (compared := found.comparison) is not None:
             low, high = compared.ratio_ci
             given += 1

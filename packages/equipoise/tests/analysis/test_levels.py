@@ -1,4 +1,4 @@
-"""A campaign over layouts tells what layout adds, and claims one effect in two scopes."""
+"""A campaign over layouts reports the variance of layouts and one effect in two scopes."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from packages.equipoise.tests.scripted import ScriptedClock, ScriptedRunner
 
 LAYOUTS = 8
 Cost = Callable[[Draw, int, np.random.Generator], float]
-"""What the condition at one place of a block costs."""
+"""Cost of the condition at a place of a block."""
 
 
 def planned(blocks: int = 4 * LAYOUTS, *, layouts: int = LAYOUTS) -> Plan:
-    """A plan over so many layouts; 0 for none."""
+    """A plan with this number of layouts, or without layouts for 0."""
     plan = plan_of(stopping=Stopping(blocks=blocks, budget_s=1e9), seed=3)
     return with_layouts(plan, layouts) if layouts else plan
 
 
 def record_of(plan: Plan, cost: Cost, *, seed: int = 1, blocks: int | None = None) -> RunRecord:
-    """A campaign of this plan whose costs are drawn."""
+    """A campaign of this plan, with random costs."""
     generator = np.random.default_rng(seed)
     draws = [
         draw_block(plan, "measured", block)
@@ -54,7 +54,7 @@ def record_of(plan: Plan, cost: Cost, *, seed: int = 1, blocks: int | None = Non
 
 
 def by_layout(effects: np.ndarray[tuple[int], np.dtype[np.float64]], noise: float) -> Cost:
-    """The candidate takes e to its layout's effect times as long."""
+    """The candidate takes e^effect times as long, with the effect of the layout."""
 
     def cost(draw: Draw, place: int, generator: np.random.Generator) -> float:
         own = effects[(draw.layout or 1) - 1] if draw.order[place] == 1 else 0.0
@@ -64,7 +64,7 @@ def by_layout(effects: np.ndarray[tuple[int], np.dtype[np.float64]], noise: floa
 
 
 def ratio_of(document: ResultDocument) -> VarianceByLevel:
-    """What the only comparison says by level."""
+    """The variance by level of the only comparison."""
     (comparison,) = document.comparisons
     assert comparison.by_level is not None
     return comparison.by_level
@@ -76,8 +76,8 @@ EFFECTS = np.array([0.11, -0.04, 0.02, 0.08, -0.01, 0.05, 0.10, -0.03])
 def test_layouts_that_differ_take_the_variance_and_both_scopes_are_told() -> None:
     document = validated(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003))))
     found = ratio_of(document)
-    assert [one.level for one in found.components] == ["layout", "trial"]
-    assert [one.units for one in found.components] == [LAYOUTS, 4 * LAYOUTS]
+    assert [component.level for component in found.components] == ["layout", "trial"]
+    assert [component.units for component in found.components] == [LAYOUTS, 4 * LAYOUTS]
     layout = found.components[0]
     assert layout.share > 0.95
     assert layout.variance_ci[0] <= np.var(EFFECTS, ddof=1) <= layout.variance_ci[1]
@@ -85,7 +85,7 @@ def test_layouts_that_differ_take_the_variance_and_both_scopes_are_told() -> Non
     assert (found.these, found.across) == ("these 8 layouts", "across layouts")
     (low, high), (least, most) = found.these_ci, found.across_ci
     assert low is not None and high is not None and least is not None and most is not None
-    # The layouts that were drawn differ from one, but layouts in general may not.
+    # The ratio over the layouts drawn differs from 1; that over layouts in general may be 1.
     assert low > 1.0
     assert least < low < high < most
     (comparison,) = document.comparisons
@@ -97,7 +97,7 @@ def test_layouts_that_differ_take_the_variance_and_both_scopes_are_told() -> Non
 
 
 def test_over_layouts_that_differ_the_headline_is_about_layouts_in_general() -> None:
-    # Of these layouts the candidate is slower for certain; of layouts in general it is not.
+    # The candidate is certainly slower in these layouts, but not in layouts in general.
     document = validated(analyse_campaign(record_of(planned(96), by_layout(EFFECTS, 0.003))))
     (comparison,) = document.comparisons
     these = comparison.in_these_layouts
@@ -124,7 +124,8 @@ def test_advice_is_new_layouts_where_layouts_differ_and_nothing_in_particular_wh
     found = ratio_of(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003))))
     first, second = found.advice
     assert (first.level, second.level) == ("layout", "trial")
-    # 64 trials of 10 ms in 32 blocks: a minute is 3000 blocks, 750 more layouts of four.
+    # 32 blocks have 64 trials of 10 ms: a minute is 3000 blocks, or 750 more layouts of four
+    # blocks.
     assert first.more_units == pytest.approx(750, rel=0.1)
     assert first.narrower == pytest.approx(1 - math.sqrt(8 / (8 + first.more_units)), abs=0.01)
     assert second.narrower < 0.05
@@ -134,7 +135,9 @@ def test_advice_is_new_layouts_where_layouts_differ_and_nothing_in_particular_wh
 
 def test_a_condition_has_its_own_variance_by_level() -> None:
     document = analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003)))
-    baseline, candidate = (one.metrics["wall_s"].by_level for one in document.conditions)
+    baseline, candidate = (
+        condition.metrics["wall_s"].by_level for condition in document.conditions
+    )
     assert baseline is not None and candidate is not None
     assert baseline.components[0].share < 0.5
     assert candidate.components[0].share > 0.95
@@ -149,7 +152,7 @@ def test_the_rows_and_the_run_tell_the_layouts() -> None:
 
 
 def test_an_interval_beyond_every_number_has_no_limit_on_that_side() -> None:
-    """Three layouts at an alpha of 1e-9: the quantile of Student's t is in the ten thousands."""
+    """With three layouts and an alpha of 1e-9, the quantile of Student's t is above 10,000."""
     plan = msgspec.structs.replace(planned(12, layouts=3), judgement=Judgement(alpha=1e-9))
     found = ratio_of(validated(analyse_campaign(record_of(plan, by_layout(EFFECTS[:3], 0.003)))))
     assert found.across_ci == (0.0, None)
@@ -182,38 +185,38 @@ def test_without_layouts_and_iterations_there_is_nothing_to_split() -> None:
 
 
 def with_iterations(trial: Trial, generator: np.random.Generator, count: int) -> Trial:
-    """A trial that reports so many iterations of about its time, and their mean."""
+    """A trial that reports this number of iterations, each about as long as it, and their mean."""
     level = (trial.accounting.wall_s or 0.0) / (2 * count)
     times = level * np.exp(0.02 * generator.normal(size=count))
-    samples = [Sample("iteration_s", float(one), place) for place, one in enumerate(times)]
+    samples = [Sample("iteration_s", float(time), place) for place, time in enumerate(times)]
     samples.append(Sample("iteration_s", float(times.mean())))
     return msgspec.structs.replace(trial, samples=tuple(samples))
 
 
 def iterated(plan: Plan) -> RunRecord:
-    """A campaign whose trials differ by 5 %, and their iterations by 2 %."""
+    """A campaign whose trials have an sd of 5 %, and their iterations one of 2 %."""
     plan = msgspec.structs.replace(plan, judgement=Judgement(primary_metric="iteration_s"))
     generator = np.random.default_rng(5)
     record = record_of(plan, by_layout(np.zeros(LAYOUTS), 0.05))
-    trials = tuple(with_iterations(one, generator, 10) for one in record.trials)
+    trials = tuple(with_iterations(trial, generator, 10) for trial in record.trials)
     return msgspec.structs.replace(record, trials=trials)
 
 
 def test_iterations_are_the_lowest_level_and_never_trials() -> None:
     found = ratio_of(validated(analyse_campaign(iterated(planned(layouts=0)))))
-    assert [one.level for one in found.components] == ["trial", "iteration"]
-    assert [one.units for one in found.components] == [32, 320]
+    assert [component.level for component in found.components] == ["trial", "iteration"]
+    assert [component.units for component in found.components] == [32, 320]
     trial, iteration = found.components
     assert trial.variance == pytest.approx(2 * 0.05**2, rel=0.5)
     assert iteration.variance == pytest.approx(2 * 0.02**2, rel=0.3)
-    assert [one.level for one in found.advice] == ["trial", "iteration"]
-    # Half of a trial's time goes by beside its iterations.
+    assert [advice.level for advice in found.advice] == ["trial", "iteration"]
+    # Half of the time of a trial is not spent in iterations.
     assert "more iterations" in (found.advice_summary or "")
 
 
 def test_iterations_in_trials_in_layouts_are_three_levels() -> None:
     found = ratio_of(analyse_campaign(iterated(planned())))
-    assert [one.level for one in found.components] == ["layout", "trial", "iteration"]
+    assert [component.level for component in found.components] == ["layout", "trial", "iteration"]
 
 
 def test_campaigns_and_boots_are_levels_above() -> None:
@@ -227,8 +230,13 @@ def test_campaigns_and_boots_are_levels_above() -> None:
     places, first = [(0, 0), (0, 0), (0, 1), (0, 1)], [4 * LAYOUTS] * 4
     found = pooled_by_level(records, contrast, places, first)
     assert found is not None
-    assert [one.level for one in found.components] == ["boot", "campaign", "layout", "trial"]
-    assert [one.units for one in found.components] == [2, 4, 32, 128]
+    assert [component.level for component in found.components] == [
+        "boot",
+        "campaign",
+        "layout",
+        "trial",
+    ]
+    assert [component.units for component in found.components] == [2, 4, 32, 128]
     assert (found.across, found.advice) == ("across boots", ())
     alone = pooled_by_level(records, contrast, [(0, 0)] * 4, first)
     assert alone is not None
@@ -236,7 +244,7 @@ def test_campaigns_and_boots_are_levels_above() -> None:
 
 
 class LayoutRunner(ScriptedRunner):
-    """Remembers what was drawn for each trial that began."""
+    """Stores the draw of each trial that began."""
 
     def __init__(self, clock: ScriptedClock) -> None:
         super().__init__(clock)
@@ -255,7 +263,7 @@ def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Pat
     ledger: Ledger = open_for_writing(tmp_path / "ledger.db", durable=False)
 
     def interrupt(draw: Draw, place: int) -> None:
-        # What a trial runs in is in the ledger before it starts.
+        # The layout of a trial is in the ledger before the trial starts.
         assert ledger.read_run("last").draws[-1] == draw
         if (draw.phase, draw.block) == ("measured", 5):
             raise KeyboardInterrupt
@@ -282,9 +290,9 @@ def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Pat
         )
         record = again.read_run(run)
     assert record.plan.layouts == plan.layouts
-    measured = [one for one in record.draws if one.phase == "measured"]
-    assert measured == [draw_block(plan, "measured", one.block) for one in measured]
-    assert {one.layout for one in measured} == set(range(1, LAYOUTS + 1))
+    measured = [draw for draw in record.draws if draw.phase == "measured"]
+    assert measured == [draw_block(plan, "measured", draw.block) for draw in measured]
+    assert {draw.layout for draw in measured} == set(range(1, LAYOUTS + 1))
 
 
 def test_a_slow_mode_goes_with_the_layout_that_has_it() -> None:
@@ -297,7 +305,7 @@ def test_a_slow_mode_goes_with_the_layout_that_has_it() -> None:
 
 def test_a_slow_mode_goes_with_addresses_where_the_coin_for_them_makes_it() -> None:
     plan = planned(6 * 16, layouts=16)
-    coins = np.array([one.random_addresses for one in plan.layouts], dtype=np.float64)
+    coins = np.array([layout.random_addresses for layout in plan.layouts], dtype=np.float64)
     assert 4 < coins.sum() < 12
     record = record_of(plan, by_layout(0.4 * coins, 0.01))
     named = analyse_campaign(record).conditions[1].metrics["wall_s"].companions

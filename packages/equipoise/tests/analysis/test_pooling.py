@@ -1,4 +1,4 @@
-"""Campaigns are pooled whenever each of them stopped."""
+"""Campaigns are pooled, whatever the block at which each stopped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIRST = earliest_block(0.05)
 
 
 def campaign(seed: int, blocks: int, effect: float = 0.02) -> RunRecord:
-    """A campaign without layouts that ended after so many blocks."""
+    """A campaign without layouts that ended after this number of blocks."""
     plan = msgspec.structs.replace(planned(200, layouts=0), seed=seed)
     return record_of(plan, by_layout(np.array([effect]), 0.01), seed=seed, blocks=blocks)
 
@@ -35,7 +35,7 @@ def test_the_mean_over_campaigns_is_from_blocks_that_each_would_have_run_anyway(
     (comparison,) = pooled_campaigns(ended).comparisons
     assert comparison.first_blocks == (FIRST, FIRST, 3)
     assert comparison.common.blocks == 71
-    # Blocks that came after could not change it.
+    # Later blocks could not change it.
     cut = [campaign(1, FIRST), campaign(2, FIRST), campaign(3, 3)]
     (earlier,) = pooled_campaigns(cut).comparisons
     assert earlier.pooled == comparison.pooled
@@ -77,8 +77,8 @@ def test_hosts_are_told_apart_by_their_stored_identity() -> None:
     def on(host: HostReference, seed: int) -> RunRecord:
         return msgspec.structs.replace(campaign(seed, FIRST), host=host)
 
-    # Equal hardware: facts alone would make one host of them.
+    # Their hardware is equal; by their facts alone they would be the same host.
     pooled = pooled_campaigns([on(ada, 1), on(bea, 2), on(ada, 3)])
     assert pooled.hosts == 2
-    assert [one.host for one in pooled.campaigns] == ["ada", "bea", "ada"]
+    assert [campaign.host for campaign in pooled.campaigns] == ["ada", "bea", "ada"]
     assert pooled.comparisons[0].pooled.replicates == 2

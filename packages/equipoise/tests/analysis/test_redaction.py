@@ -1,4 +1,4 @@
-"""What is reported of a campaign holds no value of a variable that is no known tuning variable."""
+"""Reports of a campaign hold values of variables only if these are known tuning variables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.redaction import (
-    document_without_hidden_values,
     hidden_values,
-    without_hidden_values,
-    without_hidden_variables,
+    hide_document_values,
+    hide_values,
+    hide_variables,
 )
 from equipoise.analysis.result import analyse_campaign
 from equipoise.design.command_line import command_of_plan
@@ -49,7 +49,7 @@ def record_of(*conditions: Condition, **changes: Any) -> RunRecord:
 
 
 def shown(record: RunRecord) -> RunRecord:
-    return without_hidden_values([record])[0]
+    return hide_values([record])[0]
 
 
 def conditions_of(record: RunRecord) -> tuple[Condition, ...]:
@@ -106,7 +106,10 @@ def test_a_record_without_such_variables_is_given_back_as_it_is() -> None:
 
 def test_different_values_of_one_variable_can_be_told_apart() -> None:
     record = record_of(SECRET, replace(PLAIN, environment={"TOKEN": OTHER}))
-    assert [one.environment["TOKEN"] for one in conditions_of(record)] == ["$TOKEN", "$TOKEN_2"]
+    assert [condition.environment["TOKEN"] for condition in conditions_of(record)] == [
+        "$TOKEN",
+        "$TOKEN_2",
+    ]
 
 
 def test_names_that_differ_in_a_value_alone_stay_different() -> None:
@@ -114,17 +117,17 @@ def test_names_that_differ_in_a_value_alone_stay_different() -> None:
         Condition(f"env TOKEN={value} a", ("/usr/bin/env", f"TOKEN={value}", "a"))
         for value in (CANARY, OTHER)
     )
-    names = [one.name for one in conditions_of(record_of(*pair))]
+    names = [condition.name for condition in conditions_of(record_of(*pair))]
     assert names == ['env TOKEN="$TOKEN" a', 'env TOKEN="$TOKEN_2" a']
 
 
 def test_a_name_of_ordinary_words_or_a_number_keeps_them() -> None:
-    """A level is often called as the value that it sets."""
+    """The name of a level is often the value that it sets."""
     record = record_of(
         Condition("best effort", ("/bin/a",), environment={"MODE": "best effort"}),
         Condition("1048576", ("/bin/a",), {"rows": "1048576"}, environment={"ROWS": "1048576"}),
     )
-    assert [one.name for one in conditions_of(record)] == ["best effort", "1048576"]
+    assert [condition.name for condition in conditions_of(record)] == ["best effort", "1048576"]
 
 
 def test_a_command_keeps_what_it_says_itself() -> None:
@@ -148,7 +151,7 @@ def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
 
 def test_the_variables_of_an_imported_file_are_hidden() -> None:
     said = {"variables": {"sleep 1": {"TOKEN": CANARY, "LANG": "C"}}, "cpus": 2}
-    hidden = without_hidden_variables({"as_the_file_says": {"a.json": said}})
+    hidden = hide_variables({"as_the_file_says": {"a.json": said}})
     assert hidden["as_the_file_says"]["a.json"] == {
         "variables": {"sleep 1": {"TOKEN": "$TOKEN", "LANG": "C"}},
         "cpus": 2,
@@ -180,7 +183,9 @@ def test_the_terms_of_commits_have_no_values_of_their_build() -> None:
 
 
 def attempts_of(*names: str, advice: str = "") -> ExperimentPlan:
-    attempts = (PlannedIntervention(one, one, (), 0, 1, 0, 1, 1.0, advice=advice) for one in names)
+    attempts = (
+        PlannedIntervention(name, name, (), 0, 1, 0, 1, 1.0, advice=advice) for name in names
+    )
     return ExperimentPlan("20260301-101500-ab12", (), tuple(attempts))
 
 
@@ -188,7 +193,9 @@ def test_an_intervention_of_the_user_s_own_names_its_variable() -> None:
     words = ("--try", f"mine:TOKEN={CANARY}", "--try-command", f"near=env TOKEN={CANARY} numactl")
     explains = attempts_of("mine", "near", advice=f"TOKEN={CANARY} {{command}}")
     plan = shown(record_of(terms=explains, command_line=("equipoise", "why", *words))).plan
-    assert [one.advice for one in experiment_of(plan).attempts] == ['TOKEN="$TOKEN" {command}'] * 2
+    assert [attempt.advice for attempt in experiment_of(plan).attempts] == [
+        'TOKEN="$TOKEN" {command}'
+    ] * 2
     assert plan.command_line[2:] == (
         *("--try", "mine:TOKEN=$TOKEN", "--try-command", "near=env 'TOKEN=$TOKEN' numactl"),
     )
@@ -217,13 +224,13 @@ def test_the_evidence_of_a_planned_cause_names_no_hidden_value() -> None:
 
 
 def test_a_gap_and_the_campaign_that_tested_it_still_belong_together() -> None:
-    """The first of three values is not the first one of the campaign that tests two of them."""
+    """The second campaign tests two of three values, so its first value has another number."""
     three = tuple(
-        Condition(one, ("/bin/a",), environment={"TOKEN": one}) for one in ("x1", "x2", "x3")
+        Condition(value, ("/bin/a",), environment={"TOKEN": value}) for value in ("x1", "x2", "x3")
     )
     record = record_of(*three)
     experiment = record_of(three[0], three[2])
-    together = without_hidden_values([record, experiment])
+    together = hide_values([record, experiment])
     assert explains_gap(together[1], together[0], Contrast(0, 2))
 
 
@@ -245,16 +252,16 @@ def test_a_document_with_values_in_its_commands_loses_them() -> None:
         PLAIN,
         environment={"variables": {"LC_TOKEN": CANARY}},
     )
-    assigned = document_without_hidden_values(analyse_campaign(record))
+    assigned = hide_document_values(analyse_campaign(record))
     assert CANARY not in repr(assigned)
     assert validated(assigned).conditions[0].command == ("/usr/bin/env", "TOKEN=$TOKEN", "a")
     assert assigned.comparisons[0].baseline == assigned.conditions[0].name == 'env TOKEN="$TOKEN" a'
-    assert document_without_hidden_values(assigned) == assigned
+    assert hide_document_values(assigned) == assigned
 
 
 def test_a_document_without_values_comes_back_as_it_is() -> None:
     assigned = analyse_campaign(record_of())
-    assert document_without_hidden_values(assigned) is assigned
+    assert hide_document_values(assigned) is assigned
 
 
 def test_a_short_value_is_replaced_behind_its_name_alone() -> None:
@@ -274,5 +281,5 @@ def test_every_part_of_a_document_calls_a_condition_the_same() -> None:
 def test_a_trial_is_kept_but_for_its_messages() -> None:
     record = record_of(SECRET, PLAIN)
     assert shown(record).trials == record.trials
-    assert all(isinstance(one, Trial) for one in shown(record).trials)
+    assert all(isinstance(trial, Trial) for trial in shown(record).trials)
     assert isinstance(shown(record).plan, Plan)

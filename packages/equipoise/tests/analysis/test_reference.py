@@ -1,4 +1,4 @@
-"""Two sessions held against each other: the same host stays the same, a planted change is found."""
+"""Comparison of two sessions: the same host is unchanged, and a planted change is found."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def compared(earlier: ResultDocument, later: ResultDocument) -> ReferenceCompari
 
 
 def row(comparison: ReferenceComparison, name: str) -> ReferenceRow:
-    return next(one for one in comparison.rows if one.name == name)
+    return next(row for row in comparison.rows if row.name == name)
 
 
 def test_a_host_against_itself_has_not_changed() -> None:
-    changed = [one.changed for seed in range(10) for one in compared(result(seed), result(99)).rows]
+    changed = [row.changed for seed in range(10) for row in compared(result(seed), result(99)).rows]
     assert changed == [False] * len(changed)
 
 
@@ -66,7 +66,7 @@ def test_a_row_that_costs_a_fifth_more_is_found_and_no_other() -> None:
         return 1.2 * usual if name == "fork" else usual
 
     comparison = compared(result(1), result(2, slower, environment={"kernel": "6.2.0"}))
-    assert [one.name for one in comparison.rows if one.changed] == ["fork"]
+    assert [row.name for row in comparison.rows if row.changed] == ["fork"]
     low, high = row(comparison, "fork").ratio_ci
     assert low is not None and high is not None and low < 1.2 < high
     assert low > 1.05
@@ -101,7 +101,7 @@ def test_a_row_that_the_other_result_does_not_have_is_named() -> None:
     without = replace(
         earlier,
         conditions=earlier.conditions[1:],
-        trials=tuple(one for one in earlier.trials if one.condition != "null_call"),
+        trials=tuple(trial for trial in earlier.trials if trial.condition != "null_call"),
     )
     assert row(compared(without, result(2)), "null_call").unknown == "there: not measured"
 
@@ -115,7 +115,7 @@ def test_what_differs_between_the_hosts_is_listed_and_a_new_boot_is_not() -> Non
         "mitigations": {"l1tf": "on"},
     }
     differences = environment_differences(earlier, later)
-    assert [(one.name, one.there, one.here) for one in differences] == [
+    assert [(difference.name, difference.there, difference.here) for difference in differences] == [
         ("kernel", "6.1", "6.2"),
         ("governor", None, "powersave"),
         ("mitigations.l1tf", "none", "on"),
@@ -125,18 +125,20 @@ def test_what_differs_between_the_hosts_is_listed_and_a_new_boot_is_not() -> Non
 
 def test_the_scope_says_that_the_sessions_were_not_interleaved() -> None:
     assert "not interleaved" in compared(result(1), result(2)).scope
-    assert "Nothing known of the two environments differs" in compared(result(1), result(2)).scope
+    assert "No difference of the two environments is known" in compared(result(1), result(2)).scope
     other = compared(result(1), result(2, environment={"kernel": "6.2.0"}))
     assert "measure each side twice" in other.scope
 
 
 def test_so_few_rows_that_drift_cannot_be_seen_say_that() -> None:
     earlier, later = (
-        replace(one, trials=tuple(row for row in one.trials if row.condition == "fork"))
-        for one in (result(1), result(2))
+        replace(
+            document, trials=tuple(trial for trial in document.trials if trial.condition == "fork")
+        )
+        for document in (result(1), result(2))
     )
     comparison = compared(earlier, later)
-    assert "so few rows do not tell how sessions drift" in comparison.scope
+    assert "there are too few rows to estimate how sessions drift" in comparison.scope
     assert row(comparison, "fork").changed is False
 
 
@@ -160,13 +162,13 @@ def test_trials_of_files_that_know_no_blocks_do_not_move_together() -> None:
     earlier, later = (
         document_as(
             ImportedDocument,
-            one,
+            document,
             imported=ImportedResult(source, "wall_s", (), ""),
-            trials=tuple(replace(row, block=1) for row in one.trials),
+            trials=tuple(replace(trial, block=1) for trial in document.trials),
         )
-        for one in (result(1), result(2))
+        for document in (result(1), result(2))
     )
-    assert "do not tell how sessions drift" in compared(earlier, later).scope
+    assert "too few rows to estimate how sessions drift" in compared(earlier, later).scope
 
 
 def test_what_a_workload_says_is_better_when_higher_costs_its_inverse() -> None:
@@ -180,7 +182,7 @@ def test_what_a_workload_says_is_better_when_higher_costs_its_inverse() -> None:
 
 
 def document_with(environment: dict[str, object], *, file: str | None = None) -> ResultDocument:
-    """A result of an own campaign, or of a file of another tool."""
+    """A result of a campaign, or of a file of another tool."""
     made = replace(
         analyse_campaign(record_of(ProbeRunner(plan_of_rows()))), environment=environment
     )
@@ -191,7 +193,7 @@ def document_with(environment: dict[str, object], *, file: str | None = None) ->
 
 
 def differing(earlier: ResultDocument, later: ResultDocument) -> list[str]:
-    return [one.name for one in document_differences(earlier, later)]
+    return [difference.name for difference in document_differences(earlier, later)]
 
 
 def test_what_one_of_two_own_campaigns_does_not_know_differs() -> None:
@@ -206,19 +208,19 @@ def test_the_environment_of_a_file_is_unknown_as_a_whole() -> None:
 
 
 def test_two_files_that_say_nothing_are_not_alike_for_that() -> None:
-    earlier, later = (document_with({"imported_from": [one]}, file=one) for one in "ab")
+    earlier, later = (document_with({"imported_from": [name]}, file=name) for name in "ab")
     assert differing(earlier, later) == ["environment"]
 
 
 def test_what_two_files_say_differently_is_told_beside() -> None:
     earlier, later = (
-        document_with({"as_the_file_says": {"cpu": one, "memory": 1}}, file=one) for one in "ab"
+        document_with({"as_the_file_says": {"cpu": name, "memory": 1}}, file=name) for name in "ab"
     )
     assert differing(earlier, later) == ["environment", "as_the_file_says.cpu"]
 
 
 def test_what_will_differ_is_known_of_the_host_before_anything_runs_on_it() -> None:
-    """As of two results: the same names, in the same order."""
+    """The names and their order are those of a comparison of two results."""
     earlier = document_with({"kernel": "6.1", "boot_id": "a"})
     later: dict[str, object] = {"kernel": "6.2", "boot_id": "b"}
     assert differences_to_host(earlier, later) == document_differences(

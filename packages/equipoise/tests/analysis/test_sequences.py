@@ -1,4 +1,4 @@
-"""The sequences of a campaign come out of its result document as they come out of its ledger."""
+"""The sequences from the result document of a campaign equal those from its ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCKS = 25
 
 
 def record_of(*names: str) -> RunRecord:
-    """A campaign in which each condition takes 4 % longer than the one before it."""
+    """A campaign in which each condition takes 4 % longer than the previous one."""
     generator = np.random.default_rng(3)
     phases: list[tuple[Phase, int]] = [("warmup", 1), ("measured", BLOCKS)]
     draws = [
@@ -35,32 +35,32 @@ def record_of(*names: str) -> RunRecord:
 
 
 def two() -> RunRecord:
-    """Two commands."""
+    """A campaign of two commands."""
     return record_of("a", "b")
 
 
 def with_a_control() -> RunRecord:
-    """A baseline that runs twice."""
+    """A campaign whose baseline runs twice per block."""
     record = record_of("a", "b", "a (control)")
     return msgspec.structs.replace(record, plan=msgspec.structs.replace(record.plan, control=2))
 
 
 def with_timeouts_and_a_cut_block() -> RunRecord:
-    """Trials that timed out, and a last block of one trial."""
+    """A campaign with trials that timed out and a last block of one trial."""
     record = record_of("a", "b")
     trials = tuple(
         msgspec.structs.replace(
-            one, failure_kind="timed out", failure="timed out after 1 s", exit=None
+            trial, failure_kind="timed out", failure="timed out after 1 s", exit=None
         )
-        if one.block in (3, 9) and one.condition == 1
-        else one
-        for one in record.trials[:-1]
+        if trial.block in (3, 9) and trial.condition == 1
+        else trial
+        for trial in record.trials[:-1]
     )
     return msgspec.structs.replace(record, trials=trials)
 
 
 def better_when_higher() -> RunRecord:
-    """The primary metric is the workload's own, and more of it is better."""
+    """A campaign whose primary metric is reported by the workload; higher is better."""
     record = record_of("a", "b")
     judgement = Judgement(primary_metric="requests")
     return msgspec.structs.replace(
@@ -68,18 +68,18 @@ def better_when_higher() -> RunRecord:
         plan=msgspec.structs.replace(record.plan, judgement=judgement),
         trials=tuple(
             msgspec.structs.replace(
-                one,
+                trial,
                 samples=(
-                    Sample("requests", 1.0 / (one.accounting.wall_s or 1.0), better="higher"),
+                    Sample("requests", 1.0 / (trial.accounting.wall_s or 1.0), better="higher"),
                 ),
             )
-            for one in record.trials
+            for trial in record.trials
         ),
     )
 
 
 def through_a_file(record: RunRecord) -> ResultDocument:
-    """The document, written and read back."""
+    """The document after it was written and read."""
     return decode(encode(analyse_campaign(record)), "result.json")
 
 
@@ -106,7 +106,9 @@ def test_a_document_whose_trials_do_not_lead_to_its_interval_has_no_sequence() -
     assert (
         sequences_of_document(msgspec.structs.replace(document, trials=document.trials[:30])) == {}
     )
-    other = tuple(msgspec.structs.replace(one, metric="nothing") for one in document.comparisons)
+    other = tuple(
+        msgspec.structs.replace(comparison, metric="nothing") for comparison in document.comparisons
+    )
     assert sequences_of_document(msgspec.structs.replace(document, comparisons=other)) == {}
     assert sequences_of_document(msgspec.structs.replace(document, comparisons=())) == {}
     assert (

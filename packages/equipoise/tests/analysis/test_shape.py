@@ -1,4 +1,4 @@
-"""The result of a campaign tells its modes, what they go with, and its states."""
+"""The result of a campaign has its modes, their associations, and its states."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BLOCKS = 60
 
 
 def synthetic_record(times: FloatArray, cpus: FloatArray, paddings: FloatArray) -> RunRecord:
-    """A campaign in which each block's two trials take the same time on the same CPU."""
+    """A campaign in which both trials of a block take the same time on the same CPU."""
     draws = tuple(
         Draw("measured", block + 1, (block % 2, 1 - block % 2), int(paddings[block]))
         for block in range(len(times))
@@ -59,7 +59,7 @@ def synthetic_record(times: FloatArray, cpus: FloatArray, paddings: FloatArray) 
 
 
 def wall_of(record: RunRecord) -> MetricSummary:
-    """The times of the baseline."""
+    """The summary of the times of the baseline."""
     return analyse_campaign(record).conditions[0].metrics["wall_s"]
 
 
@@ -74,8 +74,8 @@ def test_the_slow_mode_goes_with_the_cpu_it_ran_on() -> None:
     generator, cpus, paddings = generator_and_times(1)
     times = np.where(cpus == 1.0, 0.0096, 0.0081) * np.exp(generator.normal(0.0, 0.01, BLOCKS))
     wall = wall_of(synthetic_record(times, cpus, paddings))
-    assert [one.at for one in wall.modes] == pytest.approx([0.0081, 0.0096], rel=0.02)
-    assert [one.share for one in wall.modes] == pytest.approx([1 - cpus.mean(), cpus.mean()])
+    assert [mode.at for mode in wall.modes] == pytest.approx([0.0081, 0.0096], rel=0.02)
+    assert [mode.share for mode in wall.modes] == pytest.approx([1 - cpus.mean(), cpus.mean()])
     (one,) = wall.companions
     assert (one.covariate, one.value, one.mode) == ("cpu", 1.0, 1)
 
@@ -102,15 +102,15 @@ def test_a_change_of_state_is_told_by_its_first_trial() -> None:
     times = np.exp(generator.normal(0.0, 0.01, BLOCKS)) * (1.0 + 0.2 * (np.arange(BLOCKS) >= 40))
     wall = wall_of(synthetic_record(times, cpus, paddings))
     assert wall.states is not None
-    assert [one.begin for one in wall.states] == pytest.approx([0, 40], abs=1)
-    assert [one.covariate for one in wall.companions] == ["time"]
+    assert [state.begin for state in wall.states] == pytest.approx([0, 40], abs=1)
+    assert [association.covariate for association in wall.companions] == ["time"]
 
 
 def test_every_comparison_says_what_each_statistic_would_have_said() -> None:
     generator, cpus, paddings = generator_and_times(6)
     record = synthetic_record(np.exp(generator.normal(0.0, 0.01, BLOCKS)), cpus, paddings)
     (comparison,) = analyse_campaign(record).comparisons
-    assert [one.statistic for one in comparison.answers][::10] == ["minimum", "mean"]
+    assert [answer.statistic for answer in comparison.answers][::10] == ["minimum", "mean"]
     assert comparison.disagreement is None
 
 
@@ -122,20 +122,20 @@ def document(runner: ProbeRunner) -> ResultDocument:
 
 
 def condition(found: ResultDocument, name: str) -> ConditionResult:
-    return next(one for one in found.conditions if one.name == name)
+    return next(condition for condition in found.conditions if condition.name == name)
 
 
 def test_every_row_is_a_condition_with_its_class_and_placement() -> None:
     found = document(ProbeRunner(plan_of_rows()))
-    assert [one.name for one in found.conditions] == [row.name for row in ROWS]
+    assert [condition.name for condition in found.conditions] == [row.name for row in ROWS]
     assert condition(found, "pipe_across_cpus").levels == {
         "class": "ipc",
         "probe": "pipe",
         "placement": "across_cpus",
     }
-    for one in found.conditions:
-        assert one.trials == 7
-        assert one.unknown == {} and one.spread_because == {}
+    for summary in found.conditions:
+        assert summary.trials == 7
+        assert summary.unknown == {} and summary.spread_because == {}
 
 
 def test_a_metric_of_which_more_is_better_is_described_as_it_was_reported() -> None:

@@ -18,7 +18,7 @@ RUNS = 100
 
 
 def series(generator: np.random.Generator, coefficient: float) -> NDArray[np.float64]:
-    """Times whose logs are AR(1), begun in their stationary law."""
+    """Times whose logarithms are a stationary AR(1) series."""
     logs = generator.normal(0.0, 0.02, RUNS)
     logs[0] /= (1.0 - coefficient**2) ** 0.5
     for run in range(1, RUNS):
@@ -47,7 +47,7 @@ def timed(times: NDArray[np.float64]) -> ResultDocument:
 
 
 def warned(document: ResultDocument) -> bool:
-    return "dependent_runs" in [one.code for one in document.warnings]
+    return "dependent_runs" in [warning.code for warning in document.warnings]
 
 
 def test_runs_that_depend_on_each_other_are_warned_of_and_independent_ones_seldom() -> None:
@@ -60,7 +60,7 @@ def test_runs_that_depend_on_each_other_are_warned_of_and_independent_ones_seldo
 
 def test_the_warning_and_the_scope_name_what_the_interval_needs() -> None:
     document = timed(series(np.random.default_rng(1), 0.9))
-    (warning,) = [one for one in document.warnings if one.code == "dependent_runs"]
+    (warning,) = [warning for warning in document.warnings if warning.code == "dependent_runs"]
     assert "the interval of the median is too narrow" in warning.summary
     assert document.typical is not None
     assert "runs are independent of each other" in document.typical.scope
@@ -81,7 +81,7 @@ def test_a_timeout_is_the_worst_of_a_metric_of_which_more_is_better() -> None:
     record = record_of(trials, "rate")
     typical = analyse_campaign(record).typical
     assert typical is not None
-    # The thirteenth of 25 from below: ten timed out.
+    # The thirteenth smallest of 25 values: ten timed out.
     assert typical.median == 103.0
     low, high = typical.median_ci
     assert low == 0.0

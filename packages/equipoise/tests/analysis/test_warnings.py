@@ -1,4 +1,4 @@
-"""The warnings that matter, and none that does not."""
+"""Warnings appear when they matter, and only then."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def record(
 def codes(comparison: Comparison, cut: int = 0, given: RunRecord | None = None) -> list[str]:
     given = given or record()
     complete: dict[int, tuple[Trial, ...]] = dict.fromkeys(range(len(given.draws) - cut), ())
-    return [one.code for one in warnings_of(given, [comparison], None, complete)]
+    return [warning.code for warning in warnings_of(given, [comparison], None, complete)]
 
 
 def test_a_calm_campaign_has_none() -> None:
@@ -76,7 +76,7 @@ def test_carry_over_is_warned_of_with_its_mend() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(1.025, 1.035), trials=100)
     one = msgspec.structs.replace(CALM, carry_over=carried)
     warned = warnings_of(record(blocks=0), [one], None, {})
-    assert [one.code for one in warned] == ["carry_over"]
+    assert [warning.code for warning in warned] == ["carry_over"]
     assert "1.030 times" in warned[0].summary
     assert "washout=True" in warned[0].hint
 
@@ -149,7 +149,7 @@ TOUCHING = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
 def test_only_a_stop_at_the_verdict_overstates_an_effect() -> None:
     for stopped in ("budget", "block limit", "interrupted"):
         assert codes(TOUCHING, given=record(stopped=stopped)) == []
-    # A candidate that left stopped at its verdict, though the campaign went on for another one.
+    # A candidate that left stopped at its verdict, although the campaign continued for another one.
     left = msgspec.structs.replace(TOUCHING, blocks=12)
     going_on = record(stopped="budget", leave_out_decided=True)
     assert codes(left, given=going_on) == ["inflated"]
@@ -168,9 +168,9 @@ def test_a_warning_of_several_conditions_is_given_once_and_names_them() -> None:
     minimum = StatisticAnswer("minimum", 0.96, "faster")
     misled = [
         msgspec.structs.replace(
-            one, ratio_ci=(1.08, 1.12), minimum_misleads=True, answers=(minimum,)
+            comparison, ratio_ci=(1.08, 1.12), minimum_misleads=True, answers=(minimum,)
         )
-        for one in named
+        for comparison in named
     ]
     (warning,) = several(*misled[:2])
     assert warning.summary == (
@@ -221,12 +221,14 @@ def test_what_was_noticed_of_several_conditions_is_told_once() -> None:
 )
 def test_a_short_time_has_a_hint_that_fits_how_the_campaign_ended(stopped: str, hint: str) -> None:
     short = record(blocks=0, stopped=stopped, min_seconds=1.0)
-    told = [one for one in warnings_of(short, [CALM], None, {}) if one.code == "short_time"]
-    assert [one.hint for one in told] == [hint]
+    told = [
+        warning for warning in warnings_of(short, [CALM], None, {}) if warning.code == "short_time"
+    ]
+    assert [warning.hint for warning in told] == [hint]
 
 
 def test_change_points_of_a_ratio_are_numbers_of_blocks_not_of_pairs() -> None:
-    # Every second block was cut, or one of the two was left out of it.
+    # Every second block was interrupted, or did not contain both conditions.
     generator = random.Random(5)
     blocks = {
         number: tuple(
@@ -236,6 +238,6 @@ def test_change_points_of_a_ratio_are_numbers_of_blocks_not_of_pairs() -> None:
         for number in range(3, 403, 2)
     }
     (comparison,) = primary_comparisons(plan_of("old", "new"), blocks)
-    assert [one.first_block for one in comparison.ratio_segments] == [3, 203]
+    assert [segment.first_block for segment in comparison.ratio_segments] == [3, 203]
     warning, *_ = warnings_of(record(blocks=0), [comparison], None, {})
     assert "before block 203" in warning.summary

@@ -1,4 +1,4 @@
-"""The verdict reads as a sentence."""
+"""The verdict is a sentence."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def ranked(
     tied: str = "",
     undecided: str = "",
 ) -> RankedCondition:
-    """A condition of a ranking; others are named by a letter each."""
+    """A condition of a ranking; each letter is the name of another one."""
     return RankedCondition(name, ratio, tuple(slower), tuple(faster), tuple(tied), tuple(undecided))
 
 
@@ -295,12 +295,12 @@ def test_several_contenders_are_all_named_and_one_leads() -> None:
 
 
 def test_a_contender_that_a_verdict_calls_slower_is_still_named() -> None:
-    """Verdicts share a false-discovery rate, which does not bound the chance of a wrong name."""
+    """The false-discovery rate of the verdicts does not bound the chance of a wrong name."""
     leader, second = ranked("z", 0.95, faster="gl"), ranked("l", 0.97, slower="z")
     assert ranking_of("zl", leader, second, ranked("g", 1.0, slower="z")) == (
         "z or l is the fastest of 3; z leads so far: 5.00 % less time than g."
     )
-    # What may be the fastest has no certain distance to the leader.
+    # A condition that may be the fastest has no certain distance to the leader.
     assert ranking_of("zg", leader, ranked("g", 1.0, slower="z"), second) == (
         "z or g is the fastest of 3; z leads so far."
     )
@@ -362,11 +362,11 @@ STATISTICS = ("minimum", *(f"p{10 * tenth}" for tenth in range(1, 10)), "mean")
 
 
 def answers(*says: str, certain: bool = True) -> list[StatisticAnswer]:
-    """f, s and e for what each statistic says, from the minimum up."""
+    """Answers of all statistics, from the minimum up, by the letters f, s and e."""
     kinds = {"f": "faster", "s": "slower", "e": "equivalent"}
     return [
-        StatisticAnswer(statistic, 1.0, kinds[one], certain)  # type: ignore[arg-type]
-        for statistic, one in zip(STATISTICS, "".join(says), strict=True)
+        StatisticAnswer(statistic, 1.0, kinds[letter], certain)  # type: ignore[arg-type]
+        for statistic, letter in zip(STATISTICS, "".join(says), strict=True)
     ]
 
 
@@ -407,7 +407,7 @@ def test_statistics_disagree_only_where_they_are_certain() -> None:
     uncertain = answers("fff", "e", "sssssss", certain=False)
     for verdict in ("faster", "equivalent", "undecided"):
         assert disagreement_sentence(uncertain, "old", "new", verdict=verdict) is None
-    # One certain winner contradicts a verdict, but not an open question.
+    # A single certain answer contradicts a verdict, but not an undecided comparison.
     slow_tail = answers("e" * 9, "s", "e")
     said = disagreement_sentence(slow_tail, "old", "new", verdict="faster")
     assert said == "new is slower than old by the 90th percentile"

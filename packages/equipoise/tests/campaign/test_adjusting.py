@@ -1,4 +1,4 @@
-"""Only what is read before a trial adjusts a verdict, and the ledger recomputes it."""
+"""Only covariates read before a trial adjust a verdict; the ledger gives the same adjustment."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from packages.equipoise.tests.plans import plan_of, trial_of
 
 
 def adjusting(*names: str) -> Plan:
-    """A plan whose user chose to adjust."""
+    """A plan with adjustment."""
     return plan_of(*names, judgement=Judgement(adjust_by=COVARIATES_BEFORE_TRIAL))
 
 
 def blocks_of(plan: Plan, covariate: str) -> dict[int, tuple[Trial, ...]]:
-    """Blocks whose times follow a covariate but for a little noise."""
+    """Blocks whose times depend on a covariate, with little noise."""
     generator = np.random.default_rng(3)
     blocks = {}
     for number in range(1, 61):
@@ -54,7 +54,7 @@ def test_a_covariate_read_before_the_trials_adjusts_and_the_result_says_so() -> 
     adjusted = comparison.adjusted_by
     assert adjusted is not None
     assert adjusted.covariate == "load_1_minute"
-    # Of the differences' variance the covariate explains nine tenths.
+    # The covariate explains nine tenths of the variance of the differences.
     assert adjusted.spread_ratio < 0.45
     assert adjusted.blocks > 50
     assert "adjusted" not in comparison.summary
@@ -145,7 +145,9 @@ def test_the_option_names_every_covariate_read_before_a_trial_and_no_option_none
 def test_a_gate_adjusts_nothing() -> None:
     plan = replace(
         adjusting(),
-        conditions=tuple(replace(one, levels={BENCHMARK: "x"}) for one in adjusting().conditions),
+        conditions=tuple(
+            replace(condition, levels={BENCHMARK: "x"}) for condition in adjusting().conditions
+        ),
         terms=GatePlan(Revision("main", "1" * 40), Revision("HEAD", "2" * 40), ("wall_s",)),
     )
     result = gate_result(plan, blocks_of(plan, "load_1_minute"))
@@ -180,7 +182,7 @@ def test_the_sentence_stands_below_the_verdict_and_is_left_out_where_it_is_empty
     draws: list[Draw] = []
     trials: list[Trial] = []
     for block in blocks_of(plan, "load_1_minute").values():
-        draws.append(Draw("measured", block[0].block, tuple(one.condition for one in block), 0))
+        draws.append(Draw("measured", block[0].block, tuple(trial.condition for trial in block), 0))
         trials.extend(block)
     segment = Segment(0.0, {})
     record = RunRecord("x", plan, 0.0, (segment,), tuple(draws), tuple(trials), (), ())

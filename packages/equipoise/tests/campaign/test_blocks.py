@@ -1,4 +1,4 @@
-"""Which trials count is decided by rules that never look at a time."""
+"""The rules that select the trials that count use no measured time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from equipoise.campaign.blocks import (
     add_block,
     block_costs,
     complete_blocks,
-    cost_in,
+    cost_function,
     cut_blocks,
     left_out_because,
     read_block,
@@ -46,7 +46,7 @@ def block_of(number: int, order: tuple[int, ...], *walls: float) -> list[Trial]:
 
 
 def draws_of(trials: list[Trial], size: int = 2) -> list[Draw]:
-    """The draws of whole blocks of so many conditions."""
+    """The draws of complete blocks with this number of conditions."""
     numbers = dict.fromkeys(trial.block for trial in trials)
     return [Draw("measured", number, tuple(range(size)), 0) for number in numbers]
 
@@ -99,7 +99,7 @@ def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() ->
 
 def test_a_trial_that_timed_out_costs_more_than_any_other() -> None:
     draw = Draw("measured", 1, FORWARD, 0)
-    assert cost_in("wall_s")(trial_of(draw, 0, 1.0, timed_out=True)) == math.inf
+    assert cost_function("wall_s")(trial_of(draw, 0, 1.0, timed_out=True)) == math.inf
 
 
 def test_a_metric_of_the_workload_itself_is_a_cost_too() -> None:
@@ -107,8 +107,8 @@ def test_a_metric_of_the_workload_itself_is_a_cost_too() -> None:
         trial_of(Draw("measured", 1, FORWARD, 0), 0, 1.0),
         samples=(Sample("latency_s", 0.5), Sample("latency_s", 0.1, iteration=1)),
     )
-    assert cost_in("latency_s")(trial) == 0.5
-    assert cost_in("nonsense")(trial) is None
+    assert cost_function("latency_s")(trial) == 0.5
+    assert cost_function("nonsense")(trial) is None
 
 
 def test_a_metric_that_a_trial_does_not_know_is_not_guessed() -> None:
@@ -126,8 +126,8 @@ def test_what_is_better_when_higher_costs_its_inverse() -> None:
         trial_of(Draw("measured", 1, FORWARD, 0), 0, 1.0),
         samples=(Sample("rate", 4.0, better="higher"), Sample("none", 0.0, better="higher")),
     )
-    assert cost_in("rate")(trial) == 0.25
-    assert cost_in("none")(trial) == math.inf
+    assert cost_function("rate")(trial) == 0.25
+    assert cost_function("none")(trial) == math.inf
 
 
 def test_a_control_is_pooled_into_the_baseline() -> None:
@@ -183,7 +183,7 @@ def test_an_interim_analysis_uses_the_resolution_that_the_result_uses(
 ) -> None:
     plan = plan_of(judgement=Judgement(primary_metric="rate"))
     values = [(40.0 + n % 3, 38.0 + n % 4) for n in range(40)]
-    blocks = {n: reported_block(n, one, resolution) for n, one in enumerate(values, start=1)}
+    blocks = {n: reported_block(n, costs, resolution) for n, costs in enumerate(values, start=1)}
     interim = InterimAnalysis(plan, plan.stopping)
     for block in blocks.values():
         interim.add(block)

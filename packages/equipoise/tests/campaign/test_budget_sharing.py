@@ -1,4 +1,4 @@
-"""What is decided gets no more trials; what is open gets them, and no verdict is less valid."""
+"""Undecided comparisons get the trials of decided ones, and verdicts stay as valid."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def study(**stopping: float) -> Plan:
 
 
 def medians() -> tuple[float, ...]:
-    """Each candidate takes twice as long, but for one in each of the open groups."""
+    """Each candidate takes twice as long, except one in each undecided group."""
     return tuple(
         (0.05 if group < OPEN_GROUPS else 0.01)
         * (1 if level == 0 or (level == 1 and group < OPEN_GROUPS) else 2)
@@ -57,7 +57,7 @@ def medians() -> tuple[float, ...]:
 
 
 def wanted_before(record: RunRecord, draw: Draw) -> tuple[int, ...]:
-    """Which conditions the ledger says that a block needed, from the blocks before it alone."""
+    """The conditions that a block needed according to the earlier blocks in the ledger."""
     analysis = InterimAnalysis(record.plan, record.plan.stopping)
     blocks = complete_blocks(record.draws, record.trials)
     for number, block in blocks.items():
@@ -76,12 +76,12 @@ def test_a_study_of_200_conditions_spends_its_budget_where_verdicts_are_open(
     record = stage.ledger.read_run(run_id)
     document = validated(analyse_campaign(record))
     shared_alike = budget_s / sum(medians())
-    blocks = {one.candidate: one.blocks for one in document.comparisons}
+    blocks = {comparison.candidate: comparison.blocks for comparison in document.comparisons}
     still_open = [f"1 of {group}" for group in range(OPEN_GROUPS)]
     decided = [name for name in blocks if name not in still_open]
     assert sum(blocks[name] for name in still_open) > 5 * len(still_open) * shared_alike
     assert all(blocks[name] < shared_alike for name in decided)
-    verdicts = {one.candidate: one.verdict for one in document.comparisons}
+    verdicts = {comparison.candidate: comparison.verdict for comparison in document.comparisons}
     assert {verdicts[name] for name in decided} == {"slower"}
     assert document.run.stopped_because == "budget"
     last = record.draws[-1].order
@@ -107,7 +107,7 @@ def test_which_conditions_a_block_has_follows_from_the_ledger_alone(tmp_path: Pa
     assert sizes[-1] < sizes[0]
     assert measured[14].block == 15
     assert set(measured[15].order) == set(measured[14].order)
-    # Some of the blocks: to read all that went before costs a little each time.
+    # Only some of the blocks, since each reads all earlier ones.
     for draw in measured[:25:4]:
         wanted = wanted_before(record, draw)
         assert draw == draw_block(record.plan, "measured", draw.block, wanted)
@@ -130,13 +130,13 @@ def test_a_condition_that_nothing_is_compared_with_runs_in_every_block(tmp_path:
     record = stage.ledger.read_run("last")
     assert set(record.draws[-1].order) == {0, 2, 3}
     document = validated(analyse_campaign(record))
-    trials = {one.name: one.trials for one in document.conditions}
+    trials = {condition.name: condition.trials for condition in document.conditions}
     assert trials["a"] == trials["c"] == trials["alone"] == 30
     assert trials["b"] == document.comparisons[0].blocks < 30
 
 
 def test_leaving_out_what_is_decided_makes_no_more_false_verdicts() -> None:
-    """100 campaigns of equal conditions: at most one in twenty may have a verdict at all."""
+    """100 campaigns of equal conditions: at most one in twenty may have any verdict."""
     noise = random.Random(11)
     plan = plan_of(
         *"abcde",
@@ -155,8 +155,12 @@ def test_leaving_out_what_is_decided_makes_no_more_false_verdicts() -> None:
             if not draw.order:
                 break
             times = [noise.lognormvariate(0.0, 0.05) for _ in draw.order]
-            analysis.add(tuple(trial_of(draw, place, one) for place, one in enumerate(times)))
-            ever |= {one.candidate for one in analysis.analyse() if one.verdict != "undecided"}
+            analysis.add(tuple(trial_of(draw, place, time) for place, time in enumerate(times)))
+            ever |= {
+                comparison.candidate
+                for comparison in analysis.analyse()
+                if comparison.verdict != "undecided"
+            }
         false_alarms += bool(ever)
-    # Above this in one of a thousand such tests, at a true rate of exactly 5 %.
+    # At a true rate of exactly 5 %, one in a thousand such tests exceeds this.
     assert false_alarms <= 13

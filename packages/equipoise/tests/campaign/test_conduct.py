@@ -1,4 +1,4 @@
-"""A campaign is begun, interrupted, gone on with and ended, on a scripted clock."""
+"""A campaign begins, is interrupted, continues and ends, on a scripted clock."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_resumed_campaign_has_what_is_left_of_its_budget(tmp_path: Path) -> No
     with pytest.raises(Interrupted) as caught:
         stage.start(plan)
     stage.runner.before_trial = lambda draw, place: None
-    # 6 s are gone, the warm-up takes 2 s of the 5 s left: two more blocks.
+    # 6 s have passed, and the warm-up takes 2 s of the remaining 5 s: two more blocks.
     stage.resume(caught.value.run_id)
     assert validated(analyse_campaign(stage.ledger.read_run("last"))).run.blocks == 4
 
@@ -192,7 +192,7 @@ def test_a_tail_goes_on_until_slow_runs_of_that_share_would_have_shown(tmp_path:
     slow = document.comparisons[0].slow_runs
     assert slow is not None
     assert slow.unseen_share <= 0.05
-    # One threshold for both says nothing of slow runs where one of the two is slower.
+    # With one threshold for both, slow runs mean nothing if one of the two is slower.
     assert slow.more_often is None
     assert slow.e_value is None
 
@@ -230,9 +230,9 @@ def test_several_candidates_share_one_baseline_and_one_error_rate(tmp_path: Path
     stage = Stage(tmp_path, medians=(0.010, 0.010, 0.012, 0.008), noise=0.01)
     plan = plan_of("a", "same", "slow", "fast", stopping=Stopping(blocks=150, budget_s=1e9))
     document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
-    verdicts = {one.candidate: one.verdict for one in document.comparisons}
+    verdicts = {comparison.candidate: comparison.verdict for comparison in document.comparisons}
     assert verdicts == {"same": "equivalent", "slow": "slower", "fast": "faster"}
-    assert all(math.isclose(one.level, 0.05) for one in document.comparisons)
+    assert all(math.isclose(comparison.level, 0.05) for comparison in document.comparisons)
 
 
 def test_a_campaign_without_an_effect_that_matters_runs_to_its_limit(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_a_control_is_no_candidate_and_no_condition_of_the_result(tmp_path: Path
     plan = msgspec.structs.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.0103, 0.010), noise=0.02)
     document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
-    assert [one.candidate for one in document.comparisons] == ["b"]
+    assert [comparison.candidate for comparison in document.comparisons] == ["b"]
     assert document.comparisons[0].verdict == "slower"
     assert document.control is not None
     assert document.control.comparison.candidate == "a again"

@@ -1,4 +1,4 @@
-"""What of a layout a host cannot vary is said, or refused where it was asked for."""
+"""Parts of a layout that a host cannot vary give a notice, or an error if the user chose them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from packages.equipoise.tests.plans import plan_of
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """A host that draws addresses and lets a process hold them."""
+    """A host that randomizes addresses and lets a process turn this off."""
     monkeypatch.setattr(plans, "addresses_are_random", lambda host: True)
     monkeypatch.setattr(plans, "addresses_can_be_held", lambda: True)
     return monkeypatch
 
 
 def addresses(aslr: Addresses | None) -> tuple[set[bool], list[str]]:
-    """Whether the layouts have random addresses, and what was said of it."""
+    """Whether the layouts have random addresses, and the notices about it."""
     plan, notices = over_layouts(plan_of(), 40, aslr)
-    return {one.random_addresses for one in plan.layouts}, [one.summary for one in notices]
+    return {layout.random_addresses for layout in plan.layouts}, [
+        notice.summary for notice in notices
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A block's time is told from its first trials, with how far that may be off."""
+"""The time of a block is forecast from its first trials, with an interval."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_what_has_passed_is_the_least_that_a_block_can_take() -> None:
 
 
 def test_blocks_in_random_order_are_foretold_without_bias() -> None:
-    """Of 2000 orders of 99 trials whose times differ up to a hundredfold, a third each."""
+    """2000 orders of 99 trials in three groups, whose times differ up to a hundredfold."""
     generator = np.random.default_rng(3)
     seconds = np.exp(generator.normal(0.0, 1.0, size=99))
     whole, covered, told = float(seconds.sum()), 0, []
@@ -39,5 +39,5 @@ def test_blocks_in_random_order_are_foretold_without_bias() -> None:
         covered += found.low_s <= whole <= found.high_s
     error = float(np.std(told)) / np.sqrt(len(told))
     assert abs(float(np.mean(told)) - whole) < 4.0 * error
-    # Two standard errors of so skewed a sample cover less than of a normal one.
+    # For such a skewed sample, two standard errors cover less than for a normal one.
     assert covered >= 0.75 * 2000

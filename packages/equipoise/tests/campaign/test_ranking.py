@@ -1,4 +1,4 @@
-"""Which condition is the fastest: what it costs, how often it is wrong, and how it is told."""
+"""The fastest condition: the cost of finding it, its error rate, and its text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAVING = Stopping(leave_out_decided=True, min_seconds=0.0)
 
 
 class Simulated(Struct):
-    """A campaign of made-up times."""
+    """A campaign with simulated times."""
 
     plan: Plan
     draws: list[Draw]
@@ -40,7 +40,7 @@ class Simulated(Struct):
 
     @property
     def ranking(self) -> Ranking:
-        """The ranking of the campaign as its result tells it."""
+        """The ranking in the result document of the campaign."""
         segment = Segment(0.0, {})
         record = RunRecord(
             "x", self.plan, 0.0, (segment,), tuple(self.draws), tuple(self.trials), (), ()
@@ -49,29 +49,29 @@ class Simulated(Struct):
         return ranking
 
     def claims(self) -> tuple[dict[Pair, Verdict], tuple[int, ...]]:
-        """The verdicts on pairs of candidates, and what may be the fastest; without a document."""
+        """The verdicts on pairs of candidates and the contenders, without a document."""
         judgement = self.plan.judgement
         groups = ranked_groups(self.plan, complete_blocks(self.draws, self.trials))
         judged = judge_candidates(groups, judgement.min_effect, judgement.alpha)
         contenders = contenders_of(groups[0], judgement.min_effect, judgement.alpha)
-        return {pair: one.verdict for pair, one in judged.items()}, contenders
+        return {pair: judgement.verdict for pair, judgement in judged.items()}, contenders
 
 
 def plan_with(ratios: tuple[float, ...], seed: int, *, min_effect: float = 1.0) -> Plan:
-    """A plan with a condition for each ratio, the baseline first."""
+    """A plan with one condition per ratio; the first is the baseline."""
     names = "abcdefgh"[: len(ratios)]
     judgement = Judgement(min_effect=min_effect)
     return plan_of(*names, stopping=LEAVING, judgement=judgement, seed=seed)
 
 
 def simulated(plan: Plan, ratios: tuple[float, ...], sd: float, blocks: int) -> Simulated:
-    """Run a plan to its stop, or to so many blocks, with an interim analysis after each."""
+    """Run a plan until it stops or has this number of blocks; analyse it after each block."""
     noise = np.random.default_rng(plan.seed)
     interim = InterimAnalysis(plan, plan.stopping)
     campaign = Simulated(plan, [], [])
     for block in range(1, blocks + 1):
         draw = draw_block(plan, "measured", block, interim.needed_conditions("measured", block))
-        times = [ratios[one] * float(np.exp(sd * noise.normal())) for one in draw.order]
+        times = [ratios[place] * float(np.exp(sd * noise.normal())) for place in draw.order]
         trials = tuple(trial_of(draw, place, time) for place, time in enumerate(times))
         campaign.draws.append(draw)
         campaign.trials += trials
@@ -93,7 +93,7 @@ def test_what_is_decided_and_cannot_be_the_fastest_leaves_a_comparison() -> None
         plans = [plan_with(ONE_EQUAL, seed) for seed in range(24)]
         stopping = replace(LEAVING, leave_out_decided=leaves)
         runs = [simulated(replace(plan, stopping=stopping), ONE_EQUAL, 0.01, 300) for plan in plans]
-        trials[leaves] = sum(len(one.trials) for one in runs)
+        trials[leaves] = sum(len(run.trials) for run in runs)
     assert trials[True] < 0.6 * trials[False]
 
 
@@ -113,12 +113,12 @@ def test_candidates_that_may_be_the_fastest_run_on_until_it_is_known() -> None:
     asked = simulated(plan, ratios, 0.03, 200)
     not_asked = simulated(replace(plan, ranking=False), ratios, 0.03, 200)
     assert len(asked.draws) > len(not_asked.draws)
-    # The baseline is decided and beaten: only the two candidates run on.
+    # The baseline is decided and not the fastest: only the two candidates continue.
     assert set(asked.draws[-1].order) == {1, 2}
     assert re.fullmatch(
         r"c is the fastest of 3: 1\d\.\d % less time than a\.", asked.ranking.summary
     )
-    assert [one.name for one in asked.ranking.conditions] == ["c", "b", "a"]
+    assert [condition.name for condition in asked.ranking.conditions] == ["c", "b", "a"]
     assert asked.ranking.conditions[-1].slower_than == ("c", "b")
 
 
@@ -131,7 +131,7 @@ def test_the_control_leaves_with_the_baseline() -> None:
 
 
 def test_no_verdict_of_equal_conditions_is_more_frequent_than_alpha() -> None:
-    """With five equal conditions no claim is true, and each of them is the fastest."""
+    """With five equal conditions no verdict is true, and each of them may be named the fastest."""
     campaigns, alarms, missing = 40, 0, 0
     for seed in range(campaigns):
         plan = plan_with((1.0,) * 5, seed, min_effect=0.0)
@@ -152,13 +152,14 @@ def test_at_most_alpha_of_the_claims_among_candidates_are_false() -> None:
         false = sum(ratios[first] == ratios[second] for first, second in claimed)
         false_rates += false / max(1, len(claimed))
         missing += 1 not in contenders
-    # A rate lies between 0 and 1, so its sum varies at most as a count of the same mean.
+    # A rate is between 0 and 1, so a sum of rates varies no more than a count with the same mean.
     assert false_rates <= at_most(campaigns, 0.05)
     assert missing <= at_most(campaigns, 0.05)
 
 
 def test_a_name_that_stands_alone_is_wrong_in_at_most_alpha_of_campaigns() -> None:
-    """The fastest is 0.5 % ahead of three; `python -m benchmarks.ranking.run` has more cases."""
+    """The fastest leads three others by 0.5 %; `python -m benchmarks.ranking.run` has more
+    cases."""
     ratios = (1.005, 1.0, 1.005, 1.005)
     campaigns, named, wrong, missing = 24, 0, 0, 0
     for seed in range(campaigns):
@@ -207,12 +208,12 @@ def test_a_campaign_that_is_read_back_needs_the_same_conditions() -> None:
 
 
 def rankings_of_a_study(folder: Path) -> Iterator[Ranking]:
-    """Two tasks with three levels each."""
+    """The rankings of two tasks with three levels each."""
     stage = Stage(folder, medians=(0.01, 0.02, 0.03, 0.02, 0.01, 0.01), noise=0.01)
     plan = plan_of(*"abcdef", stopping=replace(LEAVING, blocks=120, budget_s=1e9))
     conditions = tuple(
-        replace(one, levels={"level": one.name.upper(), "task": str(place // 3)})
-        for place, one in enumerate(plan.conditions)
+        replace(condition, levels={"level": condition.name.upper(), "task": str(place // 3)})
+        for place, condition in enumerate(plan.conditions)
     )
     contrasts = tuple(
         Contrast(first, first + step, "level", {"task": str(first // 3)})

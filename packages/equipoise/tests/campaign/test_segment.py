@@ -1,4 +1,4 @@
-"""A segment runs blocks until there is a reason to stop, and commits each thing in its order."""
+"""A segment runs blocks until there is a reason to stop, and stores all entries in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from packages.equipoise.tests.scripted import ScriptedClock, ScriptedRunner
 
 @dataclass
 class Diary:
-    """A store that keeps what it is given, in order."""
+    """A store that keeps its entries in order."""
 
     entries: list[Draw | Trial | CampaignWarning] = field(default_factory=list)
 
@@ -35,7 +35,7 @@ class Diary:
 
 @dataclass
 class ScriptedJudge(Judge):
-    """Settles after so many blocks."""
+    """Decides after this number of blocks."""
 
     after: int = 10**9
     reason: Literal["verdict", "precision"] = "verdict"
@@ -67,7 +67,7 @@ class ScriptedJudge(Judge):
 
 @dataclass
 class Bystander(ProgressListener):
-    """Remembers what it was told."""
+    """Keeps the events that it was sent."""
 
     progress_seen: list[CampaignProgress] = field(default_factory=list)
     trials: list[tuple[float, int]] = field(default_factory=list)
@@ -89,7 +89,7 @@ def run_segment(
     spent_before_s: float = 0.0,
     blocks_before: int = 0,
 ) -> StopReason:
-    """Run a segment to its stop, with stand-ins for all that is not given."""
+    """Run a segment until it stops, with fakes for the omitted arguments."""
     runner = runner or ScriptedRunner(ScriptedClock())
     return SegmentInProgress(
         run_id="run",
@@ -194,8 +194,8 @@ def test_a_failing_trial_that_the_judge_excuses_ends_nothing_and_its_block_is_co
     runner = ScriptedRunner(ScriptedClock(), fails_at=("measured", 2, 1))
     judge = ScriptedJudge(after=4, excused=frozenset({1}))
     assert run_segment(plan_of(), runner=runner, judge=judge, diary=diary) == "verdict"
-    of_block = [one for one in diary.entries if isinstance(one, Trial) and one.block == 2]
-    assert sorted(one.condition for one in of_block) == [0, 1]
+    of_block = [entry for entry in diary.entries if isinstance(entry, Trial) and entry.block == 2]
+    assert sorted(trial.condition for trial in of_block) == [0, 1]
 
 
 def test_a_failing_trial_counts_like_others_when_failures_are_ignored() -> None:

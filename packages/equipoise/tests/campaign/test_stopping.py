@@ -1,4 +1,4 @@
-"""When a campaign ends: the least time before a verdict, the budget, and a verdict that is near."""
+"""The end of a campaign: the least time before a verdict, the budget, and a verdict nearby."""
 
 from __future__ import annotations
 
@@ -40,13 +40,16 @@ def document_of(stage: Stage, plan: Plan) -> ResultDocument:
 
 
 def codes(document: ResultDocument) -> list[str]:
-    return [one.code for one in document.warnings]
+    return [warning.code for warning in document.warnings]
 
 
 def test_short_trials_are_measured_for_a_second_before_a_verdict(tmp_path: Path) -> None:
     at_once = document_of(Stage(tmp_path / "a", medians=TWICE_AS_LONG), plan_of(stopping=MOMENT))
     later = document_of(Stage(tmp_path / "b", medians=TWICE_AS_LONG), plan_of(stopping=Stopping()))
-    assert [one.comparisons[0].verdict for one in (at_once, later)] == ["slower", "slower"]
+    assert [document.comparisons[0].verdict for document in (at_once, later)] == [
+        "slower",
+        "slower",
+    ]
     assert at_once.run.blocks < 20
     # A block takes 3 ms; beyond block 256 not every block is analysed.
     assert 320 < later.run.blocks < 350
@@ -134,7 +137,7 @@ def test_the_budget_alone_is_the_limit(tmp_path: Path) -> None:
 
 
 def stop_after(*forecasts: int, patient: bool = True) -> tuple[StopReason, int]:
-    """Run blocks of 0.2 s with a budget of a second; return why and after how many it stops."""
+    """Run blocks of 0.2 s with a budget of 1 s; return the stop reason and the number of blocks."""
     judge = ScriptedJudge(forecasts=forecasts)
     plan = plan_of(
         stopping=Stopping(budget_s=0.99, patient=patient), measure=Measure("/", warmup=0)
@@ -168,7 +171,7 @@ def test_a_budget_that_ends_shortly_before_a_verdict_says_so(
         assert document.comparisons[0].verdict == "slower"
     else:
         assert document.comparisons[0].verdict == "undecided"
-        near = next(one for one in document.warnings if one.code == "verdict_near")
+        near = next(warning for warning in document.warnings if warning.code == "verdict_near")
         assert f"equipoise resume {document.run.id}" in near.hint
         assert "patient=True" in near.hint
 
@@ -246,12 +249,12 @@ def test_a_given_budget_comes_before_the_least_time_of_a_study(tmp_path: Path) -
 
 
 def short_time_hint(folder: Path, stopping: Stopping, seconds: float = 0.001) -> str:
-    """Return how a campaign of short blocks could be measured for longer."""
+    """Return the hint that says how a campaign of short blocks can measure for longer."""
     stage = Stage(folder, medians=(seconds, 2.0 * seconds))
     document = document_of(stage, plan_of(stopping=stopping, measure=Measure("/", warmup=0)))
     assert document.run.stopped_because == ("budget" if stopping.blocks is None else "block limit")
     assert document.comparisons[0].verdict == "slower"
-    hint = next(one.hint for one in document.warnings if one.code == "short_time")
+    hint = next(warning.hint for warning in document.warnings if warning.code == "short_time")
     assert hint.startswith(f"equipoise resume {document.run.id} ")
     return hint.removeprefix(f"equipoise resume {document.run.id} ")
 
@@ -274,9 +277,9 @@ def test_a_campaign_that_follows_the_hint_of_a_short_time_has_measured_long_enou
     stage = Stage(tmp_path, medians=TWICE_AS_LONG)
     run_id = stage.start(plan_of(stopping=Stopping(blocks=20)))
     hint = next(
-        one.hint
-        for one in analyse_campaign(stage.ledger.read_run(run_id)).warnings
-        if one.code == "short_time"
+        warning.hint
+        for warning in analyse_campaign(stage.ledger.read_run(run_id)).warnings
+        if warning.code == "short_time"
     )
     blocks = int(hint.split("--blocks ")[1].split(":")[0])
     stage.resume(run_id, CampaignLimits(blocks=blocks))

@@ -1,4 +1,4 @@
-"""What is better when it is higher is judged by its inverse and described as it is."""
+"""Metrics that are better when higher are judged by their inverse, but described directly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plan() -> Plan:
 
 
 def lives(slowdown: float, seed: int, blocks: int = BLOCKS) -> Blocks:
-    """Lives of two servers, of which the second is so much slower; they differ by 3 %."""
+    """Lives of two servers, with an sd of 3 %; the second is slower by this factor."""
     generator = np.random.default_rng(seed)
     found: dict[int, tuple[Trial, ...]] = {}
     for number in range(1, blocks + 1):
@@ -56,5 +56,5 @@ def test_two_lives_of_the_same_server_are_rarely_called_different() -> None:
         primary_comparisons(plan(), lives(1.0, seed))[0].verdict for seed in range(CAMPAIGNS)
     ]
     different = sum(verdict not in ("equivalent", "undecided") for verdict in verdicts)
-    # At a true rate of 0.05, more than 4 of 20 come in less than 3 of 1000 such tests.
+    # At a true rate of 0.05, fewer than 3 of 1000 such tests exceed 4 of 20.
     assert different <= 4

@@ -1,4 +1,4 @@
-"""A condition that is not what its name says is an error before anything is measured."""
+"""A condition that differs from its name is an error before anything is measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec.structs
 import pytest
 
 from equipoise.analysis.comparisons import scope_of
-from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.campaign.verification import check_effects, mapped_by_condition
 from equipoise.design.libraries import TUNED_BLAS
 from equipoise.measure.environment import Host
 from equipoise.measure.environment.hardware import instructions
@@ -32,7 +32,7 @@ def plan_with(condition: Condition) -> Plan:
 def check(condition: Condition) -> None:
     plan = plan_with(condition)
     environment = dict(os.environ)
-    check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
+    check_effects(plan, mapped_by_condition(plan, environment), environment)
 
 
 def own_library() -> str:
@@ -63,7 +63,7 @@ def test_a_preload_that_does_not_load_is_named_with_its_condition(tmp_path: Path
 def test_tunables_in_force_pass_and_unknown_ones_do_not() -> None:
     name = "GLIBC_TUNABLES"
     check(Condition("a", (SORT,), environment={name: "glibc.malloc.mmap_threshold=15360"}))
-    with pytest.raises(UnusableInput, match="knows no tunable 'glibc.malloc.threshold'"):
+    with pytest.raises(UnusableInput, match="has no tunable 'glibc.malloc.threshold'"):
         check(Condition("a", (SORT,), environment={name: "glibc.malloc.threshold=15360"}))
     with pytest.raises(UnusableInput, match="mmap_threshold is 0x0, not high"):
         check(Condition("a", (SORT,), environment={name: "glibc.malloc.mmap_threshold=high"}))
@@ -97,12 +97,14 @@ def test_what_has_to_be_run_to_be_verified_is_run_once_for_all_sizes(tmp_path: P
     )
     plan = msgspec.structs.replace(plan_of(), conditions=conditions, sizes=("size",))
     environment = dict(os.environ)
-    check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
+    check_effects(plan, mapped_by_condition(plan, environment), environment)
     assert runs.read_text() == "\n" * 2
 
 
 def test_a_cpu_that_is_not_there_is_named() -> None:
-    with pytest.raises(UnusableInput, match="a did not take effect: we may not use CPU 9999"):
+    with pytest.raises(
+        UnusableInput, match="a did not take effect: Equipoise may not use CPU 9999"
+    ):
         check(Condition("a", (SORT,), process=Process(cpus=(9999,))))
 
 
@@ -113,7 +115,7 @@ def test_a_life_and_an_interval_are_no_trials_of_one_plan() -> None:
     )
     plan = msgspec.structs.replace(plan_of(), conditions=conditions)
     with pytest.raises(UnusableInput, match="the whole life of one server, but an interval"):
-        check_that_each_took_effect(plan, {}, {})
+        check_effects(plan, {}, {})
 
 
 def test_verdicts_on_intervals_are_about_one_life_of_each_server() -> None:
@@ -124,7 +126,7 @@ def test_verdicts_on_intervals_are_about_one_life_of_each_server() -> None:
 
 
 def says(*lines: str) -> tuple[str, ...]:
-    """A program that stands for one whose BLAS says what it is tuned for."""
+    """A program that reports a core like one with a tuned BLAS."""
     text = "".join(f"{line}\n" for line in lines)
     return (sys.executable, "-c", f"import sys; sys.stderr.write({text!r})")
 
@@ -155,7 +157,7 @@ WRONG_CORES = {
         environment={"BLIS_ARCH_TYPE": "0"},
         tuned_for=("skx",),
     ),
-    "no OpenBLAS and no BLIS that it uses says which core type": Condition(
+    "it uses no OpenBLAS or BLIS that reports its core type": Condition(
         "a", (SORT,), environment={"OPENBLAS_CORETYPE": "Zen"}
     ),
     r"it ended by signal 4 \(SIGILL\): the CPU lacks instructions": Condition(
@@ -176,7 +178,7 @@ def test_a_core_type_that_nothing_took_notice_of_is_named(words: str) -> None:
 @pytest.mark.live
 @pytest.mark.parametrize("name", ["openblas_haswell", "blis_haswell"])
 def test_a_real_library_says_the_core_type_that_it_was_told(name: str) -> None:
-    level = next(one for one in TUNED_BLAS if one.name == name)
+    level = next(level for level in TUNED_BLAS if level.name == name)
     (folder,) = level.library_path
     if not Path(folder).is_dir():
         pytest.skip(f"misses {folder}: apt-get install {level.package}")

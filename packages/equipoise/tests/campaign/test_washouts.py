@@ -1,4 +1,4 @@
-"""A campaign goes on with washouts where carry-over could make the difference that it called."""
+"""A campaign continues with washouts if carry-over could explain the difference that it called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from equipoise.analysis.result import analyse_campaign
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
 from equipoise.campaign.conduct import Interrupted
-from equipoise.campaign.washouts import goes_on_with_washouts
+from equipoise.campaign.washouts import may_add_washouts
 from equipoise.design.coin import draw_block
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.plan import Layout, Measure, Stopping
@@ -75,7 +75,7 @@ def test_a_true_difference_stops_without_washouts_and_says_so(tmp_path: Path) ->
 
 
 def test_a_true_difference_with_carry_over_is_found_by_the_washouts(tmp_path: Path) -> None:
-    # In ordinary blocks the carry-over of 8 % hides most of the true 5 %, and turns its sign.
+    # In ordinary blocks the carry-over of 8 % hides the true 5 % and reverses its sign.
     _, _, document = measured(tmp_path, medians=(0.010, 0.0105), slows_next=(0.0, 0.2))
     (comparison,) = document.comparisons
     check = comparison.carry_over_check
@@ -132,8 +132,8 @@ def test_a_budget_that_ends_before_the_washouts_gives_a_warning(tmp_path: Path) 
     document = validated(analyse_campaign(stage.ledger.read_run(run_id)))
     assert document.comparisons[0].verdict == "faster"
     assert document.run.stopped_because == "block limit"
-    (warning,) = [one for one in document.warnings if one.code == "carry_over"]
-    assert warning.hint == f"equipoise resume {run_id} goes on with washouts"
+    (warning,) = [warning for warning in document.warnings if warning.code == "carry_over"]
+    assert warning.hint == f"equipoise resume {run_id} continues with washouts"
     stage.resume(run_id, CampaignLimits(blocks=150))
     resumed = analyse_campaign(stage.ledger.read_run(run_id))
     check = resumed.comparisons[0].carry_over_check
@@ -147,7 +147,7 @@ def test_only_the_suspected_comparison_goes_on(tmp_path: Path) -> None:
     run_id = stage.start(plan)
     record = stage.ledger.read_run(run_id)
     document = validated(analyse_campaign(record))
-    by_name = {one.candidate: one for one in document.comparisons}
+    by_name = {comparison.candidate: comparison for comparison in document.comparisons}
     assert by_name["c"].verdict == "slower"
     check = by_name["b"].carry_over_check
     assert check is not None
@@ -177,14 +177,14 @@ def test_the_washout_of_a_block_is_one_of_its_conditions_and_a_coin() -> None:
         for block in range(1, 1001)
     ]
     assert set(drawn) == {0, 2}
-    # Three standard errors of a fair coin thrown a thousand times.
-    assert abs(sum(one == 0 for one in drawn) - 500) < 48
+    # Three standard errors of a thousand throws of a fair coin.
+    assert abs(sum(washout == 0 for washout in drawn) - 500) < 48
     assert draw_block(plan, "measured", 1).washout is None
 
 
 def test_campaigns_that_a_restart_would_break_only_warn() -> None:
     plan = plan_of()
-    assert goes_on_with_washouts(plan)
-    assert not goes_on_with_washouts(plan_of(measure=Measure("/", washout=True)))
+    assert may_add_washouts(plan)
+    assert not may_add_washouts(plan_of(measure=Measure("/", washout=True)))
     over_layouts = msgspec.structs.replace(plan, layouts=(Layout(0, 0, True),))
-    assert not goes_on_with_washouts(over_layouts)
+    assert not may_add_washouts(over_layouts)

@@ -49,7 +49,7 @@ def test_a_pattern_that_names_files_is_refused_unless_a_shell_runs_it_or_it_is_q
     for line in ("ls *words", "ls 'first '*"):
         refused = equipoise("compare", line, "true", *once)
         assert refused.status == 2
-        assert "names files here, which only a shell lists" in refused.err
+        assert "is a pattern for file names here, which needs a shell" in refused.err
         assert "hint: add -S" in refused.err
         assert equipoise("compare", line, "true", *once, "-S").status == 0
     for line in ("echo '*words'", r"expr 2 \* 3", "echo *.none", "awk '{print $1}'", "echo a$"):

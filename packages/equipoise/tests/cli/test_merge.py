@@ -110,7 +110,7 @@ def test_a_fork_is_named_and_the_rest_merges(
     equipoise("merge", "fork.db", "two.db")
     answer = equipoise("merge", "all.db", "one.db", "fork.db", "missing.db")
     assert answer.status == 2
-    assert f"fork.db: two copies of run {run} went on in different ways" in answer.err
+    assert f"fork.db: two copies of run {run} were continued differently" in answer.err
     assert "no ledger at" in answer.err
     assert "fork.db: 1 new, 1 left out; 60 new trials" in answer.out
     assert equipoise("merge", "new.db", "missing.db").status == 2

@@ -97,4 +97,6 @@ def test_a_setup_that_the_next_value_would_undo_runs_before_each_trial_and_this_
     states = (tmp_path / "states").read_text().split()
     assert states == (tmp_path / "expected").read_text().split()
     assert len(states) == 16
-    assert "--setup ran before each trial: {branch} stands in it and in no command" in answer.out
+    assert (
+        "--setup ran before each trial: it contains {branch}, which no command does" in answer.out
+    )

@@ -180,7 +180,7 @@ tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
     assert answer.status == 2
     place = "study.toml:8: [factors.allocator.tuned.env] GLIBC_TUNABLES"
     assert f"{place}: tuned did not take effect" in answer.err
-    assert "knows no tunable 'glibc.malloc.mmap_treshold'" in answer.err
+    assert "has no tunable 'glibc.malloc.mmap_treshold'" in answer.err
     assert not (tmp_path / ".equipoise" / "ledger.db").exists() or "no campaigns yet" in (
         equipoise("list").out
     )
@@ -202,7 +202,7 @@ there = { cpu = 4321 }
     assert answer.status == 2
     place = "study.toml:8: [factors.cpu.there] cpu"
     assert f"{place}: nothing is left to compare here with: cpu there" in answer.err
-    assert "there is no CPU 4321 that we may use" in answer.err
+    assert "there is no CPU 4321 that Equipoise may use" in answer.err
 
 
 def test_levels_are_built_once_before_the_campaign(equipoise: Equipoise, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.design.chance import HELD, holding_one_at_a_time, sources_here
+from equipoise.design.chance import HELD, one_source_held_each, sources_here
 from equipoise.model.plan import PADDING_VARIABLE, Condition
 
 COMMAND = Condition("run", ("/bin/true",), environment={"KEY": "value"})
@@ -11,10 +11,10 @@ COMMAND = Condition("run", ("/bin/true",), environment={"KEY": "value"})
 def test_each_source_is_held_alone_and_all_are_held_together() -> None:
     sources, notices = sources_here({}, (0, 3), random_addresses=True)
     assert notices == ()
-    conditions = holding_one_at_a_time(COMMAND, sources)
+    conditions = one_source_held_each(COMMAND, sources)
     assert conditions[0].environment == COMMAND.environment
     assert conditions[0].process == COMMAND.process
-    held = {one.levels[HELD]: one for one in conditions}
+    held = {condition.levels[HELD]: condition for condition in conditions}
     assert held["hash seed of Python"].environment["PYTHONHASHSEED"] == "0"
     assert held["addresses (ASLR)"].process.random_addresses is False
     assert held["CPU"].process.cpus == (3,)
@@ -22,9 +22,9 @@ def test_each_source_is_held_alone_and_all_are_held_together() -> None:
     everything = conditions[-1]
     assert everything.process.cpus == (3,)
     assert everything.process.random_addresses is False
-    for one in conditions[1:-1]:
-        assert one.environment.items() <= everything.environment.items()
-    assert len({one.name for one in conditions}) == len(sources) + 2
+    for condition in conditions[1:-1]:
+        assert condition.environment.items() <= everything.environment.items()
+    assert len({condition.name for condition in conditions}) == len(sources) + 2
 
 
 def test_what_cannot_vary_here_is_reported_and_not_tried() -> None:

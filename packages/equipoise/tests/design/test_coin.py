@@ -78,13 +78,13 @@ def with_layouts_of(plan: Plan, count: int) -> Plan:
 def test_each_round_of_blocks_has_every_layout_once_in_an_order_of_its_own() -> None:
     plan = with_layouts_of(plan_of(seed=11), 5)
     draws = [draw_block(plan, "measured", block) for block in range(1, 201)]
-    layouts = [one.layout or 0 for one in draws]
+    layouts = [draw.layout or 0 for draw in draws]
     rounds = [tuple(layouts[first : first + 5]) for first in range(0, 200, 5)]
-    assert all(sorted(one) == [1, 2, 3, 4, 5] for one in rounds)
+    assert all(sorted(places) == [1, 2, 3, 4, 5] for places in rounds)
     assert len(set(rounds)) > 30
     assert all(
-        one.layout and one.padding_bytes == plan.layouts[one.layout - 1].environment_bytes
-        for one in draws
+        draw.layout and draw.padding_bytes == plan.layouts[draw.layout - 1].environment_bytes
+        for draw in draws
     )
 
 
@@ -100,19 +100,21 @@ def test_layouts_are_drawn_from_the_seed_alone_and_within_their_bounds() -> None
     assert draws == draw_layouts(7, 400, "drawn")
     assert draws[:9] == draw_layouts(7, 9, "drawn")
     assert draws != draw_layouts(8, 400, "drawn")
-    assert max(one.environment_bytes for one in draws) <= MAX_PADDING_BYTES
-    assert max(one.argument_bytes for one in draws) <= MAX_ARGUMENT_BYTES
-    assert len({one.argument_bytes for one in draws}) > 150
+    assert max(draw.environment_bytes for draw in draws) <= MAX_PADDING_BYTES
+    assert max(draw.argument_bytes for draw in draws) <= MAX_ARGUMENT_BYTES
+    assert len({draw.argument_bytes for draw in draws}) > 150
     # Four standard errors of a fair coin.
-    assert abs(sum(one.random_addresses for one in draws) - 200) < 40
+    assert abs(sum(draw.random_addresses for draw in draws) - 200) < 40
 
 
 def test_addresses_are_alike_in_all_layouts_as_it_was_chosen() -> None:
-    assert {one.random_addresses for one in draw_layouts(7, 20, "on")} == {True}
+    assert {layout.random_addresses for layout in draw_layouts(7, 20, "on")} == {True}
     fixed = draw_layouts(7, 20, "off")
-    assert {one.random_addresses for one in fixed} == {False}
+    assert {layout.random_addresses for layout in fixed} == {False}
     draws = draw_layouts(7, 20, "drawn")
-    assert [one.environment_bytes for one in fixed] == [one.environment_bytes for one in draws]
+    assert [layout.environment_bytes for layout in fixed] == [
+        layout.environment_bytes for layout in draws
+    ]
 
 
 def test_interventions_are_drawn_as_often_as_their_weights_say() -> None:

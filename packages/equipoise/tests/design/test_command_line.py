@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.command_line import after_options, shell_line, shell_line_with_placeholders
+from equipoise.design.command_line import (
+    shell_line,
+    shell_line_with_placeholders,
+    words_after_options,
+)
 from equipoise.report.renderers.markdown import code_block
 from packages.equipoise.tests.payloads import LONG, PAYLOADS
 
@@ -20,7 +24,7 @@ def test_a_shell_reads_every_word_as_it_stands_and_runs_none(tmp_path: Path) -> 
     line = f"printf '%s\\0' {shell_line(WORDS)}"
     done = subprocess.run(["bash", "-c", os.fsencode(line)], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stderr
-    assert [os.fsdecode(one) for one in done.stdout.split(b"\0")[:-1]] == list(WORDS)
+    assert [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]] == list(WORDS)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -62,5 +66,5 @@ def test_what_a_shell_would_obey_beside_a_placeholder_stays_text(tmp_path: Path)
 
 
 def test_a_word_behind_options_is_none() -> None:
-    assert after_options(["a", "-b"]) == ["--", "a", "-b"]
-    assert after_options(["a", "b -c"]) == ["a", "b -c"]
+    assert words_after_options(["a", "-b"]) == ["--", "a", "-b"]
+    assert words_after_options(["a", "b -c"]) == ["a", "b -c"]

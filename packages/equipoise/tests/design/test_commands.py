@@ -40,7 +40,7 @@ def test_a_command_is_split_as_a_shell_splits_words() -> None:
 
 
 def test_a_condition_is_named_by_its_command_and_a_duplicate_is_numbered() -> None:
-    assert [one.name for one in conditions("true", "true", "true")] == [
+    assert [condition.name for condition in conditions("true", "true", "true")] == [
         "true",
         "true (2)",
         "true (3)",
@@ -57,7 +57,7 @@ def test_more_names_than_commands_are_refused() -> None:
 
 
 def test_one_command_is_a_condition_and_none_is_refused() -> None:
-    assert [one.name for one in conditions("true")] == ["true"]
+    assert [condition.name for condition in conditions("true")] == ["true"]
     with pytest.raises(UnusableInput, match="compare needs a command"):
         conditions()
 
@@ -134,7 +134,7 @@ def test_an_unknown_condition_is_named_with_those_that_exist(which: str) -> None
 
 def test_parameters_fill_the_braces_and_become_levels() -> None:
     compared = conditions("echo {n} {m}", parameters={"n": ("1", "2"), "m": ("x", "y")})
-    assert [one.command[1:] for one in compared] == [
+    assert [condition.command[1:] for condition in compared] == [
         ("1", "x"),
         ("1", "y"),
         ("2", "x"),
@@ -145,7 +145,7 @@ def test_parameters_fill_the_braces_and_become_levels() -> None:
 
 def test_a_command_without_the_parameter_stands_once() -> None:
     compared = conditions("true", "echo {n}", parameters={"n": ("1", "2")})
-    assert [one.name for one in compared] == ["true", "echo, n=1", "echo, n=2"]
+    assert [condition.name for condition in compared] == ["true", "echo, n=1", "echo, n=2"]
 
 
 def contrasts(*commands: str, **asked: object) -> tuple[Contrast, ...] | None:
@@ -156,7 +156,12 @@ def contrasts(*commands: str, **asked: object) -> tuple[Contrast, ...] | None:
 def test_several_commands_are_compared_at_each_value_and_called_by_their_programs() -> None:
     values = {"n": ("5", "9")}
     compared = conditions("echo {n}", "true -x {n}", parameters=values)
-    assert [one.name for one in compared] == ["echo, n=5", "echo, n=9", "true, n=5", "true, n=9"]
+    assert [condition.name for condition in compared] == [
+        "echo, n=5",
+        "echo, n=9",
+        "true, n=5",
+        "true, n=9",
+    ]
     assert compared[3].levels == {"command": "true", "n": "9"}
     assert contrasts("echo {n}", "true -x {n}", parameters=values) == (
         Contrast(0, 2, "command", {"n": "5"}),
@@ -167,7 +172,7 @@ def test_several_commands_are_compared_at_each_value_and_called_by_their_program
 def test_a_first_command_without_the_parameter_is_the_baseline_at_each_value() -> None:
     found = contrasts("true", "echo {n}", parameters={"n": ("5", "9")})
     assert found is not None
-    assert [(one.baseline, one.candidate) for one in found] == [(0, 1), (0, 2)]
+    assert [(contrast.baseline, contrast.candidate) for contrast in found] == [(0, 1), (0, 2)]
     # The other way round the second command has no value of its own.
     assert contrasts("echo {n}", "true", parameters={"n": ("5", "9")}) == (
         Contrast(0, 2, "command", {}),
@@ -186,7 +191,7 @@ def test_a_command_without_the_parameter_leaves_the_others_paired_at_their_value
 def test_values_of_one_command_are_compared_with_the_first_of_them() -> None:
     values = {"n": ("5", "9")}
     assert contrasts("echo {n}", parameters=values) is None
-    assert [one.levels for one in conditions("echo {n}", parameters=values)] == [
+    assert [condition.levels for condition in conditions("echo {n}", parameters=values)] == [
         {"n": "5"},
         {"n": "9"},
     ]
@@ -209,12 +214,12 @@ def test_a_name_stands_for_all_values_of_a_command(
 ) -> None:
     values = {"n": ("5", "9")}
     compared = conditions("echo a {n}", "echo b {n}", parameters=values, names=names)
-    assert [one.name for one in compared] == found
+    assert [condition.name for condition in compared] == found
 
 
 @pytest.mark.parametrize("pair", ["1", "1:1", "0:1", "1:3", "a:b", "1:2:3", "-1:2"])
 def test_a_pair_that_is_none_is_refused(pair: str) -> None:
-    with pytest.raises(UnusableInput, match=f'pair="{pair}" names no two of the 2 conditions'):
+    with pytest.raises(UnusableInput, match=f'pair="{pair}" does not name two of the 2 conditions'):
         contrasts("true", "echo", pairs=(pair,))
 
 
@@ -227,7 +232,7 @@ def test_hyperfine_s_environments_are_for_all_or_for_each_and_hold_parameters() 
     assert [c.environment for c in each] == [{"A": "1"}, {}]
     with pytest.raises(UnusableInput, match="2 times env for 3 conditions"):
         conditions("true", "echo", "echo a", environments=("A=1", "A=2"))
-    with pytest.raises(UnusableInput, match="'b' is no assignment"):
+    with pytest.raises(UnusableInput, match="'b' is not an assignment"):
         conditions("true", environments=("A=a b",))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.design.grid import Grid, build_lines, grid_of
-from equipoise.design.site import Site, without_missing
+from equipoise.design.site import Site, remove_missing_levels
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Process
 from equipoise.model.study import (
@@ -66,12 +66,14 @@ def test_each_candidate_is_compared_at_each_size_with_the_baseline_there() -> No
     study_grid = grid(study_of(ALLOCATOR, ROWS))
     names = [condition.name for condition in study_grid.conditions]
     assert names == [f"{level} rows={rows}" for level in "abc" for rows in (10, 20)]
-    pairs = [(names[one.baseline], names[one.candidate]) for one in study_grid.contrasts]
+    pairs = [
+        (names[contrast.baseline], names[contrast.candidate]) for contrast in study_grid.contrasts
+    ]
     assert pairs == [
         (f"a rows={rows}", f"{level} rows={rows}") for level in "bc" for rows in (10, 20)
     ]
     assert study_grid.contrasts[1].stratum == {"rows": "20"}
-    assert {one.factor for one in study_grid.contrasts} == {"allocator"}
+    assert {contrast.factor for contrast in study_grid.contrasts} == {"allocator"}
 
 
 def test_levels_stand_where_their_factor_is_named() -> None:
@@ -106,11 +108,12 @@ def test_where_nothing_is_asked_everything_runs_and_nothing_is_compared() -> Non
     study = study_of(ALLOCATOR, ROWS, compared=ComparedFactor("allocator", "a", {"rows": ("20",)}))
     study_grid = grid(study)
     assert len(study_grid.conditions) == 6
-    assert [one.stratum for one in study_grid.contrasts] == [{"rows": "10"}] * 2
+    assert [contrast.stratum for contrast in study_grid.contrasts] == [{"rows": "10"}] * 2
     quick = QuickForm(not_at={"allocator": ("c",)})
     study_grid = grid(quick_form(replace(study, quick=quick)))
     assert [
-        study_grid.conditions[one.candidate].levels["allocator"] for one in study_grid.contrasts
+        study_grid.conditions[contrast.candidate].levels["allocator"]
+        for contrast in study_grid.contrasts
     ] == ["b"]
     chosen = with_levels(study, {"rows": ("20",)})
     assert len(grid(chosen).contrasts) == 2
@@ -119,14 +122,14 @@ def test_where_nothing_is_asked_everything_runs_and_nothing_is_compared() -> Non
 def test_a_level_that_is_not_installed_is_named_with_its_package_and_left_out() -> None:
     absent = Level("d", preload=("libd.so",), package="libd1")
     factor = Factor("allocator", (*ALLOCATOR.levels, absent))
-    study, notices = without_missing(study_of(factor), SITE)
+    study, notices = remove_missing_levels(study_of(factor), SITE)
     assert study.factor("allocator") == ALLOCATOR
     assert [(notice.code, notice.hint) for notice in notices] == [
         ("level_missing", "apt install libd1")
     ]
     assert "allocator d cannot run here: there is no libd.so" in notices[0].summary
     with pytest.raises(UnusableInput, match="the baseline allocator d cannot run here"):
-        without_missing(study_of(factor, compared=ComparedFactor("allocator", "d")), SITE)
+        remove_missing_levels(study_of(factor, compared=ComparedFactor("allocator", "d")), SITE)
 
 
 def test_nothing_left_to_compare_is_an_error() -> None:
@@ -183,7 +186,7 @@ def test_a_program_that_a_server_needs_is_named_with_its_package() -> None:
     server = ServerWorkload(("sort",), ready=("sort",), needs=needs)
     study = study_of(ALLOCATOR, workload=Workload(("sort",), server=server))
     with pytest.raises(UnusableInput, match="there is no program 'no-such-server'") as caught:
-        without_missing(study, SITE)
+        remove_missing_levels(study, SITE)
     assert caught.value.hint == "apt install no-such-package"
 
 
@@ -197,16 +200,18 @@ def test_a_level_whose_server_is_not_installed_is_left_out_with_its_package() ->
             Level("b", server=absent, command=("sort",)),
         ),
     )
-    study, notices = without_missing(study_of(systems, workload=Workload(())), SITE)
+    study, notices = remove_missing_levels(study_of(systems, workload=Workload(())), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a"]
-    assert [(one.code, one.hint) for one in notices] == [("level_missing", "apt install some")]
+    assert [(notice.code, notice.hint) for notice in notices] == [
+        ("level_missing", "apt install some")
+    ]
 
 
 def test_a_level_for_a_cpu_that_is_not_ours_is_left_out() -> None:
     placed = Factor("allocator", (Level("a"), Level("b"), Level("c", client_cpus=(9999,))))
-    study, notices = without_missing(study_of(placed), SITE)
+    study, notices = remove_missing_levels(study_of(placed), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a", "b"]
-    assert "there is no CPU 9999 that we may use" in notices[0].summary
+    assert "there is no CPU 9999 that Equipoise may use" in notices[0].summary
 
 
 def test_levels_are_chosen_on_the_command_line() -> None:
@@ -259,7 +264,7 @@ def test_a_level_whose_program_is_not_installed_is_left_out_and_named() -> None:
         Level("built", build="no-such-compiler-here -o {build}/x x.c"),
     )
     study = Study("s", "/", Workload(("true",)), (Factor("program", levels, role="size"),))
-    kept, notices = without_missing(study, Site(Path("/nowhere"), lambda _: None))
+    kept, notices = remove_missing_levels(study, Site(Path("/nowhere"), lambda _: None))
     assert [level.name for level in kept.factors[0].levels] == ["here"]
     assert "program no-such-program-here" in notices[0].summary
     assert notices[0].hint == "apt install a-package"
@@ -271,7 +276,7 @@ def test_the_only_candidate_that_is_missing_is_named_with_its_hint(tmp_path: Pat
     missing = Level("b", process=Process(away), package="elsewhere")
     study = study_of(Factor("allocator", (Level("a"), missing)))
     with pytest.raises(UnusableInput) as raised:
-        without_missing(study, SITE)
+        remove_missing_levels(study, SITE)
     assert raised.value.what.startswith("nothing is left to compare a with: allocator b cannot run")
     assert f"there is no folder {away}" in raised.value.what
     assert raised.value.hint == "apt install elsewhere"

@@ -92,7 +92,7 @@ def test_without_a_shuffling_linker_the_seed_draws_the_order_of_the_objects() ->
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ((), "no compiler"),
+        ((), "does not name a compiler"),
         (("cc", "-O2"), "no source"),
         (("cc", "-c", "main.c"), "-c"),
         (("cc", "main.c", "stray"), "stray"),

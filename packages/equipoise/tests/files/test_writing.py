@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.files import writing
-from equipoise.files.writing import UNFINISHED, read_whole, write_whole
+from equipoise.files.writing import UNFINISHED_PREFIX, read_whole, write_whole
 from equipoise.model.errors import UnusableInput
 
 OLD, NEW = b"the old page", b"the new page" * 1000
@@ -28,7 +28,7 @@ def page(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "page.html"
     path.write_bytes(OLD)
     yield path
-    assert not list(tmp_path.glob(f"{UNFINISHED}*"))
+    assert not list(tmp_path.glob(f"{UNFINISHED_PREFIX}*"))
 
 
 @contextmanager

@@ -55,11 +55,11 @@ def run(tool: str, *command: str, **variables: str) -> subprocess.CompletedProce
 def test_each_benchmark_of_cargo_is_a_metric_in_seconds(tmp_path: Path) -> None:
     (tmp_path / "said").write_text(LIBTEST)
     values = reported(tmp_path, "cargo", "cat", str(tmp_path / "said"))
-    assert {name: one["value"] for name, one in values.items()} == {
+    assert {name: metric["value"] for name, metric in values.items()} == {
         "parsing::deep nesting time_s": pytest.approx(1234.5e-9),
         "adds time_s": pytest.approx(15e-9),
     }
-    assert {(one["unit"], one["better"]) for one in values.values()} == {("s", "lower")}
+    assert {(metric["unit"], metric["better"]) for metric in values.values()} == {("s", "lower")}
 
 
 def test_of_criterion_the_run_of_this_process_counts(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_of_criterion_the_run_of_this_process_counts(tmp_path: Path) -> None:
     )
     words = (sys.executable, "-c", writes)
     values = reported(tmp_path, "cargo", *words, CARGO_TARGET_DIR=str(target))
-    assert {name: one["value"] for name, one in values.items()} == {
+    assert {name: metric["value"] for name, metric in values.items()} == {
         "sums/sum time_s": pytest.approx(40e-9)
     }
 
@@ -86,14 +86,14 @@ def test_of_criterion_the_run_of_this_process_counts(tmp_path: Path) -> None:
 def test_repetitions_of_go_are_one_value_and_packages_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "said").write_text(GO)
     values = reported(tmp_path, "go", "cat", str(tmp_path / "said"))
-    assert {name: one["value"] for name, one in values.items()} == {
+    assert {name: metric["value"] for name, metric in values.items()} == {
         "example.com/m.BenchmarkAdd-2 time_s": pytest.approx(20e-9),
         "example.com/m/inside.BenchmarkAdd-2 time_s": pytest.approx(7e-9),
     }
-    assert not any("iteration" in one for one in values.values())
+    assert not any("iteration" in metric for metric in values.values())
 
 
-@pytest.mark.parametrize("tool", [name for name, one in TOOLS.items() if one.listing is None])
+@pytest.mark.parametrize("tool", [name for name, tool in TOOLS.items() if tool.listing is None])
 def test_a_tool_that_says_nothing_reports_nothing(tool: str, tmp_path: Path) -> None:
     assert reported(tmp_path, tool, "true", CARGO_TARGET_DIR=str(tmp_path)) == {}
 
@@ -116,7 +116,7 @@ def test_of_google_benchmark_times_and_iterations_are_reported(tmp_path: Path) -
     times = {"real_time": 3.0, "cpu_time": 2.0, "time_unit": "us", "iterations": 7}
     program = google_benchmark(tmp_path, {"name": "Sum/8", "run_type": "iteration", **times})
     values = reported(tmp_path, "google-benchmark", program, "--benchmark_filter=^Sum/8$")
-    assert {name: one["value"] for name, one in values.items()} == {
+    assert {name: metric["value"] for name, metric in values.items()} == {
         "time_s": pytest.approx(3e-6),
         "cpu_time_s": pytest.approx(2e-6),
         "iterations": 7,

@@ -72,10 +72,14 @@ def test_in_a_trial_every_test_is_a_metric_with_its_batches(tmp_path: Path) -> N
     file = tmp_path / "metrics.jsonl"
     session(tmp_path, EQUIPOISE_METRICS=str(file), EQUIPOISE_GATE_TREE=str(tmp_path))
     values = metrics(file)
-    whole = {one["metric"]: one["value"] for one in values if "iteration" not in one}
+    whole = {sample["metric"]: sample["value"] for sample in values if "iteration" not in sample}
     assert whole.keys() == {"test_it.py::test_work[1] time_s", "test_it.py::test_work[2] time_s"}
     for metric, value in whole.items():
-        own = [one["value"] for one in values if one["metric"] == metric and "iteration" in one]
+        own = [
+            sample["value"]
+            for sample in values
+            if sample["metric"] == metric and "iteration" in sample
+        ]
         assert len(own) == BATCHES
         assert value == pytest.approx(sum(own) / BATCHES)
         assert value > 0

@@ -42,7 +42,7 @@ public class Program {
 
 
 def values(samples: Sequence[Sample]) -> set[tuple[str, int | None, float]]:
-    return {(one.metric, one.iteration, one.value) for one in samples}
+    return {(sample.metric, sample.iteration, sample.value) for sample in samples}
 
 
 EXPECTED = {
@@ -58,7 +58,7 @@ EXPECTED = {
 
 
 def resolutions(samples: Sequence[Sample], metric: str) -> list[float | None]:
-    return [one.resolution for one in samples if one.metric == metric]
+    return [sample.resolution for sample in samples if sample.metric == metric]
 
 
 def run(folder: Path, *words: str) -> workload_metrics.WorkloadMetrics:
@@ -111,9 +111,9 @@ def test_a_python_program_reports_by_the_module(
     found = workload_metrics.read(tmp_path / "metrics")
     assert found.problem is None
     assert found.samples[0] == Sample("throughput", 7.0, 3, "1/s", "higher", 0.5)
-    assert [one.value for one in found.samples[1:5]] == seconds
-    assert [one.iteration for one in found.samples[1:]] == [1, 2, 3, 4, None]
-    assert all(one.resolution for one in found.samples)
+    assert [sample.value for sample in found.samples[1:5]] == seconds
+    assert [sample.iteration for sample in found.samples[1:]] == [1, 2, 3, 4, None]
+    assert all(sample.resolution for sample in found.samples)
 
 
 def test_outside_of_equipoise_reports_go_nowhere(
@@ -143,8 +143,8 @@ def test_the_harness_times_each_iteration(tmp_path: Path, what: tuple[str, ...])
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "done").exists()
     found = workload_metrics.read(tmp_path / "metrics")
-    assert [one.iteration for one in found.samples] == [1, 2, 3, 4, 5, None]
-    assert {one.metric for one in found.samples} == {"iteration_s"}
+    assert [sample.iteration for sample in found.samples] == [1, 2, 3, 4, 5, None]
+    assert {sample.metric for sample in found.samples} == {"iteration_s"}
 
 
 @pytest.mark.parametrize(

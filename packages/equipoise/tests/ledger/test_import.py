@@ -50,13 +50,13 @@ def test_an_import_is_no_campaign_of_the_same_commands(tmp_path: Path) -> None:
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
         campaign = ledger.begin_run(own, {}, 1.7e9)
         run = ledger.record_import(imported_run(imported))
-        assert [one.id for one in ledger.same_commands(own)] == [campaign]
-        assert [one.id for one in ledger.same_commands(imported)] == [run]
+        assert [run.id for run in ledger.same_commands(own)] == [campaign]
+        assert [run.id for run in ledger.same_commands(imported)] == [run]
 
 
 def test_an_import_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
     trial = replace(trial_of(DRAW, 0, 0.5), block=2)
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
-        with pytest.raises(UnusableInput, match="refuses what was to be recorded"):
+        with pytest.raises(UnusableInput, match="refuses a new row"):
             ledger.record_import(imported_run(plan_of("a", "b"), (DRAW,), (trial,)))
         assert ledger.runs() == []

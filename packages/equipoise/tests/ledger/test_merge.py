@@ -20,7 +20,7 @@ from equipoise.files.state import this_host
 from equipoise.kinds.explain.terms import ExperimentPlan
 from equipoise.kinds.fleet.terms import FleetPlan
 from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_reading, open_for_writing, store
-from equipoise.ledger.merging import merge, needed_by
+from equipoise.ledger.merging import merge, needed_runs
 from equipoise.ledger.parts import Cursor, RunPart, add_part, cursor_of, read_part, run_of
 from equipoise.ledger.schema import migrate
 from equipoise.model.plan import Membership, Plan, member_identity
@@ -434,7 +434,7 @@ def test_a_slice_holds_what_the_result_of_a_run_needs(whole: Whole) -> None:
         names = [run.id for run in source.runs()]
 
         def needed(name: str) -> set[str | None]:
-            return {source.id_of(identity.hex()) for identity in needed_by(source, name)}
+            return {source.id_of(identity.hex()) for identity in needed_runs(source, name)}
 
         first, resumed, other, coordinator, *members, explaining = names
         assert needed(first) == needed(explaining) == {first, explaining}

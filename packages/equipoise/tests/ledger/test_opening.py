@@ -94,9 +94,9 @@ def test_a_new_ledger_is_for_its_owner_alone(path: Path, make_plan: Callable[...
     """A plan holds the values of environment variables."""
     with open_for_writing(path, durable=False) as ledger:
         ledger.begin_run(make_plan(), {}, 1.0)
-        files = sorted(one.name for one in path.parent.iterdir())
+        files = sorted(file.name for file in path.parent.iterdir())
         assert files == [".gitignore", "ledger.db", "ledger.db-shm", "ledger.db-wal"]
-        assert {mode_of(path.with_name(one)) for one in files[1:]} == {0o600}
+        assert {mode_of(path.with_name(file)) for file in files[1:]} == {0o600}
     assert mode_of(path) == 0o600
     assert mode_of(path.parent) == 0o700
 

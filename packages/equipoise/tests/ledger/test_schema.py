@@ -116,7 +116,7 @@ def test_a_migrated_file_is_checked_as_one_of_its_version(
     with closing(sqlite3.connect(filled)) as connection:
         connection.execute("ALTER TABLE trial ADD COLUMN energy_j")
     migrations(monkeypatch, NEXT)
-    with pytest.raises(UnusableInput, match="its table 'trial' is not one that Equipoise makes"):
+    with pytest.raises(UnusableInput, match="its table 'trial' was not created by Equipoise"):
         open_for_reading(filled)
 
 

@@ -143,7 +143,7 @@ def test_a_slice_behind_the_end_of_a_copy_is_refused(
     after = ledger.cursor(identity)
     record(ledger, run, range(6, 9))
     content, _ = ledger.slice(identity, after, max_trials=99)
-    with pytest.raises(UnusableInput, match="begins behind the end"):
+    with pytest.raises(UnusableInput, match="begins after the end"):
         copy.absorb(content)
     assert copy.runs() == []
 
@@ -196,7 +196,7 @@ def test_what_is_no_sound_slice_changes_nothing(
     for why, content in unsound.items():
         with pytest.raises(UnusableInput, match=f"cannot be used.*({why})"):
             copy.absorb(content)
-    with pytest.raises(UnusableInput, match="no cursor"):
+    with pytest.raises(UnusableInput, match="not the cursor"):
         ledger.slice(ledger.identity_of(run), b"\xff", max_trials=1)
     assert copy.runs() == []
     assert row_count(copy.path, "environment") == 0
@@ -267,5 +267,5 @@ def test_the_run_of_a_coordinator_comes_with_those_of_its_hosts(
         pull(ledger, copy, ledger.identity_of(run))
     record_of_all = copy.read_run("last")
     assert record_of_all.id == coordinator
-    assert [one.plan.seed for one in record_of_all.members] == [0, 1]
-    assert [len(one.trials) for one in record_of_all.members] == [4, 4]
+    assert [member.plan.seed for member in record_of_all.members] == [0, 1]
+    assert [len(member.trials) for member in record_of_all.members] == [4, 4]

@@ -21,7 +21,7 @@ from equipoise.ledger import FIRST_SEGMENT, Ledger, open_for_reading, open_for_w
 from equipoise.ledger.file import LedgerFile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Output, Plan, Stopping
-from equipoise.model.quantities import MAX_MEASURED
+from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import (
     Accounting,
     Draw,
@@ -35,7 +35,7 @@ from equipoise.model.record import (
 from packages.equipoise.tests.ledger.conftest import row_count
 
 counts = st.none() | st.integers(-(2**63), 2**63 - 1)
-measured = st.floats(-MAX_MEASURED, MAX_MEASURED)
+measured = st.floats(-MAX_MEASURED_VALUE, MAX_MEASURED_VALUE)
 times = st.none() | measured
 texts = st.text(max_size=20)
 accountings = st.builds(
@@ -82,7 +82,9 @@ trials = st.builds(
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(recorded=st.lists(trials, max_size=4, unique_by=lambda one: (one.position, one.washout)))
+@given(
+    recorded=st.lists(trials, max_size=4, unique_by=lambda trial: (trial.position, trial.washout))
+)
 def test_a_trial_comes_back_bit_for_bit(
     tmp_path_factory: pytest.TempPathFactory, recorded: list[Trial]
 ) -> None:
@@ -285,7 +287,7 @@ def test_runs_stand_in_the_order_of_their_start_whenever_they_were_recorded(
 def test_a_ledger_without_runs_says_so(ledger: Ledger) -> None:
     assert ledger.runs() == []
     for reference in ("last", "2026"):
-        with pytest.raises(UnusableInput, match="holds no run yet"):
+        with pytest.raises(UnusableInput, match="has no run yet"):
             ledger.read_run(reference)
 
 
@@ -330,11 +332,13 @@ def test_campaigns_whose_output_goes_elsewhere_answer_another_question(
 ) -> None:
     plan = make_plan("a", "b")
     first = ledger.begin_run(plan, {}, 1.0)
-    conditions = tuple(replace(one, output=Output("discard")) for one in plan.conditions)
+    conditions = tuple(
+        replace(condition, output=Output("discard")) for condition in plan.conditions
+    )
     elsewhere = replace(plan, conditions=conditions)
     run = ledger.begin_run(elsewhere, {}, 2.0)
-    assert [one.id for one in ledger.same_commands(plan)] == [first]
-    assert [one.id for one in ledger.same_commands(elsewhere)] == [run]
+    assert [run.id for run in ledger.same_commands(plan)] == [first]
+    assert [run.id for run in ledger.same_commands(elsewhere)] == [run]
     assert ledger.read_run(run).plan == elsewhere
 
 

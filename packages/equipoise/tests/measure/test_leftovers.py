@@ -243,7 +243,7 @@ def test_a_folder_without_its_lock_is_left_and_named(places: Places) -> None:
     (folder / "mine").write_text("mine")
     lock_of(folder).unlink()
     (leftover,) = clear_leftovers().leftovers
-    assert (leftover.path, leftover.reason) == (str(folder), "it has no lock file beside it")
+    assert (leftover.path, leftover.reason) == (str(folder), "it has no lock file")
     assert (folder / "mine").read_text() == "mine"
 
 

@@ -218,8 +218,8 @@ def test_a_server_is_asked_only_when_its_process_exists(
     absent: list[tuple[int, ...]] = [(), ()]
     processes = servers.Life.processes
 
-    def found(one: servers.Life) -> tuple[int, ...]:
-        return absent.pop() if absent else processes(one)
+    def found(life: servers.Life) -> tuple[int, ...]:
+        return absent.pop() if absent else processes(life)
 
     def asked(address: str | tuple[str, int]) -> bool:
         assert absent == [], "nobody but another program can answer yet"
@@ -238,7 +238,7 @@ def test_whoever_else_answers_on_the_port_is_not_measured(
         port = other.getsockname()[1]
         monkeypatch.setattr("equipoise.measure.servers.servers.free_port", lambda: port)
         with pytest.raises(
-            ConditionFailed, match="another program than the server .* answers on port"
+            ConditionFailed, match="a program other than the server .* answers on port"
         ):
             stage.run(python("0"), Server(silent))
     assert stage.nothing_is_left()
@@ -415,6 +415,6 @@ def test_without_a_command_a_server_is_ready_when_its_socket_accepts(stage: Stag
 def test_a_server_of_an_older_plan_that_trusts_every_local_user_is_not_started(
     stage: Stage, install: tuple[str, ...], start: tuple[str, ...], option: str
 ) -> None:
-    with pytest.raises(ConditionFailed, match=f"let every user of this host in by TCP: {option}"):
+    with pytest.raises(ConditionFailed, match=f"admit every user of this host by TCP: {option}"):
         stage.run(python("0"), Server(start, install=install))
     assert stage.nothing_is_left()

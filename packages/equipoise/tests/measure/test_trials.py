@@ -82,7 +82,7 @@ def test_a_condition_may_send_its_output_elsewhere(tmp_path: Path) -> None:
     starter = ScriptedStarter()
     for place in (0, 1):
         runner(starter, plan, tmp_path).run_place(DRAW, place)[0]()
-    assert [one.output for one in starter.requests] == [
+    assert [request.output for request in starter.requests] == [
         Output("discard"),
         Output("file", "/tmp/out"),
     ]

@@ -16,8 +16,8 @@ from equipoise.measure.workload_metrics import (
     MAX_LINES,
     MetricsFile,
     WorkloadMetrics,
-    metrics_reported,
     read,
+    run_for_metrics,
 )
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Process
@@ -102,10 +102,12 @@ def test_what_is_measured_cannot_be_reported_instead(metric: str, tmp_path: Path
 
 def test_any_other_name_is_kept_as_it_is(tmp_path: Path) -> None:
     names = [*(name for name in PAYLOADS if "\udcff" not in name), LONG, "a\0b", ""]
-    lines = "".join(json.dumps({"metric": one, "value": 1, "unit": one}) + "\n" for one in names)
+    lines = "".join(json.dumps({"metric": name, "value": 1, "unit": name}) + "\n" for name in names)
     metrics = read(written(tmp_path, lines))
     assert metrics.problem is None
-    assert [(one.metric, one.unit) for one in metrics.samples] == [(one, one) for one in names]
+    assert [(sample.metric, sample.unit) for sample in metrics.samples] == [
+        (name, name) for name in names
+    ]
 
 
 GOOD = '{"metric": "a", "value": 1}\n'
@@ -174,7 +176,9 @@ REPLACED = [
 ]
 
 
-@pytest.mark.parametrize(("replace", "why"), REPLACED, ids=[one.__name__ for one, _ in REPLACED])
+@pytest.mark.parametrize(
+    ("replace", "why"), REPLACED, ids=[function.__name__ for function, _ in REPLACED]
+)
 def test_what_is_no_regular_file_of_a_sane_size_is_named_and_not_read(
     replace: Callable[[Path], object], why: str, tmp_path: Path
 ) -> None:
@@ -185,7 +189,9 @@ def test_what_is_no_regular_file_of_a_sane_size_is_named_and_not_read(
     assert metrics.unreadable == f"its metrics file {why}"
 
 
-@pytest.mark.parametrize(("replace", "why"), REPLACED, ids=[one.__name__ for one, _ in REPLACED])
+@pytest.mark.parametrize(
+    ("replace", "why"), REPLACED, ids=[function.__name__ for function, _ in REPLACED]
+)
 def test_the_next_trial_has_a_file_of_its_own_again(
     replace: Callable[[Path], object], why: str, tmp_path: Path
 ) -> None:
@@ -242,7 +248,7 @@ def reported(line: str, scratch: Path, timeout_s: float = 60.0) -> tuple[Sample,
         environment={"OWN": "set"},
         process=Process(working_folder=str(scratch)),
     )
-    return metrics_reported(condition, os.environ, scratch, timeout_s)
+    return run_for_metrics(condition, os.environ, scratch, timeout_s)
 
 
 def test_what_is_of_the_whole_process_is_given(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Samples and series whose shape is known, for the tests of stats and for benchmarks/shape."""
+"""Samples and series with a known shape, for the tests of stats and for benchmarks/shape."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def _levels(dependence: float, *pieces: tuple[float, float]) -> Draw:
 
 
 def _cooling(generator: np.random.Generator, count: int) -> FloatArray:
-    """Ever less to compile: 8 sd above at first, e times nearer every ten iterations."""
+    """Exponential approach to a level: 8 sd above it at first, e times nearer every ten
+    iterations."""
     return 100.0 + 8.0 * np.exp(-np.arange(count) / 10.0) + generator.normal(0.0, 1.0, count)
 
 
@@ -113,7 +114,7 @@ SERIES: dict[str, tuple[TrialClass, Draw]] = {
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A nested design whose components are known."""
+    """A nested design with known variance components."""
 
     names: tuple[str, ...]
     counts: tuple[int, ...]
@@ -123,7 +124,7 @@ class Nested:
     """The share of values that are missing."""
 
     def draw(self, generator: np.random.Generator) -> tuple[FloatArray, list[NDArray[np.int64]]]:
-        """Values, and for each level but the lowest the unit of each."""
+        """Values, and the unit of each value at every level except the lowest."""
         count = size = int(np.prod(self.counts))
         values, units = np.full(count, 100.0), []
         for inside, sd in zip(self.counts, self.sds, strict=True):

@@ -87,7 +87,7 @@ NOISES: dict[str, Noise] = {
 def campaign(
     noise: Noise, generator: np.random.Generator, blocks: int, effect: float = 0.0
 ) -> PairedBlocks:
-    """A campaign in which the candidate takes e^effect times as long, whatever the noise."""
+    """A campaign in which the candidate takes e^effect times as long, with the given noise."""
     return PairedBlocks(*costs_and_orders(noise, generator, blocks, effect))
 
 
@@ -111,7 +111,7 @@ def watched(
     min_effect: float = 1.0,
     alpha: float = 0.05,
 ) -> ComparisonVerdict:
-    """The first verdict of a campaign that is looked at after every block, or its last look."""
+    """The first verdict of a campaign that is analysed after every block, or its last analysis."""
     growing = PairedBlocks()
     (judged,) = judge([growing], min_effect=min_effect, alpha=alpha)
     for costs in zip(baseline.tolist(), candidate.tolist(), orders.tolist(), strict=True):

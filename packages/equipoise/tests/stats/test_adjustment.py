@@ -1,4 +1,4 @@
-"""Adjusting by covariates that were read before the trials: valid, and fewer blocks."""
+"""Adjustment by covariates read before the trials keeps its guarantee and needs fewer blocks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Simulated:
 
 
 def mean_blocks(explained: float, *, adjusted: bool) -> float:
-    """Mean blocks until "no difference" is excluded, at an effect of 1 %."""
+    """Mean number of blocks until "no difference" is excluded, at an effect of 1 %."""
     lengths = []
     for seed in range(CAMPAIGNS):
         simulated = Simulated(seed, explained=explained, effect=0.01)
@@ -70,7 +70,7 @@ def mean_blocks(explained: float, *, adjusted: bool) -> float:
 
 
 def missed(effect: float, *, campaigns: int = CAMPAIGNS, **how: float) -> int:
-    """Campaigns whose interval ever leaves out the true effect."""
+    """Number of campaigns in which an interval leaves out the true effect."""
     count = 0
     for seed in range(campaigns):
         simulated = Simulated(
@@ -108,12 +108,12 @@ def test_the_summary_says_how_many_blocks_were_adjusted_and_what_it_did() -> Non
         Simulated(seed, explained=0.5, effect=0.0).pairs(adjusted=True).engine.adjustment()
         for seed in range(20)
     ]
-    known = [one for one in adjustments if one is not None]
+    known = [adjustment for adjustment in adjustments if adjustment is not None]
     assert len(known) == 20
     assert {covariate for covariate, _, _ in known} == {0}
     blocks = [blocks for _, blocks, _ in known]
     assert np.median(blocks) > 0.95 * BLOCKS
-    # Where chance makes the conditions look unlike, blocks go without.
+    # Where the conditions seem to differ by chance, blocks are not adjusted.
     assert np.mean(blocks) > 0.9 * BLOCKS
     # The root of 1 - R².
     spreads = [spread for _, _, spread in known]
@@ -122,7 +122,7 @@ def test_the_summary_says_how_many_blocks_were_adjusted_and_what_it_did() -> Non
 
 def test_the_unadjusted_blocks_are_those_without_a_covariate() -> None:
     simulated = Simulated(4, explained=0.8, effect=0.01)
-    adjusted, without = (simulated.pairs(adjusted=one) for one in (True, False))
+    adjusted, without = (simulated.pairs(adjusted=adjusted) for adjusted in (True, False))
     (judged,) = judge([adjusted], min_effect=1, alpha=0.05)
     again = judge_unadjusted(adjusted, judged, min_effect=1, compared=1)
     assert (again,) == judge([without], min_effect=1, alpha=0.05)
@@ -137,7 +137,7 @@ def test_a_covariate_that_one_condition_always_finds_higher_is_not_used() -> Non
 
 
 def test_what_a_condition_leaves_behind_soon_ends_the_adjustment() -> None:
-    # No guarantee holds then. Without this look at the blocks before, 46 % would be missed.
+    # No guarantee holds then. Without the check of earlier blocks, 46 % would be missed.
     share = missed(0.0, campaigns=80, explained=0.5, left_behind=0.6) / 80
     assert share <= 0.25
 
@@ -176,7 +176,7 @@ def test_a_baseline_that_ran_twice_is_adjusted_in_both_of_its_pairs() -> None:
     orders = (simulated.orders, simulated.orders)
     adjusted = PairedBlocks.pooled(*costs, *orders, covariates=covariates).engine
     without = PairedBlocks.pooled(*costs, *orders).engine
-    blocks, blocks_without = (one.blocks_to_exclude(0.0, 0.05) for one in (adjusted, without))
+    blocks, blocks_without = (engine.blocks_to_exclude(0.0, 0.05) for engine in (adjusted, without))
     assert blocks is not None
     assert blocks_without is None or blocks < blocks_without
     assert adjusted.unadjusted().running_interval(0.05) == without.running_interval(0.05)

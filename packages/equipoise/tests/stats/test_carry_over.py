@@ -1,4 +1,4 @@
-"""What a trial owes to the condition that ran before it."""
+"""Carry-over: the effect of the condition that ran before a trial."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def simulate(
     noise: Noise,
     blocks: int = 200,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Orders and costs where each condition adds ``after`` to whatever runs next, in log units."""
+    """Orders and costs where each condition adds ``after`` to the next trial, in log units."""
     conditions = len(after)
     orders = np.array([generator.permutation(conditions) for _ in range(blocks)])
     flat = orders.ravel()
@@ -55,11 +55,11 @@ def test_three_percent_are_recovered_and_warned_of() -> None:
         )
         for _ in range(100)
     ]
-    estimates = [estimate(one) for one in measured]
+    estimates = [estimate(fit) for fit in measured]
     assert np.mean(estimates) == pytest.approx(0.030, abs=0.0005)
     assert np.std(estimates) < 0.0015
-    assert all(one is not None and should_warn(one, min_effect=1.0) for one in measured)
-    assert sum(covers(one, 0.03) for one in measured) >= at_least(100, 0.93)
+    assert all(fit is not None and should_warn(fit, min_effect=1.0) for fit in measured)
+    assert sum(covers(fit, 0.03) for fit in measured) >= at_least(100, 0.93)
 
 
 @pytest.mark.parametrize("noise", ["independent", "random walk", "drift of 1 % per run", "spikes"])
@@ -181,11 +181,11 @@ def test_both_intervals_cover_the_truth(heavy: bool, drift: float) -> None:
     case = {"difference": 0.02, "carried": 0.03, "drift": drift, "heavy": heavy}
     fits = [fitted(random, **case) for _ in range(SIMULATIONS)]
     for truth, intervals in (
-        (np.exp(0.02), [one.ratio_ci for one in fits]),
-        (np.exp(0.03), [one.carry_over_ci for one in fits]),
+        (np.exp(0.02), [fit.ratio_ci for fit in fits]),
+        (np.exp(0.03), [fit.carry_over_ci for fit in fits]),
     ):
         missed = sum(not (low or 0.0) <= truth <= (high or np.inf) for low, high in intervals)
-        # The intervals are approximate: 8 % instead of 5, and chance.
+        # The intervals are approximate: they miss 8 % instead of 5 %, plus chance.
         assert missed <= binom.ppf(0.999, SIMULATIONS, 0.08)
 
 
@@ -195,9 +195,9 @@ def test_carry_over_alone_could_make_all_and_a_true_difference_nothing() -> None
         fitted(random, difference=0.0, carried=0.03, drift=0.0, heavy=False) for _ in range(100)
     ]
     true = [fitted(random, difference=0.1, carried=0.0, drift=0.0, heavy=False) for _ in range(100)]
-    # It seems faster by half of the carry-over; 85 % of the fits are expected beyond the level.
-    assert sum(one.could_make(-1.0) == "all" for one in alone) >= 70
-    assert all(one.could_make(1.0) == "nothing" for one in true)
+    # The carry-over makes it seem faster by half of its size; 85 % of the fits should say so.
+    assert sum(fit.could_make(-1.0) == "all" for fit in alone) >= 70
+    assert all(fit.could_make(1.0) == "nothing" for fit in true)
 
 
 def test_orders_that_cannot_tell_the_two_apart_give_no_fit() -> None:

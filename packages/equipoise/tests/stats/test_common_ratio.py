@@ -1,4 +1,4 @@
-"""Campaigns that stopped at their verdict are pooled without the bias of that."""
+"""Campaigns that stopped at their verdict are pooled without the bias of such a stop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct
 
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.two_samples import NONE_FITS, common_ratio, pool
+from equipoise.stats.two_samples import NO_COMMON_RATIO, common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
 from packages.equipoise.tests.stats.simulated import at_least, campaign, costs_and_orders, white
 
@@ -28,7 +28,7 @@ class Stopped(Struct, frozen=True):
 
 
 def stopped(generator: np.random.Generator, effect: float) -> Stopped:
-    """The verdict's own rule: the interval leaves out 1, and the estimate is at least 1 %."""
+    """The rule of the verdict: the interval leaves out 1, and the estimate is at least 1 %."""
     costs = costs_and_orders(white(NOISE), generator, MOST, effect)
 
     def first(blocks: int) -> PairedBlocks:
@@ -62,14 +62,14 @@ def students(campaigns: list[Stopped], log_ratios: list[float]) -> bool:
 
 @pytest.fixture(scope="module")
 def alike() -> list[Stopped]:
-    """Campaigns of one ratio."""
+    """Campaigns with the same true ratio."""
     generator = np.random.default_rng(1)
     return [stopped(generator, TRUE) for _ in range(CAMPAIGNS)]
 
 
 @pytest.fixture(scope="module")
 def different() -> list[Stopped]:
-    """Campaigns whose ratios differ by 1 %."""
+    """Campaigns whose true ratios vary with an sd of 1 %."""
     generator = np.random.default_rng(2)
     return [stopped(generator, TRUE + 0.01 * generator.normal()) for _ in range(CAMPAIGNS)]
 
@@ -82,10 +82,12 @@ def groups(campaigns: list[Stopped], size: int) -> list[list[Stopped]]:
 def test_the_common_ratio_of_campaigns_stopped_at_their_verdict_is_covered(
     alike: list[Stopped], size: int
 ) -> None:
-    pooled = [common_ratio([one.blocks for one in group]) for group in groups(alike, size)]
-    assert sum(covers(one.ratio_ci) for one in pooled) >= at_least(len(pooled), 0.95)
-    # The estimate is not too large either: blocks weigh, not campaigns.
-    logs = [math.log(one.ratio) for one in pooled if one.ratio is not None]
+    pooled = [
+        common_ratio([campaign.blocks for campaign in group]) for group in groups(alike, size)
+    ]
+    assert sum(covers(pool.ratio_ci) for pool in pooled) >= at_least(len(pooled), 0.95)
+    # The estimate is not too large either, since blocks have weights, not campaigns.
+    logs = [math.log(pool.ratio) for pool in pooled if pool.ratio is not None]
     assert np.mean(logs) == pytest.approx(TRUE, abs=0.001)
 
 
@@ -95,23 +97,26 @@ def test_the_mean_over_campaigns_that_differ_is_covered_by_their_first_blocks(
 ) -> None:
     for campaigns in (alike, different):
         pooled = groups(campaigns, size)
-        covered = sum(students(one, [each.first_log_ratio for each in one]) for one in pooled)
+        covered = sum(students(group, [each.first_log_ratio for each in group]) for group in pooled)
         assert covered >= at_least(len(pooled), 0.95)
 
 
 def test_the_mean_of_the_ratios_at_the_stop_is_too_large(alike: list[Stopped]) -> None:
-    """Estimates at the stop, each inflated by its stop."""
+    """Each campaign stopped because its estimate was large."""
     pooled = groups(alike, 20)
-    covered = sum(students(one, [each.log_ratio for each in one]) for one in pooled)
+    covered = sum(students(group, [each.log_ratio for each in group]) for group in pooled)
     assert covered < 0.8 * len(pooled)
-    assert np.mean([one.log_ratio for one in alike]) > 1.1 * TRUE
+    assert np.mean([campaign.log_ratio for campaign in alike]) > 1.1 * TRUE
 
 
 def test_twenty_campaigns_know_the_common_ratio_better_than_five(alike: list[Stopped]) -> None:
     def width(size: int) -> float:
-        pools = [common_ratio([one.blocks for one in group]) for group in groups(alike, size)[:20]]
-        # By chance no ratio fits a pool, as its interval misses the truth: in at most alpha.
-        fitting = [one.ratio_ci for one in pools if one.unknown_because is None]
+        pools = [
+            common_ratio([campaign.blocks for campaign in group])
+            for group in groups(alike, size)[:20]
+        ]
+        # In at most alpha of the pools no ratio fits, by chance.
+        fitting = [pool.ratio_ci for pool in pools if pool.unknown_because is None]
         assert len(fitting) >= at_least(len(pools), 1.0 - ALPHA)
         widths: list[float] = []
         for low, high in fitting:
@@ -127,7 +132,7 @@ def test_campaigns_that_contradict_each_other_have_no_common_ratio() -> None:
     pair = [campaign(white(0.005), generator, 60, effect) for effect in (0.0, 0.1)]
     common = common_ratio(pair)
     assert (common.ratio, common.ratio_ci, common.blocks) == (None, (None, None), 120)
-    assert common.unknown_because == NONE_FITS
+    assert common.unknown_because == NO_COMMON_RATIO
 
 
 def test_few_blocks_exclude_nothing() -> None:

@@ -1,4 +1,4 @@
-"""What goes with a mode is named, and what does not is not."""
+"""Covariates that are associated with a mode are named, and no others."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SIMULATIONS = 150
 
 
 def observed(name: str, values: FloatArray, *, named: bool = False) -> Covariate:
-    """A covariate that nobody drew."""
+    """A covariate that was not drawn at random."""
     return Covariate(name, values, named=named, drawn=False)
 
 
 def in_order(trials: int) -> Covariate:
-    """The time, as the order of the trials."""
+    """The time as a covariate: the position of each trial."""
     return Covariate("time", np.arange(trials, dtype=np.float64), named=False, drawn=True)
 
 
@@ -34,8 +34,8 @@ def test_unrelated_covariates_are_named_in_at_most_alpha(dependence: float, tria
     for _ in range(SIMULATIONS):
         modes = (autoregressive(generator, trials, dependence) > 0.5).astype(np.int64)
         covariates = [
-            observed(f"load {one}", autoregressive(generator, trials, dependence))
-            for one in range(8)
+            observed(f"load {index}", autoregressive(generator, trials, dependence))
+            for index in range(8)
         ]
         cpu = np.floor(2.0 * autoregressive(generator, trials, dependence))
         named += bool(companions(modes, [*covariates, observed("cpu", cpu, named=True)]))
@@ -66,7 +66,11 @@ def test_of_three_modes_each_is_held_against_every_covariate() -> None:
     generator = np.random.default_rng(3)
     cpu = generator.integers(0, 3, 90).astype(np.float64)
     associations = companions(cpu.astype(np.int64), [observed("cpu", cpu, named=True)])
-    assert {(one.mode, one.value) for one in associations} == {(0, 0.0), (1, 1.0), (2, 2.0)}
+    assert {(association.mode, association.value) for association in associations} == {
+        (0, 0.0),
+        (1, 1.0),
+        (2, 2.0),
+    }
 
 
 def test_what_is_not_known_everywhere_or_never_changes_is_left_out() -> None:
@@ -89,7 +93,7 @@ def test_an_amount_that_goes_with_nothing_names_nothing_in_more_than_alpha(trial
     named = 0
     for _ in range(SIMULATIONS):
         values = np.exp(generator.normal(0.0, 0.1, trials))
-        covariates = [observed(f"load {one}", generator.random(trials)) for one in range(6)]
+        covariates = [observed(f"load {index}", generator.random(trials)) for index in range(6)]
         cpu = observed("cpu", generator.integers(0, 2, trials).astype(np.float64), named=True)
         named += strongest_association(values, [*covariates, cpu, in_order(trials)]) is not None
     assert named <= at_most(SIMULATIONS, 0.05)

@@ -1,4 +1,4 @@
-"""Description of one condition, and the ratio of means."""
+"""The description of a condition, and the ratio of means."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def excludes(low: float | None, high: float | None) -> bool:
 
 
 def test_the_interval_of_the_median_holds_at_every_stop_and_that_of_one_look_does_not() -> None:
-    """Who stops as soon as an interval excludes the true median is wrong rarely, or often."""
+    """A stop at the first interval without the true median is rare only for the former."""
     campaigns, values = 400, 300
     generator = np.random.default_rng(22)
     samples = np.exp(generator.standard_t(3.0, (campaigns, values)) * 0.1)
@@ -211,9 +211,9 @@ def test_four_blocks_have_a_ratio_but_no_interval() -> None:
 def test_a_drift_has_the_chance_of_its_ranks_among_independent_trials() -> None:
     generator = np.random.default_rng(31)
     chances = [drift(generator.normal(1.0, 0.02, 18), seed=1).chance for _ in range(2000)]
-    # 18 trials are 6 + 6: their ranks are coarse, and each level is kept all the same.
+    # 18 trials give 6 + 6 ranks, which are coarse; the error rate is kept all the same.
     for level in (0.01, 0.05):
-        share = float(np.mean([one is not None and one <= level for one in chances]))
+        share = float(np.mean([chance is not None and chance <= level for chance in chances]))
         assert share <= level + 3.0 * math.sqrt(level / 2000)
     slowing = np.linspace(1.0, 1.2, 60) * np.exp(generator.normal(0.0, 0.01, 60))
     chance = drift(slowing, seed=1).chance

@@ -1,7 +1,7 @@
-"""What docs/methods/interval.md claims, by simulation with known truth; fixed seeds.
+"""The claims of docs/methods/interval.md, in simulations with known truth and fixed seeds.
 
-A campaign of 200 blocks is looked at after every block: the running interval at its end is the
-intersection of all of them, so it leaves the truth out if any look did.
+A campaign of 200 blocks is analysed after every block: the running interval at its end is the
+intersection of all intervals, so it leaves the truth out if any of them did.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def test_the_truth_is_ever_left_out_in_at_most_alpha_of_campaigns(
 
 
 def counted(costs: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """What a clock that counts whole ticks reads, from a random phase on."""
+    """Readings of a clock that counts whole ticks and starts at a random phase."""
     return np.floor(costs + generator.random(len(costs)))
 
 
 def rounded(costs: FloatArray, _: np.random.Generator) -> FloatArray:
-    """What a clock that rounds reads."""
+    """Readings of a clock that rounds."""
     return np.round(costs)
 
 
@@ -154,7 +154,7 @@ def test_a_true_one_percent_is_found_under_a_slot_effect_of_five() -> None:
 def test_an_effect_is_found_after_as_many_blocks_as_the_table_says(
     sd: float, effect: float, median: int
 ) -> None:
-    """docs/evidence/validity.md; the median of 401 campaigns has a standard error of some 4 %."""
+    """docs/evidence/validity.md; the median of 401 campaigns has a standard error of about 4 %."""
     generator = np.random.default_rng(15)
     needed = []
     for _ in range(401):
@@ -166,12 +166,11 @@ def test_an_effect_is_found_after_as_many_blocks_as_the_table_says(
 def test_equal_conditions_are_called_equivalent_after_as_many_blocks_as_the_table_says() -> None:
     generator = np.random.default_rng(16)
     judged = [watched(*costs_and_orders(white(0.02), generator, 400)) for _ in range(61)]
-    wrong = sum(one.verdict in ("faster", "slower", "mixed") for one in judged)
+    wrong = sum(judgement.verdict in ("faster", "slower", "mixed") for judgement in judged)
     assert wrong <= at_most(61, ALPHA)
-    # 94 at the median (docs/evidence/validity.md); the standard error of a median of 61 is some 8
-    # %.
-    assert np.median([one.blocks for one in judged]) == pytest.approx(94, rel=0.25)
-    assert sum(one.verdict == "equivalent" for one in judged) >= 55
+    # The median is 94 (docs/evidence/validity.md); that of 61 campaigns has an error of about 8 %.
+    assert np.median([judgement.blocks for judgement in judged]) == pytest.approx(94, rel=0.25)
+    assert sum(judgement.verdict == "equivalent" for judgement in judged) >= 55
 
 
 def usually_faster_rarely_much_slower(
@@ -195,8 +194,7 @@ def test_usually_faster_but_dearer_in_all_is_mixed() -> None:
 
 
 def test_usually_faster_but_dearer_in_all_is_mixed_or_faster_at_the_first_verdict() -> None:
-    # A verdict may come before the first two slow runs do, which `mixed` needs: then it is
-    # "faster". It is never "slower".
+    # `mixed` needs two slow runs. A verdict before these is "faster", but never "slower".
     generator = np.random.default_rng(18)
     verdicts = [
         watched(*usually_faster_rarely_much_slower(generator, BLOCKS)).verdict for _ in range(200)
@@ -222,7 +220,7 @@ def test_none_of_ten_equal_candidates_is_called_different_in_most_campaigns() ->
                 for candidate in range(1, 11)
             ]
             judged = judge(comparisons, min_effect=0.0, alpha=ALPHA)
-            if any(one.verdict != "undecided" for one in judged):
+            if any(judgement.verdict != "undecided" for judgement in judged):
                 called += 1
                 break
     assert called <= at_most(campaigns, ALPHA)

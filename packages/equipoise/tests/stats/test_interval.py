@@ -1,4 +1,4 @@
-"""The interval of the engine against a direct evaluation of docs/methods/interval.md in numpy."""
+"""The interval of the engine equals a direct evaluation of docs/methods/interval.md in numpy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def scale_of(values: FloatArray, centre: float) -> float:
 
 
 def learnt(differences: FloatArray, orders: FloatArray) -> tuple[float, float]:
-    """Scale and slot effect from past blocks; scale 0 for none."""
+    """Scale and slot effect from past blocks; the scale is 0 without blocks."""
     count = len(differences)
     if count < 3:
         return (float(np.sqrt(np.mean(differences**2))) if count else 0.0), 0.0
@@ -81,7 +81,7 @@ def payoffs_of(
     tolerance: float,
     thetas: FloatArray,
 ) -> FloatArray:
-    """What each block pays those who say slower, shape (blocks, thetas)."""
+    """Payoffs of each block for a bet on "slower", of shape (blocks, thetas)."""
     payoffs = np.empty((len(differences), len(thetas)))
     tolerance = max(tolerance, ROUNDING)
     for block in range(len(differences)):
@@ -94,9 +94,9 @@ def payoffs_of(
 
 
 def block_that_reaches(payoffs: FloatArray, bar: float) -> int | None:
-    """Block, from 1, after which the wealth reached the bar; ``None`` if it never did.
+    """Number of the block after which the wealth reached the bar; ``None`` if it never did.
 
-    A payoff is clamped to what a win needs to land on the bar.
+    A payoff is clamped to the value with which a win reaches the bar exactly.
     """
     weights, slopes, caps = BETTORS.T
     shares = weights.copy()
@@ -149,7 +149,7 @@ def test_the_running_interval_is_what_the_wealth_has_never_excluded(
     thetas = np.concatenate([grid, [bound + near for bound in finite for near in (-NEAR, NEAR)]])
     payoffs = payoffs_of(differences, orders, tolerance, thetas)
     slower, faster = (
-        np.array([block_that_reaches(sign * one, 2.0 / level) for one in payoffs.T])
+        np.array([block_that_reaches(sign * payoff, 2.0 / level) for payoff in payoffs.T])
         for sign in (1.0, -1.0)
     )
     assert np.array_equal(slower != None, thetas < low)  # noqa: E711
@@ -165,7 +165,7 @@ def test_the_running_interval_is_what_the_wealth_has_never_excluded(
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0.05, 0.3, 0.9]))
 def test_larger_payoffs_never_reach_the_bar_later(seed: int, level: float) -> None:
-    """The rule that makes what a side excludes a half-line of ratios."""
+    """Hence each side excludes a half-line of ratios."""
     generator = np.random.default_rng(seed)
     count = int(generator.integers(1, 80))
     smaller = np.clip(generator.normal(0.2, 0.8, count), -1, 1)
@@ -208,12 +208,12 @@ def test_exchanging_the_two_conditions_mirrors_the_interval(
 @settings(max_examples=100, deadline=None)
 @given(blocks(), st.floats(0.001, 0.5), st.floats(0.001, 0.5))
 def test_a_smaller_level_never_has_a_narrower_interval(
-    campaign: tuple[FloatArray, FloatArray], one: float, other: float
+    campaign: tuple[FloatArray, FloatArray], level: float, other_level: float
 ) -> None:
     betting = engine(*campaign)
     for interval in (betting.running_interval, betting.interval_at_stop):
-        wide_low, wide_high = interval(min(one, other))
-        low, high = interval(max(one, other))
+        wide_low, wide_high = interval(min(level, other_level))
+        low, high = interval(max(level, other_level))
         assert wide_low <= low
         assert high <= wide_high
 

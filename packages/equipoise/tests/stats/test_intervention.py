@@ -28,7 +28,7 @@ LEVEL = 0.05
 def judged(
     seconds: tuple[float, float, float, float], *, sd: float = 0.02, seed: int = 1
 ) -> InterventionEffect:
-    """Forty blocks of A, B, A_w and B_w that take so long, with multiplicative noise."""
+    """The result of forty blocks of A, B, A_w and B_w with these times and multiplicative noise."""
     generator = np.random.default_rng(seed)
     costs: FloatArray = np.array(seconds)[:, None] * np.exp(generator.normal(0.0, sd, (4, BLOCKS)))
     blocks = InterventionBlocks(LEVEL)
@@ -102,7 +102,7 @@ def test_an_intervention_that_closes_a_third_stays_open() -> None:
 
 
 def test_outcomes_that_are_wrong_are_rare() -> None:
-    """Truly half closed: neither outcome is true."""
+    """Half of the gap is truly explained, so neither outcome is true."""
     half = 0.010 * np.sqrt(2.4)
     wrong = sum(
         judged((0.010, 0.024, 0.010, half), sd=0.1, seed=seed).outcome != "open"
@@ -124,7 +124,7 @@ CAMPAIGNS = 200
 def gaps_of(
     generator: np.random.Generator, *, gap: float, share: float, noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Gaps without and with the intervention; ``noise`` of shape (4, n) in drawn order."""
+    """Gaps without and with the intervention; ``noise`` has shape (4, n), in the order drawn."""
     shuffled = generator.permuted(noise, axis=0)
     without = gap + shuffled[1] - shuffled[0]
     with_it = (1.0 - share) * gap + shuffled[3] - shuffled[2]
@@ -153,7 +153,7 @@ def heavy(generator: np.random.Generator) -> FloatArray:
 
 
 def drifting(generator: np.random.Generator) -> FloatArray:
-    """Each trial 1 % slower than the one before, and the second place of a block 5 % more."""
+    """Each trial is 1 % slower than the previous one, and the second of a block 5 % slower."""
     trial = np.arange(4 * BLOCKS).reshape(BLOCKS, 4).T
     slot = np.array([0.0, 0.05, 0.0, 0.0])[:, None]
     values: FloatArray = 0.01 * trial + slot + generator.normal(0.0, 0.02, (4, BLOCKS))
@@ -208,7 +208,7 @@ def test_a_gap_that_is_lost_in_noise_bounds_no_share() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.9734, 1.0])
 def test_a_set_far_narrower_than_the_shares_tried_is_found(share: float) -> None:
-    """A gap of a hundred times, as a cache or a sync makes it, beside a noise of 1 %."""
+    """A ratio of a hundred, as a cache or a sync causes, with a noise of 1 %."""
     generator = np.random.default_rng(12)
     noise = generator.normal(0.0, 0.01, (4, BLOCKS))
     without, with_it = gaps_of(generator, gap=math.log(100.0), share=share, noise=noise)
@@ -263,7 +263,7 @@ def test_a_level_that_is_none_is_refused(level: float) -> None:
 def test_where_the_gap_varies_with_the_block_the_estimate_is_near_the_truth_and_in_its_set() -> (
     None
 ):
-    """Medians of the two gaps apart lay outside of the set in 42 % of such campaigns."""
+    """The separate medians of the two gaps were outside the set in 42 % of such campaigns."""
     generator = np.random.default_rng(7)
     outside, errors = 0, []
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Over layouts the verdict is about layouts in general, and wrong in at most alpha."""
+"""A verdict over layouts is about layouts in general, and is wrong in at most alpha."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ Effects = Callable[[np.random.Generator], FloatArray]
 
 
 def normal(between: float) -> Effects:
-    """Layouts that differ by so much, and not on average."""
+    """Layouts with normal effects of this sd and mean 0."""
     return lambda generator: generator.normal(0.0, between, LAYOUTS)
 
 
 def exponential(between: float, layouts: int) -> Effects:
-    """Layouts with skewed effects: most a little faster, a few much slower, none on average."""
+    """Layouts with skewed effects of mean 0: most a little faster, a few much slower."""
     return lambda generator: between * (generator.exponential(1.0, layouts) - 1.0)
 
 
 def two_kinds(generator: np.random.Generator) -> FloatArray:
-    """Layouts of two kinds, 10 % apart."""
+    """Layouts of two kinds that differ by 10 %."""
     effects: FloatArray = generator.choice(np.array([-0.05, 0.05]), LAYOUTS)
     return effects
 
 
 class Campaign:
-    """A campaign over layouts that goes on until its verdict."""
+    """A campaign over layouts that continues until its verdict."""
 
     def __init__(self, generator: np.random.Generator, effects: FloatArray) -> None:
         self.count = len(effects)
@@ -81,9 +81,9 @@ class Campaign:
 def test_layouts_that_differ_without_a_mean_effect_get_no_verdict_for_it(effects: Effects) -> None:
     generator = np.random.default_rng(1)
     campaigns = [Campaign(generator, effects(generator)) for _ in range(CAMPAIGNS)]
-    judged = [one.stopped() for one in campaigns]
-    wrong = sum(one.verdict in ("slower", "faster") for one in judged)
-    missed = sum(not one.low <= 0.0 <= one.high for one in judged)
+    judged = [campaign.stopped() for campaign in campaigns]
+    wrong = sum(judgement.verdict in ("slower", "faster") for judgement in judged)
+    missed = sum(not judgement.low <= 0.0 <= judgement.high for judgement in judged)
     assert wrong <= missed <= at_most(CAMPAIGNS, ALPHA)
 
 
@@ -154,11 +154,15 @@ def test_a_long_tail_on_one_side_moves_only_the_bound_on_that_side() -> None:
 def test_analyses_come_after_two_four_and_eight_blocks_in_each_layout() -> None:
     places = np.tile([1, 2], 9)
     differences, tolerances = np.arange(18.0), np.arange(100.0, 119.0)
-    # One block more in one layout, as after a cut: the analyses stay what they are.
+    # One more block in one layout, as after an interruption, does not change the analyses.
     analyses = planned_analyses(np.append(differences, 1e9), np.append(places, 2), 2, tolerances)
-    assert [one.centres.tolist() for one in analyses] == [[1.0, 2.0], [3.0, 4.0], [7.0, 8.0]]
-    # Each has the tolerance that its own last block had.
-    assert [one.tolerance for one in analyses] == [103.0, 107.0, 115.0]
+    assert [analysis.centres.tolist() for analysis in analyses] == [
+        [1.0, 2.0],
+        [3.0, 4.0],
+        [7.0, 8.0],
+    ]
+    # Each analysis has the tolerance of its own last block.
+    assert [analysis.tolerance for analysis in analyses] == [103.0, 107.0, 115.0]
     assert planned_analyses(differences[:3], places[:3], 2, tolerances) == []
 
 
@@ -209,7 +213,7 @@ def test_several_candidates_share_alpha() -> None:
     judged = judge_across_layouts(
         pairs, [campaign.layouts[:48]] * 4, count=LAYOUTS, min_effect=1.0, alpha=ALPHA
     )
-    assert {one.level for one in judged} == {ALPHA / 4}
+    assert {judgement.level for judgement in judged} == {ALPHA / 4}
     alone = campaign.across(48)
     assert judged[0].high - judged[0].low > alone.high - alone.low
 

@@ -1,4 +1,4 @@
-"""Variance components are recovered with intervals that cover, and advice is a number."""
+"""The intervals of variance components cover the true values, and advice is a number of units."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def test_components_are_recovered_and_covered(design: Nested) -> None:
     for seed in range(SIMULATIONS):
         values, units = design.draw(generator)
         found = variance_by_level(values, units, design.names, seed=seed)
-        estimates.append([one.variance for one in found.components])
+        estimates.append([component.variance for component in found.components])
         covered += [
-            one.variance_ci[0] <= true <= one.variance_ci[1]
-            for one, true in zip(found.components, truth, strict=True)
+            component.variance_ci[0] <= true <= component.variance_ci[1]
+            for component, true in zip(found.components, truth, strict=True)
         ]
         mean_covered += found.across_ci[0] <= 100.0 <= found.across_ci[1]
     spread = np.std(estimates, axis=0, ddof=1) / np.sqrt(SIMULATIONS)
@@ -45,9 +45,11 @@ def test_a_balanced_design_gives_the_textbook_estimates() -> None:
     within = float(table.var(axis=1, ddof=1).mean())
     between = float(table.mean(axis=1).var(ddof=1)) - within / 9
     found = variance_by_level(values, units, ("trial", "iteration"), seed=1)
-    assert [one.variance for one in found.components] == pytest.approx([between, within])
-    assert [one.units for one in found.components] == [6, 54]
-    assert sum(one.share for one in found.components) == pytest.approx(1.0)
+    assert [component.variance for component in found.components] == pytest.approx(
+        [between, within]
+    )
+    assert [component.units for component in found.components] == [6, 54]
+    assert sum(component.share for component in found.components) == pytest.approx(1.0)
     assert found.mean == pytest.approx(float(values.mean()))
     half = stats.t.ppf(0.975, 5) * table.mean(axis=1).std(ddof=1) / np.sqrt(6)
     assert found.across_ci == pytest.approx((found.mean - half, found.mean + half), rel=1e-3)
@@ -86,7 +88,7 @@ def test_both_scopes_hold_though_the_verdict_may_end_the_campaign_over_layouts()
         these += found.within_ci[0] <= effects.mean() <= found.within_ci[1]
         across += found.across_ci[0] <= 0.0 <= found.across_ci[1]
         wrong += verdict == ("slower" if effects.mean() < 0 else "faster")
-    # The verdict is about these layouts, whose mean effect it must not turn round.
+    # The verdict is about these layouts; it must not reverse the sign of their mean effect.
     assert wrong <= at_most(campaigns, 0.05)
     assert these >= at_least(campaigns, 0.95)
     assert across >= at_least(campaigns, 0.93)
@@ -104,9 +106,9 @@ def test_units_are_told_apart_within_the_unit_above() -> None:
 
 
 def test_a_level_without_replication_is_refused_by_name() -> None:
-    with pytest.raises(UnusableInput, match="no two hosts"):
+    with pytest.raises(UnusableInput, match="no unit above has two hosts"):
         variance_by_level(np.arange(6.0), [np.zeros(6, dtype=np.int64)], ("host", "trial"), seed=1)
-    with pytest.raises(UnusableInput, match="no two iterations"):
+    with pytest.raises(UnusableInput, match="no unit above has two iterations"):
         variance_by_level(np.arange(6.0), [np.arange(6)], ("trial", "iteration"), seed=1)
 
 
@@ -126,11 +128,11 @@ def levels_of(*components: tuple[str, int, float]) -> Levels:
 def test_advice_says_what_a_minute_more_brings_on_each_level() -> None:
     levels = levels_of(("process", 20, 1.0), ("iteration", 200, 0.5))
     found = advice(levels, (1.0, 0.1))
-    # A process with its ten iterations takes 2 s: 30 more of them, or 600 more iterations.
+    # A process with its ten iterations takes 2 s: 30 more processes, or 600 more iterations.
     now = 1.0 / 20 + 0.5 / 200
     new_processes = 1.0 / 50 + 0.5 / 500
     more_iterations = 1.0 / 20 + 0.5 / 800
-    assert [one.level for one in found] == ["process", "iteration"]
+    assert [advice.level for advice in found] == ["process", "iteration"]
     assert found[0].narrower == pytest.approx(1 - np.sqrt(new_processes / now))
     assert found[1].narrower == pytest.approx(1 - np.sqrt(more_iterations / now))
     assert describe_advice(found) == (

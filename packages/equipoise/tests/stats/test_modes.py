@@ -1,6 +1,6 @@
 """Several modes are found where there are several, and one where there is one.
 
-Quick versions of benchmarks/shape/run.py, whose figures docs/evidence/simulations.md keeps.
+Quick versions of benchmarks/shape/run.py; docs/evidence/simulations.md has its results.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ SIMULATIONS = 40
 
 
 def counted(draw: Draw, trials: int, modes: int, simulations: int = SIMULATIONS) -> int:
-    """In how many samples of so many trials so many modes are found."""
+    """Number of samples with this number of trials in which this number of modes is found."""
     generator = np.random.default_rng(trials)
     samples = (100.0 + draw(generator, trials) for _ in range(simulations))
-    return sum(len(find_modes(one).places) == modes for one in samples)
+    return sum(len(find_modes(sample).places) == modes for sample in samples)
 
 
 @pytest.mark.parametrize("shape", SINGLE)
@@ -76,14 +76,14 @@ def test_the_modes_do_not_depend_on_unit_or_order() -> None:
     tiny = find_modes(1e-6 * generator.permutation(values))
     assert len(modes.places) == 2
     assert tiny.shares == modes.shares
-    assert tiny.places == pytest.approx(tuple(1e-6 * one for one in modes.places))
+    assert tiny.places == pytest.approx(tuple(1e-6 * place for place in modes.places))
 
 
 def test_neighbouring_ticks_of_a_coarse_clock_are_no_two_modes() -> None:
     generator = np.random.default_rng(4)
     ticks = 0.004 * generator.choice([5, 6], 100)
     assert len(find_modes(ticks, resolution=0.004).places) == 1
-    # Unless nobody says how coarse it is.
+    # This fails if the resolution is unknown.
     assert len(find_modes(ticks).places) == 2
 
 
@@ -116,8 +116,8 @@ def test_two_normals_are_recovered() -> None:
 
 @pytest.mark.parametrize("shape", SINGLE)
 def test_a_single_shape_is_explained_about_as_well_as_its_own_law_explains_it(shape: str) -> None:
-    # The entropy of each law in nats, for its parameters in planted.py; NumPy alone must not lose
-    # more to the true law than the parameters cost.
+    # The entropy of each law in nats, for its parameters in planted.py; the fit may lose no more
+    # against the true law than the parameters cost.
     from scipy import stats
 
     laws = {
@@ -133,7 +133,7 @@ def test_a_single_shape_is_explained_about_as_well_as_its_own_law_explains_it(sh
     }
     values = np.sort(SINGLE[shape](np.random.default_rng(8), 400))
     truth = -2.0 * float(np.sum(laws[shape].logpdf(values)))
-    # An exponential has no law of its own here: the modified normal comes near it.
+    # The exponential is not among the fitted laws; the modified normal is close to it.
     assert best_single_bic(values) < truth + 6.0 * np.log(400) + 25.0
 
 
@@ -147,7 +147,7 @@ def test_three_equal_modes_are_three_though_two_normals_explain_them_badly() -> 
 
 
 def test_a_cut_that_ties_leave_no_values_on_one_side_of_is_none() -> None:
-    """System time: most trials take less than a tick, which reads as nothing."""
+    """An example is system time: most trials take less than a tick, which is read as 0."""
     generator = np.random.default_rng(20)
     values = np.concatenate((np.zeros(320), generator.uniform(0.0005, 0.003, 80)))
     found = find_modes(values, resolution=0.004)

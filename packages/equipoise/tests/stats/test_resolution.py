@@ -1,4 +1,4 @@
-"""Coarse clocks: what cannot be told from a tie wins nothing, whichever condition is faster."""
+"""Coarse clocks: a difference that may be a tie counts for neither condition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCKS = 200
 def coarse_campaign(
     seed: int, ticks: float, sd: float, ratio: float, quantum: float | None
 ) -> PairedBlocks:
-    """Costs of so many ticks, each rounded up or down by where the clock's tick happens to lie."""
+    """Costs in ticks, each rounded up or down by the random phase of the clock."""
     generator = np.random.default_rng(seed)
     times = ticks * np.exp(generator.normal(0.0, sd, (BLOCKS, 2))) * [1.0, ratio]
     counted = np.floor(times + generator.random((BLOCKS, 2)))
@@ -29,7 +29,7 @@ def coarse_campaign(
 
 
 def misses(ticks: float, sd: float) -> int:
-    """Number of campaigns that ever leave out the true ratio, which is 2."""
+    """Number of campaigns in which an interval leaves out the true ratio, 2."""
     excluded = (
         coarse_campaign(seed, ticks, sd, 2.0, 1.0).engine.blocks_to_exclude(math.log(2.0), ALPHA)
         for seed in range(CAMPAIGNS)
@@ -51,7 +51,7 @@ def test_a_ratio_of_two_in_a_few_ticks_is_left_out_in_at_most_alpha(
 def test_the_ratio_of_times_with_two_values_is_left_out_in_at_most_alpha(
     values: tuple[float, float], ratio: float, quantum: float | None
 ) -> None:
-    # Half of the differences are equal but for the rounding of floats.
+    # Half of the differences are equal except for the rounding of floats.
     missed = 0
     for seed in range(CAMPAIGNS):
         generator = np.random.default_rng([seed, 7])
@@ -63,7 +63,7 @@ def test_the_ratio_of_times_with_two_values_is_left_out_in_at_most_alpha(
 
 
 def test_ticks_that_nobody_told_are_inferred_and_make_nothing_equivalent() -> None:
-    # The candidate takes 20 % longer, which a clock of one tick in three hardly shows.
+    # The candidate takes 20 % longer, which a clock hardly shows if a trial takes three ticks.
     verdicts = [
         judge([coarse_campaign(seed, 3.0, 0.02, 1.2, None)], min_effect=1.0, alpha=ALPHA)[0].verdict
         for seed in range(60)
@@ -129,7 +129,7 @@ def test_a_resolution_beyond_all_values_makes_everything_a_tie(more_is_better: b
 def rates(
     seed: int, ticks: float, sd: float, ratio: float, quantum: float | None, *, more_is_better: bool
 ) -> PairedBlocks:
-    """Rates in so many ticks: the candidate does 1/ratio as much in the time."""
+    """Rates over this number of ticks: the candidate does 1/ratio as much work."""
     counted = coarse_campaign(seed, ticks, sd, 1.0 / ratio, quantum)
     with np.errstate(divide="ignore"):
         costs = 1.0 / counted.baseline, 1.0 / counted.candidate
@@ -158,23 +158,23 @@ def test_coarse_rates_are_not_called_equivalent_where_the_truth_is_a_fifth_apart
         )[0]
         for seed in range(60)
     )
-    wrong = sum(one.verdict == "equivalent" or one.means_veto for one in judged)
+    wrong = sum(judgement.verdict == "equivalent" or judgement.means_veto for judgement in judged)
     assert wrong <= at_most(60, ALPHA)
 
 
 def test_a_resolution_that_is_told_is_coarser_than_what_a_few_digits_show() -> None:
-    # A clock of 10 ms whose readings are printed with a small offset that shows six decimals.
+    # A clock of 10 ms; a small offset makes its readings have six decimals.
     coarse = [coarse_campaign(seed, 3.0, 0.02, 1.2, None) for seed in range(40)]
 
     def misses_of_the_truth(quantum: float | None) -> int:
         campaigns = (
             PairedBlocks(
-                1e-2 * one.baseline + 1.37e-4,
-                1e-2 * one.candidate + 1.37e-4 + 1e-6 * (np.arange(len(one)) % 7),
+                1e-2 * pair.baseline + 1.37e-4,
+                1e-2 * pair.candidate + 1.37e-4 + 1e-6 * (np.arange(len(pair)) % 7),
                 [1, -1] * (BLOCKS // 2),
                 resolution=Resolution(quantum),
             )
-            for one in coarse
+            for pair in coarse
         )
         excluded = (pairs.engine.blocks_to_exclude(math.log(1.2), ALPHA) for pairs in campaigns)
         return sum(after is not None for after in excluded)

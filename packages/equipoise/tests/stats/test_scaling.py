@@ -1,4 +1,4 @@
-"""The scaling law finds the exponents that it is shown, as often as it says."""
+"""The scaling law finds the true exponents, and its intervals cover them as often as claimed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = (445.0, 890.0, 1780.0, 5340.0)
 def costs_of(
     power: float, log_power: int, *, blocks: int = 20, noise: float = 0.02, seed: int = 1
 ) -> FloatArray:
-    """Log-normal costs that follow a law, with a drift that blocks have in common."""
+    """Log-normal costs that follow a law, with a drift common to all trials of a block."""
     sizes = np.asarray(SIZES)
     generator = np.random.default_rng(seed)
     true = np.log(1e-7 * sizes**power * np.log(sizes) ** log_power)
@@ -42,7 +42,7 @@ def test_the_interval_of_the_exponent_covers_it_as_often_as_it_says() -> None:
         low, high = law.exponents[1].power_ci
         assert low is not None and high is not None
         covered += low <= 2.0 <= high
-    # 95 % less three standard errors, and what a percentile interval of 20 blocks falls short by.
+    # 95 % minus three standard errors and the known deficit of percentile intervals of 20 blocks.
     assert covered / campaigns > 0.95 - 3 * math.sqrt(0.05 * 0.95 / campaigns) - 0.03
 
 
@@ -70,7 +70,7 @@ def test_sizes_left_out_of_blocks_are_no_costs() -> None:
     costs[10:, 3] = np.nan
     law = scaling_law(SIZES, costs, seed=1)
     assert law.power_law.power == pytest.approx(2.0, abs=0.15)
-    assert [one.blocks for one in law.growth] == [30, 30, 10]
+    assert [growth.blocks for growth in law.growth] == [30, 30, 10]
 
 
 def test_the_order_of_the_sizes_and_the_unit_of_the_cost_change_nothing() -> None:

@@ -1,4 +1,4 @@
-"""What can be seen in so many blocks, against campaigns with known truth."""
+"""The smallest effect that a number of blocks can show agrees with simulated campaigns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import FOUND_IN, earliest_block, is_precise, judge, smallest_effect
+from equipoise.stats.verdict import (
+    DETECTED_SHARE,
+    earliest_block,
+    is_precise,
+    judge,
+    smallest_effect,
+)
 from packages.equipoise.tests.stats.simulated import at_least, costs_and_orders, white
 
 ALPHA = 0.05
@@ -19,7 +25,7 @@ def null_differences(sd: float, blocks: int) -> np.ndarray[tuple[int], np.dtype[
 
 
 def found(sd: float, blocks: int, effect: float, campaigns: int) -> int:
-    """Number of campaigns, each drawn anew, that call a difference within so many blocks."""
+    """Number of simulated campaigns that call a difference within this number of blocks."""
     generator = np.random.default_rng(9)
     count = 0
     for _ in range(campaigns):
@@ -33,8 +39,8 @@ def found(sd: float, blocks: int, effect: float, campaigns: int) -> int:
 def test_the_effect_that_it_names_is_found_as_often_as_it_says(blocks: int, campaigns: int) -> None:
     effect = smallest_effect(null_differences(0.02, 2400), blocks, alpha=ALPHA, seed=3)
     assert effect is not None
-    # The effect itself rests on 60 campaigns: allow its share to be off by three errors.
-    share = FOUND_IN - 3 * math.sqrt(0.09 / 60)
+    # The effect is itself estimated from 60 campaigns: its share may be off by three errors.
+    share = DETECTED_SHARE - 3 * math.sqrt(0.09 / 60)
     assert found(0.02, blocks, effect, campaigns) >= at_least(campaigns, share)
 
 
@@ -77,4 +83,6 @@ def test_the_effect_of_a_campaign_as_short_as_the_earliest_verdict_is_named() ->
     assert blocks == 7
     effect = smallest_effect(null_differences(0.02, 2400), blocks, alpha=ALPHA, seed=3)
     assert effect is not None
-    assert found(0.02, blocks, effect, 300) >= at_least(300, FOUND_IN - 3 * math.sqrt(0.09 / 60))
+    assert found(0.02, blocks, effect, 300) >= at_least(
+        300, DETECTED_SHARE - 3 * math.sqrt(0.09 / 60)
+    )

@@ -144,7 +144,7 @@ def test_it_needs_fewer_blocks_than_the_baseline_alone() -> None:
         )
         for make in (campaign, controlled)
     )
-    # Fewer blocks, of three trials instead of two: between 0 and half as much again in trials.
+    # Fewer blocks, but of three trials instead of two: up to half as many trials more.
     assert pooled < alone
     assert 1.5 * pooled < 1.45 * alone
 

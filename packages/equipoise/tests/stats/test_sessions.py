@@ -1,4 +1,4 @@
-"""Sessions that nothing changed between stay unchanged; what changed is found; drift widens."""
+"""Sessions without a change stay unchanged, changes are found, and drift widens intervals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIMULATIONS = 60
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """How sessions of one host behave; everything in log units."""
+    """Variation between the sessions of a host, in log units."""
 
     drift: float = 0.0
     """Of each row over a session."""
@@ -34,7 +34,7 @@ class Host:
     """Of each row from session to session."""
 
     def session(self, generator: np.random.Generator, levels: FloatArray) -> list[Session]:
-        """One session: rows that spread by 0.5 to 4 %, with tails heavier than normal."""
+        """A session whose rows have an sd of 0.5 to 4 % and tails heavier than normal."""
         blocks = np.arange(1, PROCESSES + 1)
         common = self.together * generator.normal(size=PROCESSES)
         spreads = np.resize([0.005, 0.01, 0.02, 0.04], ROWS)
@@ -57,7 +57,7 @@ def test_on_an_unchanged_host_hardly_any_session_has_a_row_called_changed(host: 
     for _ in range(SIMULATIONS):
         earlier, later = host.session(generator, levels), host.session(generator, levels)
         changes = changes_between(earlier, later, min_effect=5.0)
-        wrong += any(one.changed for one in changes.rows)
+        wrong += any(row.changed for row in changes.rows)
     assert wrong <= at_most(SIMULATIONS, 0.05)
 
 
@@ -70,7 +70,7 @@ def test_what_sessions_of_a_host_differ_by_is_learned_where_nothing_else_differs
         earlier, later = host.session(generator, levels), host.session(generator, levels)
         learned.append(difference_between_sessions(earlier, later))
         changes = changes_between(earlier, later, min_effect=5.0, between=learned[-1])
-        wrong += any(one.changed for one in changes.rows)
+        wrong += any(row.changed for row in changes.rows)
     assert wrong <= at_most(SIMULATIONS, 0.05)
     assert float(np.median(learned)) == pytest.approx(0.03 * math.sqrt(2.0), rel=0.15)
 
@@ -86,13 +86,13 @@ def test_a_fifth_more_in_a_tenth_of_the_rows_is_found_and_covered() -> None:
         later = Host().session(generator, levels + truth)
         rows = changes_between(earlier, later, min_effect=5.0).rows
         changes += sum(
-            one.changed for one, is_planted in zip(rows, planted, strict=True) if is_planted
+            row.changed for row, is_planted in zip(rows, planted, strict=True) if is_planted
         )
         false += sum(
-            one.changed for one, is_planted in zip(rows, planted, strict=True) if not is_planted
+            row.changed for row, is_planted in zip(rows, planted, strict=True) if not is_planted
         )
-        covered += sum(one.low <= true <= one.high for one, true in zip(rows, truth, strict=True))
-    # The rows that spread by 4 % are not always seen; every fourth is one of them.
+        covered += sum(row.low <= true <= row.high for row, true in zip(rows, truth, strict=True))
+    # Every fourth row has an sd of 4 %; its change is not always found.
     assert changes >= at_least(SIMULATIONS * int(planted.sum()), 0.85)
     assert false <= at_most(SIMULATIONS * ROWS, 0.005)
     assert covered >= at_least(SIMULATIONS * ROWS, 0.99)
@@ -135,8 +135,8 @@ def test_a_session_that_drifts_is_more_restless_than_one_that_does_not() -> None
     def typical(host: Host) -> tuple[float, float]:
         seen = [session_drift(host.session(generator, levels)) for _ in range(15)]
         return (
-            float(np.median([one.halves for one in seen])),
-            float(np.median([one.together for one in seen])),
+            float(np.median([drift.variance_factor for drift in seen])),
+            float(np.median([drift.block_sd for drift in seen])),
         )
 
     quiet, drifting, together = (

@@ -1,4 +1,4 @@
-"""The shift function, and whether the minimum tells another story."""
+"""The shift function, and minima that contradict the distribution."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.result import StatisticAnswer, Verdict
 from equipoise.stats.shift import (
     DECILES,
-    answers,
     is_mostly_waiting,
     minimum_misleads,
     shift_function,
+    statistic_answers,
 )
 
 
@@ -47,7 +47,7 @@ def test_quantiles_are_those_of_numpy_type_8() -> None:
 
 
 def test_each_interval_covers_the_truth_about_as_often_as_it_claims() -> None:
-    # 300 campaigns of 60 blocks with a true ratio of 1.05; Monte Carlo error is 1.3 points.
+    # 300 campaigns of 60 blocks with a true ratio of 1.05; the Monte Carlo error is 1.3 points.
     generator = np.random.default_rng(11)
     covered = np.zeros(len(DECILES))
     for campaign in range(300):
@@ -148,14 +148,22 @@ def test_every_statistic_says_what_it_would_have_said() -> None:
     generator = np.random.default_rng(1)
     baseline = generator.uniform(1.00, 1.02, 400)
     candidate = np.where(generator.random(400) < 0.3, 0.9, 1.1) * generator.uniform(1.0, 1.01, 400)
-    by_statistic = {one.statistic: one for one in answers(baseline, candidate, min_effect=1.0)}
+    by_statistic = {
+        answer.statistic: answer
+        for answer in statistic_answers(baseline, candidate, min_effect=1.0)
+    }
     deciles = [f"p{10 * tenth}" for tenth in range(1, 10)]
     assert list(by_statistic) == ["minimum", *deciles, "p99", "maximum", "mean"]
-    few = answers(baseline[:99], candidate[:99], min_effect=1.0)
-    assert [one.statistic for one in few] == ["minimum", *deciles, "mean"]
+    few = statistic_answers(baseline[:99], candidate[:99], min_effect=1.0)
+    assert [answer.statistic for answer in few] == ["minimum", *deciles, "mean"]
     assert by_statistic["maximum"].ratio == pytest.approx(candidate.max() / baseline.max())
-    assert [by_statistic[one].says for one in ("minimum", "p20")] == ["faster", "faster"]
-    assert {by_statistic[one].says for one in ("p40", "p50", "p90", "mean")} == {"slower"}
+    assert [by_statistic[statistic].says for statistic in ("minimum", "p20")] == [
+        "faster",
+        "faster",
+    ]
+    assert {by_statistic[statistic].says for statistic in ("p40", "p50", "p90", "mean")} == {
+        "slower"
+    }
     ratio = by_statistic["minimum"].ratio
     assert ratio == pytest.approx(candidate.min() / baseline.min())
     assert by_statistic["mean"].ratio == pytest.approx(candidate.mean() / baseline.mean())
@@ -165,17 +173,21 @@ def test_a_statistic_is_certain_where_its_interval_leaves_out_no_difference() ->
     generator = np.random.default_rng(6)
     baseline = generator.uniform(1.00, 1.02, 400)
     candidate = np.where(generator.random(400) < 0.3, 0.9, 1.1) * generator.uniform(1.0, 1.01, 400)
-    certain = {one.statistic for one in answers(baseline, candidate, min_effect=1.0) if one.certain}
+    certain = {
+        answer.statistic
+        for answer in statistic_answers(baseline, candidate, min_effect=1.0)
+        if answer.certain
+    }
     assert {"p10", "p20", "p40", "p50", "p90"} <= certain
     assert not certain & {"minimum", "mean"}
-    of_many = answers(baseline[:60], candidate[:60], min_effect=1.0, level=0.05 / 100)
-    of_one = answers(baseline[:60], candidate[:60], min_effect=1.0, level=0.05)
-    assert sum(one.certain for one in of_many) < sum(one.certain for one in of_one)
+    of_many = statistic_answers(baseline[:60], candidate[:60], min_effect=1.0, level=0.05 / 100)
+    of_one = statistic_answers(baseline[:60], candidate[:60], min_effect=1.0, level=0.05)
+    assert sum(answer.certain for answer in of_many) < sum(answer.certain for answer in of_one)
 
 
 def test_the_mean_is_never_certain_since_its_interval_has_no_error_rate() -> None:
     costs = np.random.default_rng(8).uniform(1.0, 1.01, 200)
-    *_, mean = answers(costs, 3.0 * costs, min_effect=1.0)
+    *_, mean = statistic_answers(costs, 3.0 * costs, min_effect=1.0)
     assert (mean.statistic, mean.says, mean.certain) == ("mean", "slower", False)
 
 
@@ -186,36 +198,38 @@ def test_equal_conditions_have_hardly_ever_a_certain_statistic(tail: float) -> N
     for _ in range(400):
         if tail:
             baseline, candidate = 1.0 + 0.1 * np.abs(generator.standard_t(tail, (2, 100)))
-        else:  # rare slow runs, which a bootstrap interval of the mean does not cover
+        else:  # A bootstrap interval of the mean does not cover rare slow runs.
             slow = np.where(generator.random((2, 100)) < 0.02, 10.0, 1.0)
             baseline, candidate = slow * generator.uniform(1.0, 1.02, (2, 100))
-        statistics = answers(baseline, candidate, min_effect=1.0)
-        wrong += any(one.certain for one in statistics)
+        statistics = statistic_answers(baseline, candidate, min_effect=1.0)
+        wrong += any(answer.certain for answer in statistics)
     assert wrong <= 0.05 * 400 + 3.0 * math.sqrt(0.05 * 400)
 
 
 def test_what_is_within_the_smallest_effect_is_equivalent() -> None:
     costs = np.linspace(1.0, 2.0, 50)
-    assert {one.says for one in answers(costs, 1.005 * costs, min_effect=1.0)} == {"equivalent"}
+    assert {answer.says for answer in statistic_answers(costs, 1.005 * costs, min_effect=1.0)} == {
+        "equivalent"
+    }
 
 
 def test_a_timeout_is_slower_than_everything_and_has_no_ratio() -> None:
-    by_statistic = answers(np.ones(10), np.array([1.0] * 9 + [math.inf]), min_effect=1.0)
+    by_statistic = statistic_answers(np.ones(10), np.array([1.0] * 9 + [math.inf]), min_effect=1.0)
     assert by_statistic[-1] == StatisticAnswer("mean", None, "slower")
     assert by_statistic[0] == StatisticAnswer("minimum", 1.0, "equivalent")
-    both = answers(np.full(3, math.inf), np.full(3, math.inf), min_effect=1.0)
-    assert {one.says for one in both} == {"equivalent"}
+    both = statistic_answers(np.full(3, math.inf), np.full(3, math.inf), min_effect=1.0)
+    assert {answer.says for answer in both} == {"equivalent"}
 
 
 CAMPAIGNS, BLOCKS = 2000, 40
 
 
 def told(waited_part: float) -> int:
-    """Return how many campaigns of a gap of 10 ms say so, if this part of it is waiting."""
+    """Return the number of campaigns that report waiting, if it is this part of a gap of 10 ms."""
     generator = np.random.default_rng(5)
     count = 0
     for _ in range(CAMPAIGNS):
-        # Noise that is work and noise that is waiting, each half as large as the gap.
+        # Noise in the work and noise in the waiting, each half as large as the gap.
         work, queue = generator.normal(0.0, 0.005, (2, BLOCKS))
         waiting = 0.01 * waited_part + queue
         count += is_mostly_waiting(0.01 * (1.0 - waited_part) + work + waiting, waiting)

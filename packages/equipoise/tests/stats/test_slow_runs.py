@@ -1,4 +1,4 @@
-"""Slow runs: when they forbid ``equivalent``, and the coin's test of which condition has more."""
+"""Slow runs: when they forbid ``equivalent``, and the test of which condition has more."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEVEL = LEVEL_SHARE * ALPHA
 def costs(
     generator: np.random.Generator, blocks: int, share: float = 0.0, factor: float = 1.0
 ) -> FloatArray:
-    """Return costs of light noise, of which a share takes a multiple of the time."""
+    """Return costs with little noise; a share of them is multiplied by a factor."""
     slow = np.where(generator.random(blocks) < share, factor, 1.0)
     return np.asarray(slow * np.exp(0.003 * generator.standard_normal(blocks)))
 
@@ -83,7 +83,7 @@ def test_slow_runs_of_one_condition_or_of_other_sizes_do_not_allow_it() -> None:
     both = with_slow(59, {3: 1.5, 20: 1.5}), with_slow(59, {7: 1.5, 31: 1.5})
     assert means_allow_equivalence(*both, MARGIN)
     assert means_allow_equivalence(*both[::-1], MARGIN)
-    # The means agree, but by four slow runs of one against one much slower run of the other.
+    # The means agree, but one condition has four slow runs and the other one much slower run.
     sizes = with_slow(59, {3: 1.5, 20: 1.5}), with_slow(59, {7: 2.0})
     assert not means_allow_equivalence(*sizes, MARGIN)
     one_side = with_slow(59, {3: 1.2}), with_slow(59, {})
@@ -108,7 +108,7 @@ def test_what_exchanging_the_conditions_changes_is_only_the_sign() -> None:
 def test_slow_runs_of_both_are_weighed_at_planned_numbers_of_blocks() -> None:
     planned = [planned_blocks(blocks) for blocks in range(200)]
     assert sorted(set(planned)) == [0, 59, 74, 93, 118, 148, 187]
-    assert all(one <= blocks for blocks, one in enumerate(planned))
+    assert all(count <= blocks for blocks, count in enumerate(planned))
 
 
 @pytest.mark.parametrize(("share", "factor"), [(0.1, 2.0), (0.3, 1.2), (0.02, 100.0)])
@@ -135,7 +135,7 @@ def test_a_threshold_comes_from_earlier_blocks_alone() -> None:
     generator = np.random.default_rng(7)
     baseline, candidate = costs(generator, 80, 0.1, 1.5), costs(generator, 80, 0.1, 1.5)
     before = slow_run_test(baseline, candidate, margin=MARGIN, alpha=ALPHA)
-    # A slow block at the end moves no threshold, so it adds one block to the count at most.
+    # A slow block at the end moves no threshold, so it adds at most one block to the count.
     longer = (np.append(baseline, 1.0), np.append(candidate, 50.0))
     after = slow_run_test(*longer, margin=MARGIN, alpha=ALPHA)
     assert after.candidate_only == before.candidate_only + 1

@@ -1,4 +1,4 @@
-"""Whether holding something makes times spread less: error rate, power, and what it says."""
+"""The test of whether a source of noise that is held lowers the spread: error rate and power."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIMULATIONS = 300
 
 
 def blocks(generator: np.random.Generator, count: int, own: float) -> FloatArray:
-    """Times with a heavy tail, whose logarithm has a standard deviation of about ``own``."""
+    """Times with a heavy tail; their logarithms have an sd of about ``own``."""
     return np.asarray(np.exp(own * generator.standard_t(4, count) / np.sqrt(2.0)))
 
 
@@ -25,7 +25,7 @@ def test_holding_what_changes_nothing_is_hardly_ever_called_a_source() -> None:
         change = spread_change(free, 1.1 * held, seed=number)
         assert change is not None
         low += change.p_value <= 0.05
-    # 5 % and three standard errors.
+    # 5 % plus three standard errors.
     assert low / SIMULATIONS <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / SIMULATIONS)
 
 

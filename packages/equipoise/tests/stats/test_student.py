@@ -1,4 +1,4 @@
-"""Student's t of the crate `special`, against scipy."""
+"""Student's t of the crate `special` agrees with scipy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from equipoise import _native
 
 
 def density(freedom: float) -> float:
-    """Of Student's t at 0, of which scipy's tail near 0 knows nothing."""
+    """Density of Student's t at 0, for values so small that the tail of scipy ignores them."""
     return float(stats.t.pdf(0.0, freedom))
 
 
@@ -22,7 +22,7 @@ def test_student_p_values_are_those_of_scipy_far_into_the_tails(t: float, freedo
     expected = (
         2 * stats.t.sf(abs(t), freedom) if abs(t) > 1e-4 else 1 - 2 * abs(t) * density(freedom)
     )
-    # scipy's own error grows with the exponent of what it raises to a power.
+    # The relative error of scipy grows with the logarithm of the value.
     p_value = _native.student_p_value(t, freedom)
     assert p_value == pytest.approx(expected, rel=1e-12 * max(1.0, abs(np.log(expected))), abs=0)
 

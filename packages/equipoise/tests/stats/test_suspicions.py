@@ -1,4 +1,4 @@
-"""Where a series over commits may have changed its level."""
+"""Commits at which the level of a series may have changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_series_without_a_change_rarely_has_a_suspicion(
     rng = np.random.default_rng(7)
     runs = 200
     false = sum(bool(level_changes(np.exp(stable(rng, 30, dependence)), 1.0)) for _ in range(runs))
-    # benchmarks/series: 0.3 % and 4 %; the bound is above by over three standard errors.
+    # benchmarks/series: 0.3 % and 4 %; the bound is more than three standard errors higher.
     assert false / runs <= at_most
 
 
@@ -66,7 +66,7 @@ def test_a_count_that_repeats_exactly_changes_where_it_changes() -> None:
     assert change.before == pytest.approx(1000.0)
     assert change.ratio == pytest.approx(1.03)
     values[30] = 1200.0
-    assert [one.place for one in level_changes(values, 1.0)] == [20, 30, 31]
+    assert [change.place for change in level_changes(values, 1.0)] == [20, 30, 31]
 
 
 def test_fewer_than_ten_values_have_none_and_a_value_that_is_no_number_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Intervals of two samples agree with scipy; pooling covers as often as it says."""
+"""Intervals of two samples agree with scipy, and pooled intervals cover as often as claimed."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def test_one_process_has_a_ratio_and_no_interval() -> None:
     sample = sample_ratio(array(2.0), array(3.0, 3.0), paired=False, level=0.05)
     assert sample.ratio == pytest.approx(1.5)
     assert sample.ratio_ci == (None, None)
-    assert sample.unknown == "one process says nothing about the next one"
+    assert sample.unknown == "one process does not show how much processes differ"
     sample = sample_ratio(array(2.0), array(3.0), paired=True, level=0.05)
-    assert sample.unknown == "one block says nothing about the next one"
+    assert sample.unknown == "one block does not show how much blocks differ"
 
 
 @pytest.mark.parametrize("values", [(0.0, 1.0), (-1.0, 1.0), (math.inf, 1.0), (math.nan, 1.0)])
@@ -143,13 +143,13 @@ def test_of_normal_trials_one_interval_of_a_difference_in_twenty_misses(paired: 
 
 @pytest.mark.parametrize("paired", [False, True])
 def test_a_difference_without_spread_or_of_one_value_has_no_interval(paired: bool) -> None:
-    # 0.1 added three times over is not 0.3: equal values must not get a spread from rounding.
+    # 0.1 + 0.1 + 0.1 is not 0.3: rounding must not give equal values a spread.
     sample = sample_difference(array(*[0.1] * 3), array(*[0.7] * 3), paired=paired, level=0.05)
     assert sample.difference == pytest.approx(0.6)
     assert (sample.difference_ci, sample.unknown) == ((None, None), NO_SPREAD)
     sample = sample_difference(array(1.0), array(3.0), paired=paired, level=0.05)
     assert (sample.difference, sample.difference_ci) == (2.0, (None, None))
-    assert sample.unknown is not None and "says nothing about the next one" in sample.unknown
+    assert sample.unknown is not None and "does not show how much" in sample.unknown
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 10, 31, 100, 400])
@@ -190,7 +190,7 @@ def test_the_variance_between_campaigns_is_freed_of_what_varies_within() -> None
     for true in (0.0, 0.03, 0.1):
         effects = generator.normal(0, true, count) + generator.normal(0, 0.05, count)
         sample = pool(effects, np.full(count, 0.05), ["one"] * count).between_sd
-        # The error of a variance of 4000: 2.2 % of the whole, three times over.
+        # Three errors of the variance of 4000 values, each 2.2 %.
         assert sample**2 == pytest.approx(true**2, abs=3 * 0.0224 * (true**2 + 0.05**2))
 
 

@@ -1,4 +1,4 @@
-"""The five verdicts, one comparison or several."""
+"""The five verdicts, for one comparison and for several."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_change_points_of_a_ratio_count_blocks_with_timeouts_too() -> None:
     candidate[20] = math.inf
     orders = generator.choice([-1, 1], 200)
     segments = ratio_segments(PairedBlocks(np.ones(200), candidate, orders), np.arange(1, 201))
-    assert [one.first_block for one in segments] == [1, 101]
+    assert [segment.first_block for segment in segments] == [1, 101]
     assert ratio_segments(PairedBlocks([1.0], [math.inf], [1]), np.ones(1, int)) == ()
 
 
@@ -165,7 +165,7 @@ def test_the_earliest_verdict_is_where_a_perfect_campaign_has_it(alpha: float, b
 def test_several_candidates_can_all_be_decided_as_early_as_one() -> None:
     seven = PairedBlocks([1.0] * 7, [2.0] * 7, [1, -1, 1, -1, 1, -1, 1])
     judged = judge([seven] * 10, min_effect=1.0, alpha=0.05)
-    assert {one.verdict for one in judged} == {"slower"}
+    assert {judgement.verdict for judgement in judged} == {"slower"}
     assert earliest_block(0.05, 10) == 7
 
 
@@ -173,13 +173,15 @@ def test_the_selected_of_several_have_their_level_and_the_others_share_alpha() -
     same = [effect_of(0.0, blocks=60, seed=seed) for seed in range(7)]
     slow = [effect_of(8.0, blocks=60, seed=seed) for seed in range(7, 10)]
     judged = judge([*slow, *same], min_effect=0.0, alpha=0.05)
-    assert [one.verdict for one in judged] == ["slower"] * 3 + ["undecided"] * 7
-    assert [one.level for one in judged] == pytest.approx([0.05 * 3 / 10] * 3 + [0.05 / 10] * 7)
-    assert all(one.e_value >= 10 / (0.05 * 3) for one in judged[:3])
+    assert [judgement.verdict for judgement in judged] == ["slower"] * 3 + ["undecided"] * 7
+    assert [judgement.level for judgement in judged] == pytest.approx(
+        [0.05 * 3 / 10] * 3 + [0.05 / 10] * 7
+    )
+    assert all(judgement.e_value >= 10 / (0.05 * 3) for judgement in judged[:3])
 
 
 def test_as_many_are_selected_as_can_be_and_no_more() -> None:
-    """The largest R for which R are decided at the level that R have, by trying every R."""
+    """R is the largest number for which R comparisons are decided at the level alpha·R/K."""
     rng = np.random.default_rng(5)
     for _ in range(20):
         effects = rng.choice([0.0, 0.0, 0.03, 0.06, 0.2], size=12)
@@ -200,14 +202,14 @@ def test_as_many_are_selected_as_can_be_and_no_more() -> None:
         selected = max(possible, default=0)
         wanted = decided_at(0.05 * selected / 12) if selected else [False] * 12
         judged = judge(many, min_effect=0.0, alpha=0.05)
-        assert [one.verdict != "undecided" for one in judged] == wanted
+        assert [judgement.verdict != "undecided" for judgement in judged] == wanted
 
 
 def test_judging_again_from_what_is_known_is_judging_anew() -> None:
     many = [effect_of(percent, blocks=12, seed=seed) for seed, percent in enumerate((0, 0, 3, 9))]
     for _ in range(15):
-        anew = [PairedBlocks(one.baseline, one.candidate, one.orders) for one in many]
-        assert judge(many, min_effect=1.0, alpha=0.05) == judge(anew, min_effect=1.0, alpha=0.05)
+        copies = [PairedBlocks(pair.baseline, pair.candidate, pair.orders) for pair in many]
+        assert judge(many, min_effect=1.0, alpha=0.05) == judge(copies, min_effect=1.0, alpha=0.05)
         for blocks in many[:2]:
             blocks.append(1.0, 1.01, 1)
 
@@ -264,7 +266,7 @@ def test_the_same_seed_gives_the_same_forecast() -> None:
 def test_the_forecast_of_several_is_of_the_undecided_only() -> None:
     comparisons = [effect_of(10.0, blocks=30), effect_of(2.0, blocks=30, sd=0.02, seed=2)]
     judged = judge(comparisons, min_effect=1.0, alpha=0.05)
-    assert [one.verdict for one in judged] == ["slower", "undecided"]
+    assert [judgement.verdict for judgement in judged] == ["slower", "undecided"]
     first, second = blocks_to_go(comparisons, judged, min_effect=1.0, alpha=0.05, seed=1)
     assert first is None
     assert second is not None
@@ -282,7 +284,7 @@ def test_parameters_out_of_range_are_refused(min_effect: float, alpha: float) ->
 def rarely_three_times_as_slow(
     seed: int, blocks: int, rate: float = 0.1
 ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:
-    """A candidate that differs in nothing but that one run in ten takes three times as long."""
+    """A candidate equal to the baseline, except that one run in ten takes three times as long."""
     generator = np.random.default_rng(seed)
     costs = np.exp(generator.normal(0.0, 0.003, (blocks, 2)))
     costs[:, 1] *= np.where(generator.random(blocks) < rate, 3.0, 1.0)
@@ -290,7 +292,7 @@ def rarely_three_times_as_slow(
 
 
 def first_verdict(seed: int) -> Verdict:
-    """The verdict of a campaign that is analysed after every block and stops at the first."""
+    """The first verdict of a campaign that is analysed after every block."""
     baseline, candidate, orders = rarely_three_times_as_slow(seed, 200)
     growing = PairedBlocks()
     for row in zip(baseline.tolist(), candidate.tolist(), orders.tolist(), strict=True):
@@ -315,7 +317,7 @@ def test_means_that_forbid_equivalent_are_said_and_nothing_is_forecast() -> None
 
 
 def test_an_estimate_at_the_first_verdict_is_overstated_by_more_than_a_fifth() -> None:
-    """Docs say 1.4 times the truth on average at 1 %, over 2 times in one campaign of ten."""
+    """Documented for 1 %: 1.4 times the truth on average, over 2 times in one campaign of ten."""
     times_the_truth = []
     for seed in range(60):
         generator = np.random.default_rng(seed)
@@ -326,7 +328,7 @@ def test_an_estimate_at_the_first_verdict_is_overstated_by_more_than_a_fifth() -
             times_the_truth.append(judged.typical / 0.01)
     called = len(times_the_truth)
     assert 1.2 < np.mean(times_the_truth) < 1.7
-    # A bound of a fifth would leave one of ten beyond it by chance at the very most.
+    # If a fifth were a 90 % bound, at most one in ten would exceed it by chance.
     assert sum(ratio > 1.2 for ratio in times_the_truth) > at_most(called, 0.1)
 
 

@@ -1,4 +1,4 @@
-"""Change-points, and whether a process warms up."""
+"""Change points, and whether a process warms up."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def test_a_series_is_given_its_class(series: str) -> None:
     kind, draw = SERIES[series]
     generator = np.random.default_rng(1)
     found = [classify_trial(draw(generator, ITERATIONS)) for _ in range(SIMULATIONS)]
-    right = sum(one is not None and one.kind == kind for one in found)
+    right = sum(shape is not None and shape.kind == kind for shape in found)
     assert right >= at_least(SIMULATIONS, 0.95 if kind == "flat" else 0.90)
 
 
 def stepped(*levels: tuple[int, float], seed: int = 2) -> FloatArray:
-    """Stretches of so many values on each level, with an sd of 1."""
+    """A series with this number of values at each level, and an sd of 1."""
     steps = np.concatenate([np.full(count, level) for count, level in levels])
     return steps + np.random.default_rng(seed).normal(0.0, 1.0, len(steps))
 
 
 def classify_workload(trials: Sequence[FloatArray]) -> WorkloadShape | None:
-    """Class a workload by the iterations of its trials."""
-    return workload_of([shape for one in trials if (shape := classify_trial(one)) is not None])
+    """Classify a workload by the iterations of its trials."""
+    return workload_of([shape for trial in trials if (shape := classify_trial(trial)) is not None])
 
 
 def test_the_steady_state_begins_after_the_last_change_and_leaves_the_warm_up_out() -> None:
@@ -59,7 +59,9 @@ def test_what_has_no_steady_state_is_given_no_steady_number() -> None:
     assert shape is not None
     assert shape.kind == "no steady state"
     assert shape.steady is None
-    workload = classify_workload([stepped((160, 100.0), (40, 110.0), seed=one) for one in range(5)])
+    workload = classify_workload(
+        [stepped((160, 100.0), (40, 110.0), seed=seed) for seed in range(5)]
+    )
     assert workload is not None
     assert (workload.kind, workload.steady) == ("no steady state", None)
 
@@ -73,8 +75,8 @@ def test_levels_within_a_hundredth_are_one_level() -> None:
 
 
 def test_trials_that_disagree_make_a_workload_inconsistent() -> None:
-    flat = [stepped((100, 100.0), seed=one) for one in range(5)]
-    warming = [stepped((30, 110.0), (70, 100.0), seed=one) for one in range(5)]
+    flat = [stepped((100, 100.0), seed=seed) for seed in range(5)]
+    warming = [stepped((30, 110.0), (70, 100.0), seed=seed) for seed in range(5)]
     both = classify_workload([*flat, *warming])
     assert both is not None
     assert both.kind == "inconsistent"
@@ -84,8 +86,8 @@ def test_trials_that_disagree_make_a_workload_inconsistent() -> None:
 
 
 def test_a_fifth_of_the_trials_may_have_been_disturbed_and_is_named() -> None:
-    warming = [stepped((30, 110.0), (70, 100.0), seed=one) for one in range(8)]
-    disturbed = [stepped((90, 100.0), (10, 110.0), seed=one) for one in range(3)]
+    warming = [stepped((30, 110.0), (70, 100.0), seed=seed) for seed in range(8)]
+    disturbed = [stepped((90, 100.0), (10, 110.0), seed=seed) for seed in range(3)]
     shape = classify_workload([*warming, *disturbed[:2]])
     assert shape is not None
     assert (shape.kind, shape.has_steady_state) == ("warm-up", True)
@@ -104,14 +106,14 @@ def test_a_fifth_of_the_trials_may_have_been_disturbed_and_is_named() -> None:
     ("mixed", "disturbed", "least"), [(0.0, 0.05, 0.95), (0.0, 0.10, 0.90), (0.5, 0.0, 0.0)]
 )
 def test_how_often_15_trials_have_one_class(mixed: float, disturbed: float, least: float) -> None:
-    """As in the quick form of `warmup`: 150 iterations, and processes that the machine disturbs.
+    """150 iterations, and processes that the machine disturbs, as in the quick form of `warmup`.
 
-    If a tenth might dissent instead of a fifth, 10 % of disturbed processes would leave .55 of
-    workloads with a class, not .94. The price: a workload that warms up in half of its processes
-    has one in .035, not in .001.
+    If only a tenth might dissent instead of a fifth, and 10 % of processes were disturbed, 0.55 of
+    workloads would have a class, not 0.94. The cost: a workload that warms up in half of its
+    processes has a class in 0.035 of cases, not in 0.001.
     """
     generator = np.random.default_rng(8)
-    # Each class is recovered from the series themselves; they are drawn once, for they cost most.
+    # The series are drawn only once, since drawing them takes the most time.
     warming, flat, late = (
         [classify_trial(stepped(*levels, seed=seed)) for seed in range(40)]
         for levels in (
@@ -145,7 +147,7 @@ def test_a_series_of_any_length_is_classed_by_at_most_2000_medians() -> None:
 
 @pytest.mark.parametrize("series", SERIES)
 def test_the_unit_of_a_series_changes_nothing_but_its_numbers(series: str) -> None:
-    """So that a constant ratio of all iterations is the ratio of the numbers that are compared."""
+    """If all iterations have the same ratio, so do the numbers that are compared."""
     values = SERIES[series][1](np.random.default_rng(11), ITERATIONS)
     first, second = classify_trial(values), classify_trial(1.07 * values)
     assert first is not None and second is not None
@@ -181,14 +183,14 @@ def test_the_long_run_variance_is_that_of_the_process_whatever_its_level(depende
 
 def test_a_campaign_that_changed_its_state_tells_when() -> None:
     found = states(stepped((60, 100.0), (40, 112.0)))
-    assert [one.begin for one in found] == pytest.approx([0, 60], abs=1)
-    assert [one.level for one in found] == pytest.approx([100.0, 112.0], abs=0.5)
+    assert [segment.begin for segment in found] == pytest.approx([0, 60], abs=1)
+    assert [segment.level for segment in found] == pytest.approx([100.0, 112.0], abs=0.5)
     assert len(states(stepped((100, 100.0)))) == 1
 
 
 def test_the_states_of_many_trials_are_told_by_medians() -> None:
     found = states(stepped((30_000, 100.0), (10_000, 103.0)))
-    assert [one.begin for one in found] == pytest.approx([0, 30_000], abs=40)
+    assert [segment.begin for segment in found] == pytest.approx([0, 30_000], abs=40)
 
 
 @pytest.mark.parametrize("values", [[], [1.0, math.inf], [math.nan] * 30])
@@ -213,7 +215,7 @@ def test_a_running_median_is_the_median_of_each_window(count: int) -> None:
     windows = [
         series[max(0, at - MIN_SEGMENT_VALUES) : at + MIN_SEGMENT_VALUES + 1] for at in range(count)
     ]
-    assert _running_median(series).tolist() == [float(np.median(one)) for one in windows]
+    assert _running_median(series).tolist() == [float(np.median(window)) for window in windows]
 
 
 @pytest.mark.parametrize(("count", "parts"), [(1, 1), (7, 7), (10, 3), (100, 100), (1234, 100)])

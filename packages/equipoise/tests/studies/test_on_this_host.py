@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.design.grid import grid_of
-from equipoise.design.site import Site, setting_place, without_missing
+from equipoise.design.site import Site, remove_missing_levels, setting_place
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Study
 from equipoise.studies.preparation import with_command, with_levels, without_idle_factors
@@ -32,7 +32,7 @@ def read(folder: Path, text: str) -> Study:
 
 def prepare(study: Study) -> None:
     """As `equipoise run` does before it builds and measures."""
-    present, _ = without_missing(without_idle_factors(study)[0], SITE)
+    present, _ = remove_missing_levels(without_idle_factors(study)[0], SITE)
     grid_of(present, SITE, {})
 
 
@@ -157,7 +157,7 @@ def test_conditions_whose_names_would_be_alike_are_told_apart_by_their_factors(
 ) -> None:
     text = PLAIN + '[factors.n]\n"a b" = {}\na = { args = "1" }\n'
     text += '[factors.m]\nrole = "stratum"\nc = {}\n"b c" = { args = "2" }\n'
-    names = [one.name for one in grid_of(read(tmp_path, text), SITE, {}).conditions]
+    names = [condition.name for condition in grid_of(read(tmp_path, text), SITE, {}).conditions]
     assert names == ["n=a b m=c", "n=a b m=b c", "n=a m=c", "n=a m=b c"]
 
 

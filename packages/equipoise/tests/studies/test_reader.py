@@ -34,7 +34,7 @@ MALFORMED = {
     ),
     "a data set that is not named": (
         NAMED + '[workload]\ncommand = ["cat", "{data}", "{n}"]\n' + VARIES,
-        "study.toml:4: [workload] command: {data} stands for nothing",
+        "study.toml:4: [workload] command: {data} is unknown",
         "there are helpers, n, python, study; write {{data}} for the braces themselves",
     ),
     "a variable that no program can have": (
@@ -44,13 +44,13 @@ MALFORMED = {
     ),
     "a null byte in a variable": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\nenv = { A = "\\u0000" }\n',
-        "study.toml:6: [factors.n.a.env] A: it holds a null byte",
-        "no program can be given one",
+        "study.toml:6: [factors.n.a.env] A: it contains a null byte",
+        "leave out the null byte",
     ),
     "a working folder that is not there": (
         NAMED + '[workload]\ncommand = ["sort", "{n}"]\nfolder = "/no/where"\n' + VARIES,
         "study.toml:5: [workload] folder: there is no folder /no/where",
-        "make it; a relative one starts from the study's own folder",
+        "create it; a relative path starts from the study's own folder",
     ),
     "a report of what is measured anyway": (
         NAMED + '[workload]\ncommand = ["sort", "{n}"]\nreports = ["wall_s"]\n' + VARIES,
@@ -79,17 +79,17 @@ MALFORMED = {
         WHOLE + "[measure]\nbudget = " + "9" * 5000 + "\n",
         "study.toml: exceeds the limit (4300 digits) for integer string conversion: value has 5000 "
         "digits; use sys.set_int_max_str_digits() to increase the limit",
-        "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes",
+        "give a number that fits in 64 bits, as TOML requires; put a longer one in quotes",
     ),
     "a number of hundreds of digits": (
         WHOLE + "[measure]\nbudget = " + "9" * 400 + "\n",
         "study.toml:8: [measure] budget: it has hundreds of digits",
-        "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes",
+        "give a number that fits in 64 bits, as TOML requires; put a longer one in quotes",
     ),
     "a number of thousands of digits in another base": (
         NAMED + RUNS + "[factors.n]\nlevels = [1, 0x" + "f" * 20000 + "]\n",
         "study.toml:6: [factors.n] levels: it has hundreds of digits",
-        "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes",
+        "give a number that fits in 64 bits, as TOML requires; put a longer one in quotes",
     ),
     "arrays without end": (
         WHOLE + "[measure]\nmetrics = " + "[" * 3000 + "]" * 3000 + "\n",
@@ -126,7 +126,7 @@ MALFORMED = {
     ),
     "an unknown placeholder": (
         NAMED + '[workload]\ncommand = [\n  "sort",\n  "{m}"]\n' + VARIES,
-        "study.toml:4: [workload] command: {m} stands for nothing",
+        "study.toml:4: [workload] command: {m} is unknown",
         "there are helpers, n, python, study; write {{m}} for the braces themselves",
     ),
     "a factor without levels": (
@@ -146,12 +146,12 @@ MALFORMED = {
     ),
     "a level twice": (
         NAMED + RUNS + "[factors.n]\nlevels = [1, 1]\n",
-        "study.toml:6: [factors.n] levels: 1 stands there twice",
+        "study.toml:6: [factors.n] levels: 1 is there twice",
         "leave one of them out",
     ),
     "a factor twice": (
         WHOLE + VARIES,
-        "study.toml:7: this name stands there twice",
+        "study.toml:7: this name is there twice",
         "leave one of them out",
     ),
     "a negative budget": (
@@ -180,7 +180,7 @@ MALFORMED = {
     "no TOML": (
         WHOLE + "[measure\n",
         "study.toml:7: it is not TOML: Expected ']' at the end of a table declaration",
-        "see https://toml.io for the form",
+        "see https://toml.io for the format",
     ),
     "nothing": ("", "study.toml: [study]: name is missing", 'as in [study] name = "allocators"'),
     "a size that is compared": (
@@ -203,7 +203,7 @@ MALFORMED = {
     "two treatments and no comparison": (
         WHOLE + "[factors.m]\nlevels = [1]\n",
         "study.toml: [compare]: factor is missing",
-        "name what is compared: n, m",
+        "name the compared factor: n, m",
     ),
     "a stratum that is compared": (
         WHOLE + 'role = "stratum"\n[compare]\nfactor = "n"\n',
@@ -212,17 +212,17 @@ MALFORMED = {
     ),
     "a size that is a word": (
         NAMED + RUNS + '[factors.n]\nlevels = [\n  1,\n  "big"]\nrole = "size"\n',
-        "study.toml:6: [factors.n] levels: 'big' is no size",
-        'give numbers above 0, or role = "stratum" to what is no number',
+        "study.toml:6: [factors.n] levels: 'big' is not a size",
+        'give numbers above 0, or role = "stratum" for other levels',
     ),
     "a size of nothing": (
         NAMED + RUNS + '[factors.n]\nrole = "size"\n[factors.n.0]\nargs = "-r"\n',
-        "study.toml:7: [factors.n] 0: '0' is no size",
-        'give numbers above 0, or role = "stratum" to what is no number',
+        "study.toml:7: [factors.n] 0: '0' is not a size",
+        'give numbers above 0, or role = "stratum" for other levels',
     ),
     "an exclusion of a size that is none": (
         WHOLE + 'role = "size"\n[[exclude]]\nn = "big"\n',
-        "study.toml:9: [exclude] n: 'big' is no size",
+        "study.toml:9: [exclude] n: 'big' is not a size",
         "give numbers above 0",
     ),
     "an exclusion that is neither level nor levels": (
@@ -237,13 +237,13 @@ MALFORMED = {
     ),
     "a null byte in a command": (
         NAMED + '[workload]\ncommand = "sort \\u0000 {n}"\n' + VARIES,
-        "study.toml:4: [workload] command: it holds a null byte",
-        "no program can be given one",
+        "study.toml:4: [workload] command: it contains a null byte",
+        "leave out the null byte",
     ),
     "a null byte in a level": (
         NAMED + RUNS + '[factors.n]\nlevels = ["a", "\\u0000"]\n',
-        "study.toml:6: [factors.n] levels: it holds a null byte",
-        "no program can be given one",
+        "study.toml:6: [factors.n] levels: it contains a null byte",
+        "leave out the null byte",
     ),
     "no metric": (
         WHOLE + "[measure]\nmetrics = []\n",
@@ -252,7 +252,7 @@ MALFORMED = {
     ),
     "a report twice": (
         NAMED + RUNS + 'reports = ["rate", "rate"]\n' + VARIES,
-        "study.toml:5: [workload] reports: 'rate' is no name, or stands there twice",
+        "study.toml:5: [workload] reports: 'rate' is empty, or there twice",
         "name each metric once",
     ),
     "a date for a number": (
@@ -262,22 +262,22 @@ MALFORMED = {
     ),
     "rows that nothing asks for": (
         NAMED + RUNS + 'data = "lalonde"\n' + VARIES,
-        "study.toml:5: [workload] data: nothing asks for {data}",
+        "study.toml:5: [workload] data: no text contains {data}",
         "write {data} where the file of the rows belongs",
     ),
     "a level of a kind that is a table too": (
         NAMED + RUNS + '[factors.n]\nkind = "allocator"\nlevels = ["glibc"]\n[factors.n.glibc]\n',
-        "study.toml:8: [factors.n] glibc: it stands among levels too",
+        "study.toml:8: [factors.n] glibc: it is also in levels",
         "leave one of them out",
     ),
     "braces in a path": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\npreload = "{study}/x.so"\n',
-        "study.toml:6: [factors.n.a] preload: a path cannot hold {study}",
-        "write the path out; a relative one starts from the study's own folder",
+        "study.toml:6: [factors.n.a] preload: a path cannot contain {study}",
+        "write the path out; a relative path starts from the study's own folder",
     ),
     "CPUs from the last to the first": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\ncpu = "3-1"\n',
-        "study.toml:6: [factors.n.a] cpu: '3-1' names no CPUs",
+        "study.toml:6: [factors.n.a] cpu: '3-1' does not name CPUs",
         'as in cpu = 0 or cpu = "0-1,4"',
     ),
     "a comparison left out where there is no such factor": (
@@ -332,7 +332,7 @@ MALFORMED = {
         NAMED
         + '[workload]\n[factors.m.a.server]\nstart = ["x", "{prot}"]\n'
         + 'client = ["y"]\nready = ["z"]\n',
-        "study.toml:5: [factors.m.a.server] start: {prot} stands for nothing",
+        "study.toml:5: [factors.m.a.server] start: {prot} is unknown",
         "is it port? there are folder, helpers, m, password_file, port, python, study; "
         "write {{prot}} for the braces themselves",
     ),
@@ -437,7 +437,7 @@ def test_braces_that_are_no_names_are_left_alone(tmp_path: Path) -> None:
 
 def test_what_is_no_regular_file_is_no_study(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "study.toml")
-    with pytest.raises(UnusableInput, match=r"study\.toml: it is no regular file"):
+    with pytest.raises(UnusableInput, match=r"study\.toml: it is not a regular file"):
         read_study(tmp_path / "study.toml", "study.toml", counters=())
 
 

@@ -36,10 +36,10 @@ z = [[1, 2], [3]]
 def paths(value: Any, path: Keys = ()) -> Iterator[Keys]:
     """Every key and element that ``tomllib`` finds."""
     inside = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, one in inside:
+    for key, item in inside:
         yield (*path, key)
-        if isinstance(one, dict | list):
-            yield from paths(one, (*path, key))
+        if isinstance(item, dict | list):
+            yield from paths(item, (*path, key))
 
 
 def test_every_key_has_its_line() -> None:

@@ -197,7 +197,7 @@ def test_the_frame_has_a_row_before_and_after_for_each_variable() -> None:
 
 
 def test_a_frame_of_another_library_is_refused() -> None:
-    with pytest.raises(UnusableInput, match="no frame of 'arrow' can be made") as caught:
+    with pytest.raises(UnusableInput, match="'arrow' is not a library for data frames") as caught:
         balance_of("disc").to_frame("arrow")  # type: ignore[arg-type]
     assert caught.value.hint == 'give "pandas" or "polars"'
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.design.grid import Grid, build_lines, grid_of, kept_settings
-from equipoise.design.site import Site, without_missing
+from equipoise.design.site import Site, remove_missing_levels
 from equipoise.model.plan import Condition
 from equipoise.model.study import Study
 from equipoise.studies.catalogue import BuiltInStudy, analysis_of, built_in_studies, find_study
@@ -39,7 +39,7 @@ def read(study: BuiltInStudy) -> Study:
 def grid(study: Study, native_folder: Path, build: Path) -> Grid:
     """Its conditions on a host that has every library, and has built what is built."""
     site = Site(native_folder, lambda name: f"/lib/{name}")
-    present, _ = without_missing(study, site)
+    present, _ = remove_missing_levels(study, site)
     for name in ("kernels", *(f"layout-{number}" for number in range(1, 13))):
         (build / name).touch(mode=0o755)
     return grid_of(present, site, dict.fromkeys(build_lines(study), str(build)))

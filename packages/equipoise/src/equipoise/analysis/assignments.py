@@ -10,13 +10,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-DEEPEST = 32
-"""Substitutions within substitutions that are read; no line that somebody writes has more."""
+MAX_DEPTH = 32
+"""Maximum depth of substitutions within substitutions; no line written by hand is deeper."""
 _SEPARATORS = ";&|()\n#"
 _BLANKS = " \t\r"
-_CLOSING = {"$(": ")", "<(": ")", ">(": ")", "=(": ")", "${": "}", "`": "`"}
+_CLOSING_SIGNS = {"$(": ")", "<(": ")", ">(": ")", "=(": ")", "${": "}", "`": "`"}
 """Sign that closes each opening; ``=(`` opens the values of a list in bash."""
-_COMMANDS_IN = frozenset(("$(", "<(", ">(", "`"))
+_SUBSTITUTIONS = frozenset(("$(", "<(", ">(", "`"))
 _PIECE = re.compile(
     r"\$'(?P<ansi>(?:\\.?|[^'\\])*)'?|'(?P<single>[^']*)'?|"
     r'\$?"(?P<double>(?:\\.?|[^"\\])*)"?|\\(?P<escaped>.?)|(?P<plain>[^ \t\r\n;&|()<>])',
@@ -34,20 +34,20 @@ class Word(Struct, frozen=True):
 
     start: int
     end: int
-    """Index in the line behind the word's last character."""
+    """Index in the line after the word's last character."""
     text: str
-    """The word without its quotes; substitutions stay as they are written."""
+    """Text of the word without its quotes; substitutions stay unchanged."""
 
 
 def simple_commands(line: str) -> Iterator[tuple[Word, ...]]:
-    """Split a line at operators and comments; commands in substitutions come by themselves.
+    """Split a line at operators and comments; commands in substitutions follow separately.
 
     The targets of redirections are left out.
     """
-    yield from _commands(line, 0, len(line), DEEPEST)
+    yield from _commands(line, 0, len(line), MAX_DEPTH)
 
 
-def _commands(line: str, at: int, end: int, deeper: int) -> Iterator[tuple[Word, ...]]:
+def _commands(line: str, at: int, end: int, depth: int) -> Iterator[tuple[Word, ...]]:
     words: list[Word] = []
     inner: list[tuple[int, int]] = []
     is_target = False
@@ -75,21 +75,23 @@ def _commands(line: str, at: int, end: int, deeper: int) -> Iterator[tuple[Word,
             at = word.end
     if words:
         yield tuple(words)
-    for first, last in inner if deeper else ():
-        yield from _commands(line, first, last, deeper - 1)
+    for first, last in inner if depth else ():
+        yield from _commands(line, first, last, depth - 1)
 
 
 def _word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]:
-    """Read one word; also return the places of the commands that are substituted in it."""
+    """Read one word; also return the places of the commands substituted in it."""
     at = start
     text: list[str] = []
     inner: list[tuple[int, int]] = []
     while at < end:
-        opening = next((sign for sign in (line[at : at + 2], line[at]) if sign in _CLOSING), None)
+        opening = next(
+            (sign for sign in (line[at : at + 2], line[at]) if sign in _CLOSING_SIGNS), None
+        )
         if opening is not None:
             first = at + len(opening)
-            close = _closing(line, first, end, _CLOSING[opening])
-            if opening in _COMMANDS_IN:
+            close = _closing_index(line, first, end, _CLOSING_SIGNS[opening])
+            if opening in _SUBSTITUTIONS:
                 inner.append((first, close))
             text.append(line[at : close + 1])
             at = close + 1
@@ -99,7 +101,7 @@ def _word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]
             break
         match piece.lastgroup:
             case "ansi":
-                text.append(_ESCAPE.sub(_unescaped, piece["ansi"]))
+                text.append(_ESCAPE.sub(_unescape, piece["ansi"]))
             case "double":
                 inner.extend(_substitutions(line, *piece.span("double")))
                 text.append(re.sub(r"\\([\"\\$`\n])", r"\1", piece["double"]))
@@ -111,8 +113,8 @@ def _word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]
     return Word(start, min(at, end), "".join(text)), inner
 
 
-def _closing(line: str, at: int, end: int, closing: str) -> int:
-    """Return the place of the sign that closes what is open at ``at``; the end without one."""
+def _closing_index(line: str, at: int, end: int, closing: str) -> int:
+    """Return the index of the sign that closes an opening before ``at``; the end without one."""
     opening = {")": "(", "}": "{"}.get(closing)
     depth = 1
     for token in _SKIPPED.finditer(line, at, end):
@@ -123,16 +125,16 @@ def _closing(line: str, at: int, end: int, closing: str) -> int:
 
 
 def _substitutions(line: str, at: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the places of the commands that are substituted between double quotes."""
+    """Yield the places of the commands substituted between double quotes."""
     while opening := _IN_DOUBLE_QUOTES.search(line, at, end):
         at = opening.end()
-        if closing := _CLOSING.get(opening[0]):
-            close = _closing(line, at, end, closing)
+        if closing := _CLOSING_SIGNS.get(opening[0]):
+            close = _closing_index(line, at, end, closing)
             yield at, close
             at = close + 1
 
 
-def _unescaped(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     hexadecimal, octal, letter = escape.groups()
     if hexadecimal:
         return chr(int(hexadecimal, 16))
@@ -144,23 +146,23 @@ Replace = Callable[[str, str], str | None]
 _Kind = Literal["assignment", "line"]
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<sign>\+?=)")
 _REFERENCE = re.compile(r"\"?\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})\"?")
-"""The value of another variable, and so no value by itself."""
+"""Reference to another variable, which is not a value of its own."""
 
 _KEYWORDS = frozenset(
     ("{", "}", "!", "if", "then", "elif", "else", "do", "while", "until", "time", "coproc")
 )
-_DECLARING = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
-_SETTING = frozenset(("env", "sudo", "doas"))
+_DECLARING_BUILTINS = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
+_SETTING_PROGRAMS = frozenset(("env", "sudo", "doas"))
 _OPTIONS_WITH_A_WORD = frozenset(("-u", "-C", "-g", "-h", "-p", "--unset", "--chdir", "--user"))
-_TAKING_A_LINE = frozenset(
+_PROGRAMS_WITH_LINE = frozenset(
     ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox", "su", "runuser", "flock")
 )
-_TAKING_LINES = frozenset(("eval", "trap"))
+_BUILTINS_WITH_LINES = frozenset(("eval", "trap"))
 _LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
 _SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
 
 
-def with_values_replaced(line: str, replace: Replace) -> str:
+def replace_values(line: str, replace: Replace) -> str:
     """Replace the values of the variables that a shell's line sets."""
     changes: list[tuple[int, int, str]] = []
     for words in simple_commands(line):
@@ -173,14 +175,14 @@ def with_values_replaced(line: str, replace: Replace) -> str:
     return "".join((*pieces, line[at:]))
 
 
-def command_with_values_replaced(words: Sequence[str], replace: Replace) -> tuple[str, ...]:
+def replace_command_values(words: Sequence[str], replace: Replace) -> tuple[str, ...]:
     """Replace the values of the variables that the words of a command set."""
     changed = list(words)
-    for place, kind in _places(words):
+    for place, kind in _settings_and_lines(words):
         if kind == "line":
-            changed[place] = with_values_replaced(words[place], replace)
+            changed[place] = replace_values(words[place], replace)
             continue
-        name, sign, value = _parts(words[place])
+        name, sign, value = _split_assignment(words[place])
         text = replace(name, value) if value else None
         if text is not None:
             changed[place] = f"{name}{sign}{text}"
@@ -188,31 +190,31 @@ def command_with_values_replaced(words: Sequence[str], replace: Replace) -> tupl
 
 
 def _changes(line: str, words: Sequence[Word], replace: Replace) -> Iterator[tuple[int, int, str]]:
-    """Yield the start and the end of each word that changes, and what stands there instead."""
+    """Yield the start, the end and the replacement of each word that changes."""
     first = 0
     while first < len(words) and words[first].text in _KEYWORDS:
         first += 1
     while first < len(words) and _ASSIGNMENT.match(line, words[first].start):
-        yield from _assigned(line, words[first], replace)
+        yield from _assignment_changes(line, words[first], replace)
         first += 1
     rest = words[first:]
-    if rest and rest[0].text in _DECLARING:
+    if rest and rest[0].text in _DECLARING_BUILTINS:
         for word in rest[1:]:
             if _ASSIGNMENT.match(word.text):
-                yield from _assigned(line, word, replace)
+                yield from _assignment_changes(line, word, replace)
         return
-    for place, kind in _places([word.text for word in rest]):
+    for place, kind in _settings_and_lines([word.text for word in rest]):
         word = rest[place]
         if kind == "assignment":
-            yield from _assigned(line, word, replace)
+            yield from _assignment_changes(line, word, replace)
             continue
-        changed = with_values_replaced(word.text, replace)
+        changed = replace_values(word.text, replace)
         if changed != word.text:
             yield word.start, word.end, shlex.quote(changed)
 
 
-def _assigned(line: str, word: Word, replace: Replace) -> Iterator[tuple[int, int, str]]:
-    name, sign, value = _parts(word.text)
+def _assignment_changes(line: str, word: Word, replace: Replace) -> Iterator[tuple[int, int, str]]:
+    name, sign, value = _split_assignment(word.text)
     written = line[word.start : word.end].removeprefix(f"{name}{sign}")
     if not value or _REFERENCE.fullmatch(written):
         return
@@ -221,15 +223,15 @@ def _assigned(line: str, word: Word, replace: Replace) -> Iterator[tuple[int, in
         yield word.start, word.end, f'{name}{sign}"{text}"'
 
 
-def _parts(text: str) -> tuple[str, str, str]:
+def _split_assignment(text: str) -> tuple[str, str, str]:
     """Return the name, the sign (``=`` or ``+=``) and the value of an assignment."""
     assignment = _ASSIGNMENT.match(text)
     assert assignment is not None, "only an assignment is taken apart"
     return assignment["name"], assignment["sign"], text[assignment.end() :]
 
 
-def _places(words: Sequence[str]) -> Iterator[tuple[int, _Kind]]:
-    """Yield the arguments of a command that set a variable or are a shell's line."""
+def _settings_and_lines(words: Sequence[str]) -> Iterator[tuple[int, _Kind]]:
+    """Yield the places of arguments that set a variable or are a line for a shell."""
     program = ""
     is_setting = False
     has_line_next = False
@@ -237,23 +239,23 @@ def _places(words: Sequence[str]) -> Iterator[tuple[int, _Kind]]:
         before = words[place - 1] if place else ""
         if has_line_next:
             yield place, "line"
-            has_line_next = program in _TAKING_LINES
+            has_line_next = program in _BUILTINS_WITH_LINES
         elif is_setting and _ASSIGNMENT.match(word):
             yield place, "assignment"
         elif is_setting and _SPLIT_OPTION.fullmatch(word):
             has_line_next = True
-        elif program in _TAKING_A_LINE and _LINE_OPTION.fullmatch(word):
+        elif program in _PROGRAMS_WITH_LINE and _LINE_OPTION.fullmatch(word):
             has_line_next = True
         elif not (is_setting and (word.startswith("-") or before in _OPTIONS_WITH_A_WORD)):
             name = os.path.basename(word)
-            if name in _SETTING | _TAKING_A_LINE | _TAKING_LINES:
+            if name in _SETTING_PROGRAMS | _PROGRAMS_WITH_LINE | _BUILTINS_WITH_LINES:
                 program = name
-                has_line_next = name in _TAKING_LINES
-            is_setting = name in _SETTING
+                has_line_next = name in _BUILTINS_WITH_LINES
+            is_setting = name in _SETTING_PROGRAMS
 
 
 def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Yield the changes that do not lie within another one, which replaces them as well."""
+    """Yield the changes that are not within another change, which replaces them as well."""
     covered = 0
     for start, end, text in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= covered:
@@ -261,39 +263,39 @@ def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, i
             covered = end
 
 
-_LINES = frozenset(("--build", "--setup", "--prepare", "--conclude", "--cleanup"))
+_LINE_OPTIONS = frozenset(("--build", "--setup", "--prepare", "--conclude", "--cleanup"))
 """Options of Equipoise that take a line for a shell."""
-_NAMED_COMMANDS = frozenset(("--bench", "--try-command"))
-_SHELLS = frozenset(("--shell", "--default-shell", "-S"))
+_NAMED_COMMAND_OPTIONS = frozenset(("--bench", "--try-command"))
+_SHELL_OPTIONS = frozenset(("--shell", "--default-shell", "-S"))
 """Options that let a shell run the commands."""
 
 
-def typed_words_with_values_replaced(words: Sequence[str], replace: Replace) -> tuple[str, ...]:
+def replace_command_line_values(words: Sequence[str], replace: Replace) -> tuple[str, ...]:
     """Replace the values that the words of a command line of Equipoise set.
 
-    Its commands are words of their own, or stand behind ``--``.
+    Its commands are single words, or the words after ``--``.
     """
     first = words.index("--") + 1 if "--" in words else len(words)
-    has_shell = not _SHELLS.isdisjoint(words[:first])
-    typed = (*words[:first], *command_with_values_replaced(words[first:], replace))
+    has_shell = not _SHELL_OPTIONS.isdisjoint(words[:first])
+    typed = (*words[:first], *replace_command_values(words[first:], replace))
     shown: list[str] = []
     for option, word in zip(("", *words), typed, strict=False):
-        if option in _NAMED_COMMANDS:
-            shown.append(named_command_with_values_replaced(word, replace))
-        elif has_shell or option in _LINES:
-            shown.append(with_values_replaced(word, replace))
+        if option in _NAMED_COMMAND_OPTIONS:
+            shown.append(replace_named_command_values(word, replace))
+        elif has_shell or option in _LINE_OPTIONS:
+            shown.append(replace_values(word, replace))
         else:
-            shown.append(_text_with_values_replaced(word, replace))
+            shown.append(_replace_text_values(word, replace))
     return tuple(shown)
 
 
-def _text_with_values_replaced(text: str, replace: Replace) -> str:
-    """Replace the values that a command sets, if a text is one."""
+def _replace_text_values(text: str, replace: Replace) -> str:
+    """Replace the values that a text sets, if it is a command."""
     try:
         words = tuple(shlex.split(text))
     except ValueError:
         return text
-    shown = command_with_values_replaced(words, replace)
+    shown = replace_command_values(words, replace)
     if shown == words:
         return text
     return " ".join(
@@ -302,9 +304,9 @@ def _text_with_values_replaced(text: str, replace: Replace) -> str:
     )
 
 
-def named_command_with_values_replaced(text: str, replace: Replace) -> str:
+def replace_named_command_values(text: str, replace: Replace) -> str:
     """Replace the values that the command in ``NAME=COMMAND`` sets."""
     name, equals, line = text.partition("=")
     command = tuple(shlex.split(line))
-    changed = command_with_values_replaced(command, replace)
+    changed = replace_command_values(command, replace)
     return text if changed == command else f"{name}{equals}{shlex.join(changed)}"

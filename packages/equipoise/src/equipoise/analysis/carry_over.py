@@ -1,4 +1,4 @@
-"""Whether carry-over could make a difference that was called, said of each comparison."""
+"""Whether carry-over could explain a difference that was called, for each comparison."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def with_carry_over_checks(
 ) -> tuple[Comparison, ...]:
     """Return the comparisons, one for each contrast, with their checks for carry-over.
 
-    Functions, which share a process, campaigns under ``--washout``, experiments of `why` and very
-    many conditions have none.
+    There are no checks for functions, which share a process, for campaigns under ``--washout``, for
+    experiments of `why`, and for very many conditions.
     """
     ordinary = ordinary_blocks(plan, complete)
     has_none = not plan.rules.checks_carry_over or plan.measure.washout
@@ -42,7 +42,7 @@ def with_carry_over_checks(
         trials.add(number, order, read_block(block, plan).costs)
     first = first_washouts(plan, complete)
     washed = set() if first is None else {trial.condition for trial in complete[first]}
-    before = _called_before(plan, ordinary) if washed else {}
+    before = _verdicts_before_washouts(plan, ordinary) if washed else {}
     checked = []
     for contrast, comparison in zip(plan.contrasts, comparisons, strict=True):
         went_on = set(contrast.pair) <= washed
@@ -51,26 +51,31 @@ def with_carry_over_checks(
             verdict, ratio = before[contrast.pair]
         fit = trials.fit(contrast) if verdict in CALLS else None
         if fit is not None:
-            both = sum({*contrast.pair} <= {t.condition for t in one} for one in ordinary.values())
+            both = sum(
+                {*contrast.pair} <= {trial.condition for trial in block}
+                for block in ordinary.values()
+            )
             check = _check(fit, contrast, comparison, verdict, ratio, both, went_on=went_on)
             comparison = replace(comparison, carry_over_check=check)
-        # Trials of both kinds of blocks would be mixed in it.
+        # That measure would mix trials of blocks with and without washouts.
         checked.append(replace(comparison, carry_over=None) if washed else comparison)
     return tuple(checked)
 
 
-def _called_before(
+def _verdicts_before_washouts(
     plan: Plan, ordinary: Blocks
 ) -> Mapping[tuple[int, int], tuple[Verdict, float | None]]:
     """Return the verdict and the ratio of each contrast before the washouts."""
     pairings = pairings_of(plan, ordinary, plan.judgement.primary_metric)
     judgement = plan.judgement
     judged = judge(
-        [one.pairs for one in pairings], min_effect=judgement.min_effect, alpha=judgement.alpha
+        [pairing.pairs for pairing in pairings],
+        min_effect=judgement.min_effect,
+        alpha=judgement.alpha,
     )
     return {
-        pairing.contrast.pair: (one.verdict, one.ratio)
-        for pairing, one in zip(pairings, judged, strict=True)
+        pairing.contrast.pair: (judgement.verdict, judgement.ratio)
+        for pairing, judgement in zip(pairings, judged, strict=True)
     }
 
 
@@ -110,21 +115,21 @@ def _sentence(check: CarryOverCheck, comparison: Comparison) -> str:
     if check.went_on:
         looked = "" if check.called_ratio is None else f" by {signed_change(check.called_ratio)}"
         return (
-            f"carry-over could make the difference{looked} that {candidate} showed in "
+            f"carry-over could explain the difference{looked} that {candidate} showed in "
             f"{check.blocks} blocks: {carried}; so only the {comparison.blocks} blocks with "
             "washouts count"
         )
     left = (
-        f"{carried}; without that {candidate} {verb} {_times(check.ratio, check.ratio_ci)} what "
-        f"{baseline} {verb}"
+        f"{carried}; without carry-over {candidate} {verb} "
+        f"{_times(check.ratio, check.ratio_ci)} what {baseline} {verb}"
     )
     match check.could_make:
         case "nothing":
-            return f"carry-over cannot make the difference: {left}"
+            return f"carry-over cannot explain the difference: {left}"
         case "part":
-            return f"carry-over could make part of the difference: {left}"
+            return f"carry-over could explain part of the difference: {left}"
         case "all":
-            return f"carry-over could make the whole difference: {left}"
+            return f"carry-over could explain the whole difference: {left}"
 
 
 def _times(ratio: float, interval: tuple[float | None, float | None]) -> str:

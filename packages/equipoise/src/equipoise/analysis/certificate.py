@@ -1,4 +1,4 @@
-"""Certifying a host: measuring how often it deceives, and what it can see."""
+"""Certifying a host: its rate of false alarms, and the effects that it can detect."""
 
 from __future__ import annotations
 
@@ -31,52 +31,50 @@ MINUTE_S = 60.0
 
 
 class CertifyOptions(Struct, frozen=True):
-    """How a host is certified; the programs are the package's own workload ``spin``."""
+    """Options of certifying a host; the programs are the package's own workload ``spin``."""
 
     campaigns: int = 60
     blocks: int = 40
     injected_campaigns: int = 20
     injected_blocks: int = 120
     injected: float = 3.0
-    """Percent more work of the second program."""
+    """Percentage of additional work of the second program."""
     work: int = 5_000_000
     alpha: float = 0.05
 
 
 def certify(
-    certifying: CertifyOptions,
+    options: CertifyOptions,
     ledger: Ledger,
     on_campaign: Callable[[int, int], None],
     *,
     now: Callable[[], float],
     runner_factory: conduct.RunnerFactory = conduct.native_runner,
 ) -> Certificate:
-    """Measure this host's rate of false alarms, and what it can see.
+    """Measure this host's rate of false alarms, and the effects that it can detect.
 
-    ``on_campaign`` is called with the number of campaigns that ended, and of all.
+    ``on_campaign`` is called with the number of finished campaigns and that of all campaigns.
 
     Raise `ConditionFailed` if the certifying program failed. Raise `Interrupted` if the user
     interrupted it.
     """
-    total = certifying.campaigns + certifying.injected_campaigns
+    total = options.campaigns + options.injected_campaigns
     records: list[RunRecord] = []
     for number in range(total):
         on_campaign(number, total)
-        plan = _plan(certifying, equal=number < certifying.campaigns)
+        plan = _plan(options, equal=number < options.campaigns)
         run_id = conduct.start(
             plan, ledger, ProgressListener(), runner_factory=runner_factory, now=now
         )
         records.append(ledger.read_run(run_id))
-    equal, injected = records[: certifying.campaigns], records[certifying.campaigns :]
-    return _certificate(certifying, equal, injected, snapshot(), now())
+    equal, injected = records[: options.campaigns], records[options.campaigns :]
+    return _certificate(options, equal, injected, snapshot(), now())
 
 
-def _plan(certifying: CertifyOptions, *, equal: bool) -> Plan:
+def _plan(options: CertifyOptions, *, equal: bool) -> Plan:
     program = find_program("equipoise-workload", native_programs(), own_environment())
-    more = (
-        certifying.work if equal else round(certifying.work * (1.0 + certifying.injected / 100.0))
-    )
-    works = {"spin": certifying.work, "spin again" if equal else "spin more": more}
+    more = options.work if equal else round(options.work * (1.0 + options.injected / 100.0))
+    works = {"spin": options.work, "spin again" if equal else "spin more": more}
     return Plan(
         study=CERTIFICATE_STUDY,
         conditions=tuple(
@@ -84,17 +82,17 @@ def _plan(certifying: CertifyOptions, *, equal: bool) -> Plan:
         ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(
-            blocks=certifying.blocks if equal else certifying.injected_blocks,
+            blocks=options.blocks if equal else options.injected_blocks,
             budget_s=1e9,
             min_seconds=0.0,
         ),
-        judgement=Judgement(alpha=certifying.alpha, min_effect=0.0 if equal else 1.0),
+        judgement=Judgement(alpha=options.alpha, min_effect=0.0 if equal else 1.0),
         seed=fresh_seed(),
     )
 
 
 def _certificate(
-    certifying: CertifyOptions,
+    options: CertifyOptions,
     equal: list[RunRecord],
     injected: list[RunRecord],
     environment: dict[str, Any],
@@ -114,7 +112,7 @@ def _certificate(
         effect = smallest_effect(
             differences,
             blocks,
-            alpha=certifying.alpha,
+            alpha=options.alpha,
             seed=plan.seed,
         )
         return None if effect is None else float(100.0 * np.expm1(effect))
@@ -123,11 +121,11 @@ def _certificate(
     return Certificate(
         made_at=made_at,
         **{fact: environment.get(fact) for fact in ("boot_id", "kernel", "cpu_model", "equipoise")},
-        alpha=certifying.alpha,
+        alpha=options.alpha,
         campaigns=len(equal),
-        blocks=certifying.blocks,
+        blocks=options.blocks,
         called_different=called_different,
-        injected=certifying.injected,
+        injected=options.injected,
         injected_campaigns=len(injected),
         injected_found=len(detected),
         injected_blocks=statistics.median(len(_blocks(campaign)) for campaign in detected)

@@ -32,7 +32,7 @@ from equipoise.stats.describe import ratio_of_means
 from equipoise.stats.layouts import judge_across_layouts
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks, probability_slower
-from equipoise.stats.shift import answers, is_mostly_waiting, minimum_misleads
+from equipoise.stats.shift import is_mostly_waiting, minimum_misleads, statistic_answers
 from equipoise.stats.slow_runs import slow_run_counts, slow_run_test, unseen_share
 from equipoise.stats.verdict import (
     ComparisonVerdict,
@@ -63,14 +63,16 @@ class Pairing(Struct, frozen=True):
 
 
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
-    """Return every candidate on the primary metric, at the whole of alpha."""
+    """Compare every candidate on the primary metric, at the whole alpha."""
     pairings = pairings_of(plan, blocks, plan.judgement.primary_metric) if blocks else ()
     judged = zip(pairings, judge_pairings(plan, pairings), strict=True)
-    return tuple(_with_waiting(one, pairing.contrast, blocks) for pairing, one in judged)
+    return tuple(
+        _with_waiting(judgement, pairing.contrast, blocks) for pairing, judgement in judged
+    )
 
 
 def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) -> Comparison:
-    """Return a comparison that says so where most of the extra time is waiting for a processor."""
+    """Add a clause to the summary if most of the extra time is waiting for a processor."""
     if comparison.metric != PRIMARY_METRIC or comparison.verdict not in ("faster", "slower"):
         return comparison
     pair = contrast.pair
@@ -88,7 +90,7 @@ def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) ->
 
 
 def _wall_and_waiting(trial: Trial) -> tuple[float, float]:
-    """Return the wall time and the run delay in seconds; NaN where one is not known."""
+    """Return the wall time and the run delay in seconds; both NaN if one is unknown."""
     wall_s, waiting_s = trial.accounting.wall_s, trial.covariates.get(RUN_DELAY)
     known = wall_s is not None and waiting_s is not None and not trial.timed_out
     return (wall_s or 0.0, waiting_s or 0.0) if known else (math.nan, math.nan)
@@ -97,9 +99,9 @@ def _wall_and_waiting(trial: Trial) -> tuple[float, float]:
 def other_comparisons(
     plan: Plan, blocks: Blocks
 ) -> tuple[tuple[Comparison, ...], tuple[CampaignWarning, ...]]:
-    """Return every candidate on every other metric, which share alpha among themselves.
+    """Compare every candidate on every other metric; all these comparisons share alpha.
 
-    A metric that a trial does not know is named in a warning and left out.
+    A metric that a trial does not have is named in a warning and left out.
     """
     pairings: list[Pairing] = []
     unknown: list[CampaignWarning] = []
@@ -112,20 +114,20 @@ def other_comparisons(
 
 
 def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
-    """Return the control against the baseline, by itself."""
+    """Compare the control with the baseline; this comparison has its own alpha."""
     if plan.control is None or not blocks:
         return None
     contrasts = (Contrast(CONTROLLED, plan.control),)
     alone = replace(plan, control=None, chosen_contrasts=contrasts)
     pairings = pairings_of(alone, blocks, plan.judgement.primary_metric)
-    # It checks the tool, in the layouts that were drawn.
-    return _in_these_layouts(alone, pairings, [one.pairs for one in pairings])[0]
+    # The control checks the tool, in the layouts that were drawn.
+    return _judge_in_these_layouts(alone, pairings, [pairing.pairs for pairing in pairings])[0]
 
 
 def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
     """Pair every candidate with its baseline on one metric.
 
-    Raise `UnusableInput` if a trial does not know the metric.
+    Raise `UnusableInput` if a trial does not have the metric.
     """
     costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
@@ -139,7 +141,7 @@ def pairing_of(
     contrast: Contrast,
     resolution: Resolution,
 ) -> Pairing:
-    """Pair a candidate with its baseline, and with the control where there is one."""
+    """Pair a candidate with its baseline, and with the control if there is one."""
     pairs = costs.paired(
         contrast,
         resolution=resolution,
@@ -149,22 +151,22 @@ def pairing_of(
 
 
 def judge_pairings(
-    plan: Plan, pairings: Sequence[Pairing], *, withheld: int = 0
+    plan: Plan, pairings: Sequence[Pairing], *, unreported: int = 0
 ) -> tuple[Comparison, ...]:
     """Judge comparisons that share alpha.
 
-    ``withheld`` more share it that are not shown, whatever they would have said: each counts as one
+    ``unreported`` comparisons share alpha without being reported: each counts as a comparison
     without evidence.
     """
     if not pairings:
         return ()
-    nothing = (PairedBlocks() for _ in range(withheld))
+    nothing = (PairedBlocks() for _ in range(unreported))
     pairs = [*(pairing.pairs for pairing in pairings), *nothing]
-    drawn = _in_these_layouts(plan, pairings, pairs)
-    return _across_layouts(plan, pairings, pairs, drawn) if plan.layouts else drawn
+    drawn = _judge_in_these_layouts(plan, pairings, pairs)
+    return _judge_across_layouts(plan, pairings, pairs, drawn) if plan.layouts else drawn
 
 
-def _in_these_layouts(
+def _judge_in_these_layouts(
     plan: Plan, pairings: Sequence[Pairing], pairs: Sequence[PairedBlocks]
 ) -> tuple[Comparison, ...]:
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
@@ -179,13 +181,13 @@ def _in_these_layouts(
     )
 
 
-def _across_layouts(
+def _judge_across_layouts(
     plan: Plan,
     pairings: Sequence[Pairing],
     pairs: Sequence[PairedBlocks],
     drawn: Sequence[Comparison],
 ) -> tuple[Comparison, ...]:
-    """Return the comparisons with the verdict on layouts in general, the one on these below it."""
+    """Return comparisons across layouts in general, each with its claim on these layouts."""
     layouts: list[list[int]] = [[] for _ in pairs]
     for places, pairing in zip(layouts, pairings, strict=False):
         numbers = pairing.costs.numbers[pairing.costs.both(pairing.contrast)].tolist()
@@ -194,21 +196,25 @@ def _across_layouts(
     count = len(plan.layouts)
     judged = judge_across_layouts(pairs, layouts, count=count, min_effect=effect, alpha=alpha)
     return tuple(
-        _with_these_layouts(
-            _comparison(plan, pairing, one, None, alpha / len(pairs)), these, one.lost_analyses
+        _with_claim_on_these_layouts(
+            _comparison(plan, pairing, judgement, None, alpha / len(pairs)),
+            these,
+            judgement.lost_analyses,
         )
-        for pairing, one, these in zip(pairings, judged, drawn, strict=False)
+        for pairing, judgement, these in zip(pairings, judged, drawn, strict=False)
     )
 
 
-def _with_these_layouts(across: Comparison, these: Comparison, lost_analyses: int) -> Comparison:
+def _with_claim_on_these_layouts(
+    across: Comparison, these: Comparison, lost_analyses: int
+) -> Comparison:
     claim = TheseLayouts(these.verdict, these.ratio, these.ratio_ci, these.scope, these.summary)
     return replace(
         across,
         scope=SCOPE_ACROSS_LAYOUTS,
         summary=f"Across layouts: {across.summary}{lost_analyses_clause(lost_analyses)}",
         in_these_layouts=claim,
-        # Layouts may differ: that their ratio is no constant threatens nothing.
+        # Layouts may differ, so a ratio that is not constant does no harm.
         ratio_is_constant=True,
         ratio_segments=(),
     )
@@ -231,7 +237,7 @@ def _comparison(
     is_constant = is_constant and judged.ratio_is_constant
     if is_constant:
         is_constant = one_ratio_describes(pairs, judged.low, judged.high, share_of_alpha)
-    statistics = answers(
+    statistics = statistic_answers(
         baseline_costs,
         pairs.candidate,
         min_effect=judgement.min_effect,
@@ -282,13 +288,15 @@ def _comparison(
         ),
         stratum=contrast.stratum,
     )
-    names = _shown_names(contrast, baseline, candidate)
+    names = _names_in_sentence(contrast, baseline, candidate)
     summary = verdict_sentence(comparison, *names, more_is_better=pairing.more_is_better)
     return replace(comparison, summary=summary)
 
 
-def _shown_names(contrast: Contrast, baseline: Condition, candidate: Condition) -> tuple[str, str]:
-    """Return the names of two conditions in a sentence: their levels where a factor is compared."""
+def _names_in_sentence(
+    contrast: Contrast, baseline: Condition, candidate: Condition
+) -> tuple[str, str]:
+    """Return the names of two conditions in a sentence: their levels if a factor is compared."""
     factor = contrast.factor or ""
     return baseline.levels.get(factor, baseline.name), candidate.levels.get(factor, candidate.name)
 
@@ -296,10 +304,10 @@ def _shown_names(contrast: Contrast, baseline: Condition, candidate: Condition) 
 def _slow_runs(
     plan: Plan, pairing: Pairing, judged: ComparisonVerdict, share_of_alpha: float
 ) -> SlowRuns:
-    """Return the slow runs of a comparison, and the coin's answer on which condition has more.
+    """Return the slow runs of a comparison, and the test of which condition has more.
 
-    The coin is asked where the typical runs do not differ: elsewhere one threshold for both
-    conditions says little about slow runs.
+    The test is made only if the typical runs do not differ: otherwise a common threshold for both
+    conditions would not separate slow runs.
     """
     judgement, pairs = plan.judgement, pairing.pairs
     margin, (baseline, candidate) = (
@@ -324,7 +332,7 @@ def _slow_runs(
         )
     sentence = slow_runs_sentence(
         slow,
-        *_shown_names(pairing.contrast, baseline, candidate),
+        *_names_in_sentence(pairing.contrast, baseline, candidate),
         metric=pairing.metric,
         more_is_better=pairing.more_is_better,
     )
@@ -334,9 +342,9 @@ def _slow_runs(
 def _adjustment(
     plan: Plan, pairing: Pairing, judged: ComparisonVerdict, compared: int
 ) -> Adjustment | None:
-    """Return what adjusting by a covariate did; ``None`` where no block was adjusted.
+    """Return the effect of adjusting by a covariate; ``None`` if no block was adjusted.
 
-    ``compared`` counts the comparisons that were judged together.
+    ``compared`` is the number of comparisons that were judged together.
     """
     pairs, effect = pairing.pairs, plan.judgement.min_effect
     adjusted = pairs.engine.adjustment()
@@ -371,9 +379,9 @@ def scope_of(plan: Plan) -> str:
 
 
 def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
-    """Return the carry-over; ``None`` where each condition ran before itself."""
+    """Return the carry-over; ``None`` if each condition ran before itself, or it is unknown."""
     costs = pairing.costs
-    # In a process of functions their batches take turns: none runs before another.
+    # Functions share a process, in which their batches alternate: none runs before another.
     if plan.rules.shares_processes or plan.measure.washout or np.isnan(costs.end_costs).any():
         return None
     return carry_over(

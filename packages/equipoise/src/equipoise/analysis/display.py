@@ -1,8 +1,8 @@
 """Records and documents for display: values hidden, long names and failures cut.
 
-A condition, or a level of a factor, may have a name of any length: by default it is a command. The
-ledger keeps the whole name. A page, a table or a JSON document shows `MAX_NAME_LETTERS` of it, and
-a number behind a name that another one would have as well. Hidden values are hidden first: a cut
+The name of a condition, or of a level of a factor, may have any length: by default it is a command.
+The ledger keeps the whole name. A page, a table or a JSON document shows `MAX_NAME_LETTERS` of it,
+with a number if two cut names would be equal. Values are hidden before names are cut, because a cut
 value would not be found.
 """
 
@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from equipoise.analysis.kind import analysis_of
 from equipoise.analysis.redaction import (
     HiddenValues,
-    document_without_hidden_values,
     hidden_values,
-    with_texts_replaced,
-    without_hidden_values,
+    hide_document_values,
+    hide_values,
+    replace_texts,
 )
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import Observation, RunRecord, Trial
@@ -32,29 +32,31 @@ _ROOM_FOR_NUMBER = len(" (9999999)")
 
 
 def records_for_display(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
-    """Return records for one page: of all of them, no two names become one."""
-    records = records if show_env else without_hidden_values(records)
+    """Return records for one page; different names stay different among all records."""
+    records = records if show_env else hide_values(records)
     every = [part for record in records for part in (record, *record.earlier, *record.members)]
     texts = _short_names([condition for record in every for condition in record.plan.conditions])
     return tuple(_with_short_texts(record, texts) for record in records)
 
 
 def document_for_display(document: ResultDocument, *, show_env: bool) -> ResultDocument:
-    """Return a document, which was read from a file, for display."""
-    document = document if show_env else document_without_hidden_values(document)
+    """Return a document that was read from a file for display."""
+    document = document if show_env else hide_document_values(document)
     texts = _short_names(document.conditions)
     if not texts.names:
         return document
-    short: ResultDocument = with_texts_replaced(document, texts)
-    # The name may be one word of the command, which somebody copies.
+    short: ResultDocument = replace_texts(document, texts)
+    # A name may be a word of the command, and readers copy commands.
     both = zip(short.conditions, document.conditions, strict=True)
     whole = tuple(replace(condition, command=read.command) for condition, read in both)
     return replace(short, conditions=whole)
 
 
 def _short_names(conditions: Sequence[Condition | ConditionResult]) -> HiddenValues:
-    """Return the replacement of each name that is too long: no two names become one."""
-    names = (text for one in conditions for text in (one.name, *one.levels.values()))
+    """Return the replacement of each name that is too long; different names stay different."""
+    names = (
+        text for condition in conditions for text in (condition.name, *condition.levels.values())
+    )
     present = dict.fromkeys(names)
     taken, short = set(present), {}
     numbered: dict[str, Iterator[str]] = {}
@@ -62,7 +64,7 @@ def _short_names(conditions: Sequence[Condition | ConditionResult]) -> HiddenVal
         if len(name) > MAX_NAME_LETTERS:
             cut = shortened(name)
             numbered.setdefault(cut, _numbered(cut))
-            short[name] = next(one for one in numbered[cut] if one not in taken)
+            short[name] = next(text for text in numbered[cut] if text not in taken)
             taken.add(short[name])
     return hidden_values(()).with_names(short)
 
@@ -77,16 +79,18 @@ def _with_short_texts(record: RunRecord, texts: HiddenValues) -> RunRecord:
     return replace(
         record,
         plan=_with_short_names(record.plan, texts),
-        notices=with_texts_replaced(record.notices, texts),
+        notices=replace_texts(record.notices, texts),
         trials=tuple(_with_short_failure(trial, texts) for trial in record.trials),
-        observations=tuple(_with_short_failure(one, texts) for one in record.observations),
+        observations=tuple(
+            _with_short_failure(observation, texts) for observation in record.observations
+        ),
         earlier=tuple(_with_short_texts(earlier, texts) for earlier in record.earlier),
         members=tuple(_with_short_texts(member, texts) for member in record.members),
     )
 
 
 def _with_short_names(plan: Plan, texts: HiddenValues) -> Plan:
-    """Return the plan with short names; its command line, which somebody copies, stays whole."""
+    """Return the plan with short names; its command line, which readers copy, stays whole."""
 
     def levels(whole: Mapping[str, str]) -> dict[str, str]:
         return {factor: texts.in_text(level) for factor, level in whole.items()}
@@ -94,12 +98,15 @@ def _with_short_names(plan: Plan, texts: HiddenValues) -> Plan:
     return replace(
         plan,
         conditions=tuple(
-            replace(one, name=texts.in_text(one.name), levels=levels(one.levels))
-            for one in plan.conditions
+            replace(condition, name=texts.in_text(condition.name), levels=levels(condition.levels))
+            for condition in plan.conditions
         ),
         chosen_contrasts=plan.chosen_contrasts
-        and tuple(replace(one, stratum=levels(one.stratum)) for one in plan.chosen_contrasts),
-        terms=plan.terms and analysis_of(plan.terms).terms_hidden(plan.terms, texts),
+        and tuple(
+            replace(contrast, stratum=levels(contrast.stratum))
+            for contrast in plan.chosen_contrasts
+        ),
+        terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, texts),
     )
 
 

@@ -1,8 +1,8 @@
-"""The iterations that trials reported: their classes, and comparisons in the steady state.
+"""Iterations within trials: their classes, and comparisons in the steady state.
 
-A trial gives a comparison one number, found from that trial alone by one rule for every condition:
-exchanging two conditions in a block exchanges their numbers, so the bets of the verdict are as fair
-as on any other metric (docs/explanation/modes.md).
+A comparison uses one number of each trial, computed from that trial alone by the same rule for
+every condition. Exchanging two conditions in a block exchanges their numbers, so the bets of the
+verdict are as fair as on any other metric (docs/explanation/modes.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, judge_pairings, pairing_of
-from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
+from equipoise.campaign.blocks import TIMED_OUT, as_cost, place_costs
 from equipoise.model.iterations import IterationShape, Stretch, TrialIterations
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Better, Sample, Trial
@@ -34,13 +34,13 @@ from equipoise.stats.warm_up import (
 ESTIMAND = "typical within-block ratio of the means of the steady states"
 
 
-class ClassedTrial(Struct, frozen=True):
+class ClassifiedTrial(Struct, frozen=True):
     """One analysed trial on one metric."""
 
     trial: Trial
     better: Better
     shape: TrialShape | None
-    """Shape of its costs; ``None`` if they could not be classed."""
+    """Shape of its costs; ``None`` if they could not be classified."""
 
     @property
     def cost(self) -> float | None:
@@ -50,10 +50,10 @@ class ClassedTrial(Struct, frozen=True):
         return None if self.shape is None else self.shape.late
 
 
-class ClassedCondition(Struct, frozen=True):
+class ClassifiedCondition(Struct, frozen=True):
     """The analysed trials of one condition on one metric."""
 
-    trials: tuple[ClassedTrial, ...]
+    trials: tuple[ClassifiedTrial, ...]
     workload: WorkloadShape | None
 
     @property
@@ -67,14 +67,14 @@ class ClassedCondition(Struct, frozen=True):
         return sum(trial.cost is None for trial in self.trials)
 
     def why_not_steady(self) -> str | None:
-        """Return why it has no steady state; ``None`` if it has one."""
+        """Return the reason why it has no steady state; ``None`` if it has one."""
         if self.not_classed:
             return (
                 f"{self.not_classed} of its {len(self.trials)} trials reported fewer than "
                 f"{MIN_ITERATIONS} iterations"
             )
         if self.workload is None:
-            return "no trial of it ended"
+            return "none of its trials ended"
         if not self.workload.has_steady_state:
             return f"it has no steady state ({self.workload.summary})"
         if any(trial.late < 0.0 for trial in self.workload.trials):
@@ -82,12 +82,12 @@ class ClassedCondition(Struct, frozen=True):
         return None
 
 
-Classed = Mapping[int, Mapping[str, ClassedCondition]]
+Classifications = Mapping[int, Mapping[str, ClassifiedCondition]]
 """Conditions by their index in the plan, then by each metric that has iterations."""
 
 
 def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
-    """Return the iterations that a trial reported, by metric and in their order."""
+    """Return the iterations of a trial by metric, in their order."""
     by_metric: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         if sample.iteration is not None:
@@ -97,20 +97,20 @@ def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
     return dict(by_metric)
 
 
-def classed_iterations(
+def classify_iterations(
     analysed: Mapping[int, Sequence[Trial]], no_series: Collection[str] = ()
-) -> Classed:
-    """Class the iterations of all analysed trials, which come in the order in which they ran.
+) -> Classifications:
+    """Classify the iterations of all analysed trials, given in the order in which they ran.
 
-    The iterations of the metrics ``no_series`` are no course in time.
+    Metrics in ``no_series`` are skipped: their iterations are not a course in time.
     """
     by_condition = {
-        condition: _classed(trials, no_series) for condition, trials in analysed.items()
+        condition: _classify_by_metric(trials, no_series) for condition, trials in analysed.items()
     }
     return {condition: classed for condition, classed in by_condition.items() if classed}
 
 
-def iteration_shape(classed: ClassedCondition) -> IterationShape:
+def iteration_shape(classed: ClassifiedCondition) -> IterationShape:
     """Return the classes of a condition's iterations for the result document."""
     workload = classed.workload
     trials = tuple(_trial_iterations(trial, trial.shape) for trial in classed.trials if trial.shape)
@@ -123,13 +123,13 @@ def iteration_shape(classed: ClassedCondition) -> IterationShape:
 
 
 def steady_comparisons(
-    plan: Plan, blocks: Blocks, classed: Classed
+    plan: Plan, blocks: Blocks, classed: Classifications
 ) -> tuple[SteadyComparison, ...]:
     """Compare each candidate with its baseline in the steady state, where both have one.
 
-    One comparison has all of alpha. Several share it like other metrics do; what is not given
-    counts as one of them, without evidence. Where neither reports enough iterations to be classed,
-    nothing is reported: a few measurements in a process are no course that could become steady.
+    All these comparisons share alpha, including those that are not possible, which count as without
+    evidence. If neither condition reports enough iterations to be classified, nothing is reported:
+    a few measurements in a process are not a course that could become steady.
     """
     sides = [
         (contrast, classed.get(contrast.baseline, {}), classed.get(contrast.candidate, {}))
@@ -141,7 +141,7 @@ def steady_comparisons(
         for metric in {**baseline, **candidate}
     ]
     candidates = [
-        (contrast, metric, _why_not(plan, classed, contrast, metric))
+        (contrast, metric, _why_not_comparable(plan, classed, contrast, metric))
         for contrast, metric, conditions in reported
         if any(condition.workload is not None for condition in conditions)
     ]
@@ -149,15 +149,15 @@ def steady_comparisons(
         pairing_of(
             plan,
             metric,
-            costs_placed(plan, blocks, _costs(blocks, classed, metric)),
+            place_costs(plan, blocks, _costs(blocks, classed, metric)),
             contrast,
-            # A level of many iterations has finer steps than one of them: they are inferred.
+            # A mean of many iterations has finer steps than a single iteration: they are inferred.
             Resolution(None, classed[contrast.candidate][metric].more_is_better),
         )
         for contrast, metric, reason in candidates
         if reason is None
     ]
-    judged = iter(judge_pairings(plan, pairings, withheld=len(reported) - len(pairings)))
+    judged = iter(judge_pairings(plan, pairings, unreported=len(reported) - len(pairings)))
     return tuple(
         _steady_comparison(plan, contrast, metric, next(judged) if reason is None else reason)
         for contrast, metric, reason in candidates
@@ -167,7 +167,7 @@ def steady_comparisons(
 def _steady_comparison(
     plan: Plan, contrast: Contrast, metric: str, judged: Comparison | str
 ) -> SteadyComparison:
-    """Return a comparison, or the reason why there is none, for the result document."""
+    """Return the comparison, or the reason why there is none, for the result document."""
     baseline, candidate = plan.names_of(contrast)
     if isinstance(judged, str):
         what = f"{candidate} against {baseline}: no comparison of {metric} in the steady state"
@@ -177,34 +177,36 @@ def _steady_comparison(
     return SteadyComparison(baseline, candidate, metric, comparison, summary)
 
 
-def _classed(trials: Sequence[Trial], no_series: Collection[str]) -> dict[str, ClassedCondition]:
+def _classify_by_metric(
+    trials: Sequence[Trial], no_series: Collection[str]
+) -> dict[str, ClassifiedCondition]:
     reported = [iterations_in(trial.samples) if trial.samples else {} for trial in trials]
     conditions = {}
     for metric in dict.fromkeys(itertools.chain.from_iterable(reported)):
         if metric not in no_series:
             classed = tuple(
-                _classed_trial(trial, by_metric.get(metric, []))
+                _classify_costs(trial, by_metric.get(metric, []))
                 for trial, by_metric in zip(trials, reported, strict=True)
             )
             shapes = [trial.shape for trial in classed if trial.shape is not None]
-            conditions[metric] = ClassedCondition(classed, workload_of(shapes))
+            conditions[metric] = ClassifiedCondition(classed, workload_of(shapes))
     return conditions
 
 
-def _classed_trial(trial: Trial, samples: Sequence[Sample]) -> ClassedTrial:
+def _classify_costs(trial: Trial, samples: Sequence[Sample]) -> ClassifiedTrial:
     better = samples[0].better if samples else "lower"
     costs = np.array([as_cost(sample) for sample in samples], dtype=np.float64)
-    # What a trial did until it was stopped is no whole course.
+    # The iterations until a timeout are not a whole course.
     known = not trial.timed_out and bool(np.isfinite(costs).all())
-    return ClassedTrial(trial, better, classify_trial(costs) if known else None)
+    return ClassifiedTrial(trial, better, classify_trial(costs) if known else None)
 
 
-def _trial_iterations(one: ClassedTrial, shape: TrialShape) -> TrialIterations:
+def _trial_iterations(trial: ClassifiedTrial, shape: TrialShape) -> TrialIterations:
     def in_unit(cost: float) -> float:
-        return cost if one.better == "lower" else 1.0 / cost
+        return cost if trial.better == "lower" else 1.0 / cost
 
     return TrialIterations(
-        block=one.trial.block,
+        block=trial.trial.block,
         kind=shape.kind,
         stretches=tuple(
             Stretch(stretch.begin, stretch.end, in_unit(stretch.level))
@@ -215,8 +217,10 @@ def _trial_iterations(one: ClassedTrial, shape: TrialShape) -> TrialIterations:
     )
 
 
-def _why_not(plan: Plan, classed: Classed, contrast: Contrast, metric: str) -> str | None:
-    """Return why two conditions cannot be compared in the steady state; ``None`` if they can."""
+def _why_not_comparable(
+    plan: Plan, classed: Classifications, contrast: Contrast, metric: str
+) -> str | None:
+    """Return the reason why two steady states cannot be compared; ``None`` if they can."""
     control = () if plan.control is None else (plan.control,)
     for place in (contrast.baseline, *control, contrast.candidate):
         condition = classed.get(place, {}).get(metric)
@@ -228,8 +232,8 @@ def _why_not(plan: Plan, classed: Classed, contrast: Contrast, metric: str) -> s
     return None
 
 
-def _costs(blocks: Blocks, classed: Classed, metric: str) -> FloatArray:
-    """Return the cost of every trial of the blocks, in their order; NaN where it has none."""
+def _costs(blocks: Blocks, classed: Classifications, metric: str) -> FloatArray:
+    """Return the cost of every trial of the blocks, in their order; NaN if it has none."""
     costs = {
         (condition, trial.trial.block): trial.cost
         for condition, metrics in classed.items()

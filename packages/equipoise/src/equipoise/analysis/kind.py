@@ -1,4 +1,4 @@
-"""What the result of each kind of campaign has beyond comparisons: what a kind may add."""
+"""Interface by which a kind of campaign adds to the result of its comparisons."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ if TYPE_CHECKING:
 
 
 class KindResult(Struct, frozen=True):
-    """What one kind of campaign adds to the document of its comparisons."""
+    """Additions of one kind of campaign to the document of its comparisons."""
 
     fields: dict[str, Any] = field(default_factory=dict)
-    """Fields that its document has beyond those of every document, by name."""
+    """Additional fields of its document, by name."""
     warnings: tuple[CampaignWarning, ...] = ()
     has_own_sentences: bool = False
-    """Whether the kind has sentences of its own about the comparisons."""
+    """Whether the kind has its own sentences about the comparisons."""
     outcomes: tuple[str, ...] | None = None
-    """Outcomes that ended the campaign, if not the verdicts of its comparisons."""
+    """Outcomes that ended the campaign; ``None`` for the verdicts of its comparisons."""
 
 
 class AnalysisKind:
-    """How a record of an ordinary comparison is analysed; a kind overrides what it does instead."""
+    """Analysis of a record; the methods here are those of an ordinary comparison."""
 
     def document(self, record: RunRecord) -> ResultDocument | None:
-        """Return the whole document; ``None`` if it is that of comparisons with an addition."""
+        """Return the whole document; ``None`` if it is that of comparisons with additions."""
         return None
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
-        """Return what the kind adds to a document; ``blocks`` are the decisive ones."""
+        """Return the kind's additions to a document; ``blocks`` are the decisive blocks."""
         return KindResult()
 
     keeps_rows_with_failures = False
-    """Whether a row is compared with that of another result though some of its trials failed."""
+    """Whether a row with failed trials is still compared with that of another result."""
 
     def row_metrics(self, document: Any) -> tuple[str, ...]:
-        """Return the metrics of which a row, held against another result, has the first it can."""
+        """Return metrics for rows of a reference comparison; a row uses the first that it has."""
         return (document.primary_metric,)
 
-    def terms_replaced(self, terms: Any, replacement: Replace) -> Any:
-        """Return the terms with the values of the variables that their texts set replaced."""
+    def replace_in_terms(self, terms: Any, replacement: Replace) -> Any:
+        """Replace the values of the variables that texts in the terms set."""
         return terms
 
-    def terms_hidden(self, terms: Any, hidden: HiddenValues) -> Any:
-        """Return the terms without the hidden values of the variables of conditions."""
+    def hide_in_terms(self, terms: Any, hidden: HiddenValues) -> Any:
+        """Hide values of the conditions' variables in the terms."""
         return terms
 
-    def document_hidden(self, document: Any) -> Any:
-        """Return a document that was read, without hidden variables of the kind's own parts."""
+    def hide_in_document(self, document: Any) -> Any:
+        """Hide variables in the kind's own parts of a document that was read."""
         return document
 
 
 def analysis_of(part: object) -> AnalysisKind:
-    """Return how the kind of terms or of a document is analysed."""
+    """Return the analysis for the kind of terms or of a document."""
     return kind_of(part).part("analysis", AnalysisKind)

@@ -1,4 +1,4 @@
-"""The variance of a cost and of a ratio by level, and what the times of one command vary with."""
+"""Variance of a cost and of a ratio by level, and the sources of spread of one command's times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import primary_comparisons
-from equipoise.campaign.blocks import as_cost, block_costs, cost_in
+from equipoise.campaign.blocks import as_cost, block_costs, cost_function
 from equipoise.campaign.washouts import analysed_blocks
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.errors import UnusableInput
@@ -29,7 +29,7 @@ HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
 LAYOUT, TRIAL, ITERATION = "layout", "trial", "iteration"
 
 _TOO_FEW = "too few blocks to tell the levels apart"
-_NO_LOGARITHM = "a trial timed out, or cost nothing: there is no logarithm of that"
+_NO_LOGARITHM = "a trial timed out, or cost nothing: its cost has no logarithm"
 
 
 def cost_by_level(
@@ -37,12 +37,12 @@ def cost_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of the logarithm of one condition's primary cost into its levels.
 
-    ``None`` where trials are the only level. Draws are those of the measured blocks, by number.
+    ``None`` if trials are the only level. Draws are those of the measured blocks, by number.
     """
     if not _has_levels(plan, trials):
         return None
     metric = plan.judgement.primary_metric
-    read = [(trial, _read(metric, (trial,), draws[trial.block])) for trial in trials]
+    read = [(trial, _block_logarithms(metric, (trial,), draws[trial.block])) for trial in trials]
     units = [_Unit(costs.logarithms[trial.condition], costs.places, costs) for trial, costs in read]
     return _by_level(plan, (LAYOUT, TRIAL), units)
 
@@ -55,13 +55,13 @@ def ratios_by_level(
 ) -> tuple[Comparison, ...]:
     """Return the primary comparisons, each with the variance of its log ratios by level.
 
-    Iterations are paired as they came, the first with the first.
+    Iterations are paired in their order, the first with the first.
     """
     if not _has_levels(plan, itertools.chain.from_iterable(blocks.values())):
         return tuple(comparisons)
     metric = plan.judgement.primary_metric
     # Read once: there may be very many comparisons.
-    read = [_read(metric, block, draws[number]) for number, block in blocks.items()]
+    read = [_block_logarithms(metric, block, draws[number]) for number, block in blocks.items()]
     split = (
         _by_level(plan, (LAYOUT, TRIAL), [*_pairs(contrast, read)]) for contrast in plan.contrasts
     )
@@ -74,7 +74,7 @@ def ratios_by_level(
 def _with_interval_of_verdict(
     by_level: VarianceByLevel | None, comparison: Comparison
 ) -> VarianceByLevel | None:
-    """Return the levels with one interval across layouts, that of the verdict."""
+    """Return the levels with the verdict's interval as the interval across layouts."""
     if by_level is None or comparison.in_these_layouts is None or by_level.unknown_because:
         return by_level
     return replace(by_level, across_ci=comparison.ratio_ci)
@@ -88,8 +88,8 @@ def pooled_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of one comparison over several campaigns into its levels.
 
-    For each campaign, ``places`` says on which host and in which boot it ran, and ``first_blocks``
-    how many of its complete blocks count. ``None`` where no level is replicated.
+    For each campaign, ``places`` has its host and its boot, and ``first_blocks`` the number of its
+    complete blocks that count. ``None`` if no level is replicated.
     """
     metric = records[0].plan.judgement.primary_metric
     units: list[_Unit] = []
@@ -97,7 +97,7 @@ def pooled_by_level(
     for number, (record, (host, boot), first) in enumerate(campaigns):
         draws, blocks = record.measured_draws, analysed_blocks(record)
         some = itertools.islice(blocks.items(), first)
-        read = [_read(metric, block, draws[at]) for at, block in some]
+        read = [_block_logarithms(metric, block, draws[at]) for at, block in some]
         units.extend(
             replace(pair, places=(host, boot, number, *pair.places))
             for pair in _pairs(contrast, read)
@@ -106,20 +106,20 @@ def pooled_by_level(
 
 
 def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
-    """Return whether anything but trials is replicated."""
+    """Return whether layouts or iterations are replicated."""
     metric = plan.judgement.primary_metric
     return bool(plan.layouts) or any(_iterations(trial, metric) for trial in trials)
 
 
-class _Read(Struct, frozen=True):
-    """Logarithms and seconds of a block, or of one trial."""
+class _BlockLogarithms(Struct, frozen=True):
+    """Logarithms of the costs, and the seconds, of a block or of one trial."""
 
     places: tuple[int, int]
-    """The layout and the trial."""
+    """Layout and block."""
     logarithms: dict[int, FloatArray]
-    """Shape (k,) for each condition: k iterations, or its one cost."""
+    """Logarithms by condition, shape (k,): of k iterations, or of its one cost."""
     wall_s: float
-    """Wall seconds of all its trials together; NaN if unknown."""
+    """Sum of the wall seconds of its trials; NaN if unknown."""
     iteration_s: float
     """Seconds of one more iteration of each trial, if iterations are in seconds."""
 
@@ -128,17 +128,17 @@ class _Unit(Struct, frozen=True):
     """One trial, or the two trials of a ratio."""
 
     logarithms: FloatArray
-    """Shape (k,)."""
+    """Logarithms, shape (k,)."""
     places: tuple[int, ...]
     """Unit at each level, the highest first."""
-    cost: _Read
-    """Block that is measured for one unit more."""
+    cost: _BlockLogarithms
+    """Block that must be measured for one more unit."""
 
 
-def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
+def _block_logarithms(metric: str, trials: Sequence[Trial], draw: Draw) -> _BlockLogarithms:
     walls = [trial.accounting.wall_s for trial in trials]
     iterations = [costs for trial in trials if (costs := _iterations(trial, metric))]
-    return _Read(
+    return _BlockLogarithms(
         places=(draw.layout or 0, draw.block),
         logarithms={trial.condition: _logarithms(trial, metric) for trial in trials},
         wall_s=sum(math.nan if wall is None else wall for wall in walls),
@@ -146,7 +146,7 @@ def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
     )
 
 
-def _pairs(contrast: Contrast, blocks: Sequence[_Read]) -> Iterator[_Unit]:
+def _pairs(contrast: Contrast, blocks: Sequence[_BlockLogarithms]) -> Iterator[_Unit]:
     """Yield the blocks in which both conditions ran."""
     for block in blocks:
         below = block.logarithms.get(contrast.baseline)
@@ -161,7 +161,7 @@ def _logarithms(trial: Trial, metric: str) -> FloatArray:
     """Return the logarithms of a trial's iterations, or of its cost; not finite if unknown."""
     values: list[float | None] = [*_iterations(trial, metric)]
     if trial.timed_out or not values:
-        values = [cost_in(metric)(trial)]
+        values = [cost_function(metric)(trial)]
     with np.errstate(divide="ignore", invalid="ignore"):
         # None becomes NaN.
         return np.asarray(np.log(np.array(values, dtype=np.float64)))
@@ -213,7 +213,11 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
         return replace(unknown, unknown_because=error.what)
     advised = _advice(plan, levels, units)
     advice_summary = describe_advice(advised) if advised else None
-    if advised and plan.layouts and any(one.has_programs_by_layout for one in plan.conditions):
+    if (
+        advised
+        and plan.layouts
+        and any(condition.has_programs_by_layout for condition in plan.conditions)
+    ):
         advice_summary = f"{describe_advice(advised)} (linking new layouts not counted)"
     return replace(
         unknown,
@@ -228,7 +232,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
 
 
 def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, IntArray]]:
-    """Yield the levels that have more units than the one above, with their columns."""
+    """Yield the levels that have more units than the level above, with their columns."""
     above = 1
     for place, name in enumerate(names):
         count = len(np.unique(table[:, : place + 1], axis=0))
@@ -238,14 +242,14 @@ def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, In
 
 
 def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice, ...]:
-    """Return nothing where seconds are not known, or nothing varies."""
+    """Return the advice; none if seconds are unknown, or nothing varies."""
     components = levels.components
     names = [component.level for component in components]
     trial_s = sum(unit.cost.wall_s for unit in units) / len(units)
     if (
-        # The number of batches in a process of functions is not the user's.
+        # The user does not choose the number of batches in a process of functions.
         plan.rules.shares_processes
-        # What a boot or a host costs is not known.
+        # The seconds of a boot or a host are unknown.
         or not {LAYOUT, TRIAL, ITERATION}.issuperset(names)
         or math.isnan(trial_s)
         or not any(component.variance > 0 for component in components)
@@ -257,7 +261,7 @@ def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice,
             return ()
         count = sum(len(unit.logarithms) for unit in units) / len(units)
         iteration_s = sum(unit.cost.iteration_s for unit in units) / len(units)
-        # What a process takes beside its iterations.
+        # The time of a process without its iterations.
         trial_s = max(0.0, trial_s - count * iteration_s)
     costs_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
     return advice(levels, [costs_s[name] for name in names]) if costs_s[names[-1]] > 0.0 else ()
@@ -268,18 +272,18 @@ def _ratios(low: float, high: float) -> Interval:
 
 
 MIN_SHARE = 0.1
-"""Fraction of the variance below which no source is named, however certain it is."""
+"""Minimum fraction of the variance of a source that is named."""
 
 
 def sources_of_spread(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]]
 ) -> tuple[Explanation, ...]:
-    """Return how much each held source takes from the spread, as entries of ``why``.
+    """Return how much holding each source reduces the spread, as entries of ``why``.
 
-    Nothing for a campaign that did not hold sources, or has too few blocks. ``status`` is
-    ``source`` (its share of the variance is at least a tenth, and its p-value, corrected by Holm
-    for the number of sources, at most alpha), ``not shown``, or ``remainder`` for what is left
-    with everything held.
+    Empty for a campaign that did not hold sources, or has too few blocks. ``status`` is ``source``
+    (its share of the variance is at least a tenth, and its p-value, corrected by Holm for the
+    number of sources, at most alpha), ``not shown``, or ``remainder`` for the spread with
+    everything held.
     """
     if plan.study != STUDY or not blocks:
         return ()
@@ -331,8 +335,8 @@ def _summary(name: str, change: SpreadChange, status: Status) -> str:
     match status:
         case "remainder":
             return (
-                f"with everything held, the middle 80 % of the runs lie within {spreads}: what is "
-                "left is the machine's noise, or a source that cannot be held here"
+                f"with everything held, the middle 80 % of the runs lie within {spreads}: the rest "
+                "is the machine's noise, or a source that cannot be held here"
             )
         case "source":
             low, high = change.share_ci
@@ -350,8 +354,8 @@ def _summary(name: str, change: SpreadChange, status: Status) -> str:
 def layout_spread(record: RunRecord) -> float | None:
     """Return the standard deviation of one program's cost over layouts, in percent.
 
-    It is the largest of the campaign's comparisons: a ratio of two programs has twice the variance
-    of one. ``None`` where the campaign cannot tell it.
+    It is the largest of the campaign's comparisons; a ratio of two programs has twice the variance
+    of one. ``None`` if the campaign does not show it.
     """
     blocks = analysed_blocks(record)
     if not record.plan.layouts or not blocks:

@@ -26,11 +26,11 @@ _REVERSED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
 
 
 def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> tuple[Ranking, ...]:
-    """Return a ranking of each baseline with its candidates; empty where none is asked.
+    """Return a ranking of each baseline with its candidates; empty if the plan has no ranking.
 
     The comparisons, one for each contrast of the plan, are on the primary metric.
 
-    Raise `UnusableInput` if a trial does not know the primary metric.
+    Raise `UnusableInput` if a trial does not have the primary metric.
     """
     if not blocks or not plan.ranked_groups:
         return ()
@@ -47,11 +47,11 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
 
 
 def ranked_groups(plan: Plan, blocks: Blocks) -> list[RankedGroup]:
-    """Return the blocks of all pairs of each group among which the fastest is asked."""
+    """Return the blocks of all pairs of each ranked group."""
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
-    # The twin of the baseline says nothing of two candidates.
+    # The twin of the baseline has no part in a comparison of two candidates.
     without_control = replace(plan, control=None)
 
     def blocks_of(contrast: Contrast) -> PairedBlocks:
@@ -81,11 +81,13 @@ def _ranking(
         candidate: _log_ratio(with_baseline[baseline, candidate])
         for baseline, candidate in group.with_baseline
     }
-    order = _ordered(ratios, verdicts)
+    order = _ordered_members(ratios, verdicts)
     in_race = contenders_of(group, judgement.min_effect, judgement.alpha)
     contenders = [member for member in order if member in in_race]
     names = [condition.name for condition in plan.conditions]
-    shown = [one.levels.get(first.factor or "", one.name) for one in plan.conditions]
+    shown = [
+        condition.levels.get(first.factor or "", condition.name) for condition in plan.conditions
+    ]
 
     def ranked(names: Sequence[str]) -> tuple[RankedCondition, ...]:
         """Return the conditions of the ranking under these names."""
@@ -144,7 +146,7 @@ def _ranking(
 
 
 def _log_ratio(comparison: Comparison) -> float:
-    """Return the log ratio of a candidate, infinite by its verdict where it has no finite ratio."""
+    """Return the log ratio of a candidate; without a finite ratio, infinite by its verdict."""
     if comparison.ratio:
         return math.log(comparison.ratio)
     return -math.inf if comparison.verdict == "faster" or comparison.ratio == 0 else math.inf
@@ -158,16 +160,16 @@ def _verdict(verdicts: Mapping[Pair, Verdict], member: int, other: int) -> Verdi
     return _REVERSED.get(verdict, verdict)
 
 
-def _ordered(ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> list[int]:
-    """Return the members by their ratios, but none before one that is certainly faster."""
+def _ordered_members(ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> list[int]:
+    """Return the members by their ratios, but never before a member that is certainly faster."""
     left, order = sorted(ratios, key=ratios.__getitem__), []
     while left:
         unbeaten = (
-            one
-            for one in left
-            if all(_verdict(verdicts, one, rival) != "slower" for rival in left if rival != one)
+            name
+            for name in left
+            if all(_verdict(verdicts, name, rival) != "slower" for rival in left if rival != name)
         )
-        # Three claims can form a circle; then the ratios decide.
+        # Three claims can form a cycle; then the ratios decide.
         order.append(next(unbeaten, left[0]))
         left.remove(order[-1])
     return order

@@ -20,9 +20,9 @@ from msgspec.structs import asdict, replace
 
 from equipoise.analysis.assignments import (
     Replace,
-    command_with_values_replaced,
-    typed_words_with_values_replaced,
-    with_values_replaced,
+    replace_command_line_values,
+    replace_command_values,
+    replace_values,
 )
 from equipoise.analysis.kind import analysis_of
 from equipoise.model.plan import Condition, Hooks, Plan, Server
@@ -32,26 +32,26 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.revisions import CommitDiff
 
 VARIABLES = "variables"
-"""Keys of an environment: the recorded variables, and the names of those that were not."""
+"""Key of an environment: its recorded variables."""
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
-Assigned = tuple[str, str]
-"""A variable's name and one value of it."""
+Assignment = tuple[str, str]
+"""Name of a variable, and one of its values."""
 MIN_VALUE_LETTERS = 8
-"""Characters from which on a value is hidden in a name also where its variable is not named."""
-_ORDINARY = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
-"""Words, or a number with its unit: they stay in a name, which would say nothing without them."""
+"""Minimum number of characters of a value that is hidden in a text even without its variable."""
+_ORDINARY_WORDS = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
+"""Ordinary words, or a number with its unit: they stay, because names need them."""
 
 
-def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+def hide_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """Hide the same values in several records that are reported together.
 
-    A record in which nothing is hidden is given back as it is. The earlier campaigns of its
-    series and its parts are reported with it.
+    A record in which nothing is hidden is returned unchanged. The earlier campaigns of its series
+    and its members are included.
     """
     if any(record.earlier or record.members for record in records):
         alone = [replace(record, earlier=(), members=()) for record in records]
-        parts = (one for record in records for one in (*record.earlier, *record.members))
-        whole = without_hidden_values([*alone, *parts])
+        parts = (part for record in records for part in (*record.earlier, *record.members))
+        whole = hide_values([*alone, *parts])
         rest = iter(whole[len(alone) :])
         return tuple(
             replace(
@@ -61,35 +61,35 @@ def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]
             )
             for hidden, record in zip(whole, records, strict=False)
         )
-    assigned: list[Assigned] = []
+    assigned: list[Assignment] = []
     for record in records:
-        # Nothing is replaced yet: the values come in the order of the plan.
-        _with_plan_values_replaced(record.plan, lambda name, value: assigned.append((name, value)))
+        # This only collects the values, in the order of the plan.
+        _replace_plan_values(record.plan, lambda name, value: assigned.append((name, value)))
     hidden = hidden_values(assigned)
     hidden = hidden.with_names(dict(_changed_names(records, hidden)))
     sizes = frozenset(size for record in records for size in record.plan.sizes)
-    return tuple(_without(record, hidden, sizes) for record in records)
+    return tuple(_hide_in_record(record, hidden, sizes) for record in records)
 
 
-def without_hidden_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
+def hide_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recorded environment with the values of known tuning variables only.
 
-    A campaign records no others, but files of hyperfine name the variables of each command.
+    A campaign records only these, but files of hyperfine have all variables of each command.
     """
     return {
-        key: _with_hidden_imports(value)
+        key: _hide_imported_variables(value)
         if isinstance(value, Mapping) and key != VARIABLES
         else value
         for key, value in environment.items()
     }
 
 
-def _with_hidden_imports(of_file: Mapping[str, Any]) -> Mapping[str, Any]:
+def _hide_imported_variables(of_file: Mapping[str, Any]) -> Mapping[str, Any]:
     """Replace the variables of each command of an imported file by placeholders."""
     of_commands = of_file.get(VARIABLES)
     if not isinstance(of_commands, Mapping):
         return {
-            key: _with_hidden_imports(value) if isinstance(value, Mapping) else value
+            key: _hide_imported_variables(value) if isinstance(value, Mapping) else value
             for key, value in of_file.items()
         }
     hidden = {
@@ -104,22 +104,22 @@ def _with_hidden_imports(of_file: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**of_file, VARIABLES: hidden}
 
 
-def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
-    """Replace the values of all variables that a plan sets, in its order."""
+def _replace_plan_values(plan: Plan, replacement: Replace) -> Plan:
+    """Replace the values of all variables that a plan sets, in the order of the plan."""
     return replace(
         plan,
         conditions=tuple(
             replace(
                 condition,
                 environment=_environment(condition.environment, replacement),
-                command=command_with_values_replaced(condition.command, replacement),
+                command=replace_command_values(condition.command, replacement),
                 hooks=_hooks(condition.hooks, replacement),
                 server=condition.server and _server(condition.server, replacement),
             )
             for condition in plan.conditions
         ),
-        command_line=typed_words_with_values_replaced(plan.command_line, replacement),
-        terms=plan.terms and analysis_of(plan.terms).terms_replaced(plan.terms, replacement),
+        command_line=replace_command_line_values(plan.command_line, replacement),
+        terms=plan.terms and analysis_of(plan.terms).replace_in_terms(plan.terms, replacement),
     )
 
 
@@ -129,64 +129,62 @@ def _environment(environment: Mapping[str, str], replacement: Replace) -> dict[s
 
 def _hooks(hooks: Hooks, replacement: Replace) -> Hooks:
     lines: dict[str, str | None] = asdict(hooks)
-    return Hooks(
-        **{key: line and with_values_replaced(line, replacement) for key, line in lines.items()}
-    )
+    return Hooks(**{key: line and replace_values(line, replacement) for key, line in lines.items()})
 
 
 def _server(server: Server, replacement: Replace) -> Server:
     environment = _environment(server.environment, replacement)
     commands = {key: getattr(server, key) for key in _SERVER_COMMANDS}
     changed: dict[str, Any] = {
-        key: command and command_with_values_replaced(command, replacement)
+        key: command and replace_command_values(command, replacement)
         for key, command in commands.items()
     }
     return replace(server, environment=environment, **changed)
 
 
 def _changed_names(records: Sequence[RunRecord], hidden: HiddenValues) -> Iterator[tuple[str, str]]:
-    """Yield the name of each condition that holds a hidden value, and the name that is shown."""
+    """Yield the name of each condition with a hidden value, and the name to show."""
     for record in records:
         for condition in record.plan.conditions:
-            name = _name_without(condition, hidden)
+            name = _hide_in_name(condition, hidden)
             if name != condition.name:
                 yield condition.name, name
 
 
-def _name_without(condition: Condition, hidden: HiddenValues) -> str:
+def _hide_in_name(condition: Condition, hidden: HiddenValues) -> str:
     server = condition.server
     commands = (condition.command, () if server is None else server.start)
-    # By default the name is the command, as it was typed.
+    # By default the name is the typed command.
     is_typed = any(
-        command_with_values_replaced(command, hidden.replacement) != command for command in commands
+        replace_command_values(command, hidden.replacement) != command for command in commands
     )
     name = condition.name
-    return hidden.in_text(with_values_replaced(name, hidden.replacement) if is_typed else name)
+    return hidden.in_text(replace_values(name, hidden.replacement) if is_typed else name)
 
 
-def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> RunRecord:
+def _hide_in_record(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> RunRecord:
     segments = tuple(
-        replace(segment, environment=without_hidden_variables(segment.environment))
+        replace(segment, environment=hide_variables(segment.environment))
         for segment in record.segments
     )
     if hidden.pattern is None:
         return record if segments == record.segments else replace(record, segments=segments)
     return replace(
         record,
-        plan=_plan_without(record.plan, hidden, sizes),
+        plan=_hide_in_plan(record.plan, hidden, sizes),
         segments=tuple(
-            replace(segment, environment=with_texts_replaced(segment.environment, hidden))
+            replace(segment, environment=replace_texts(segment.environment, hidden))
             for segment in segments
         ),
-        trials=tuple(_trial_without(trial, hidden) for trial in record.trials),
-        notices=with_texts_replaced(record.notices, hidden),
+        trials=tuple(_hide_in_trial(trial, hidden) for trial in record.trials),
+        notices=replace_texts(record.notices, hidden),
         observations=tuple(
-            _observation_without(observation, hidden) for observation in record.observations
+            _hide_in_observation(observation, hidden) for observation in record.observations
         ),
     )
 
 
-def _observation_without(observation: Observation, hidden: HiddenValues) -> Observation:
+def _hide_in_observation(observation: Observation, hidden: HiddenValues) -> Observation:
     if observation.failure is not None:
         return replace(observation, failure=hidden.in_text(observation.failure))
     if observation.source == DIFF and observation.document is not None:
@@ -196,15 +194,15 @@ def _observation_without(observation: Observation, hidden: HiddenValues) -> Obse
     return observation
 
 
-def _trial_without(trial: Trial, hidden: HiddenValues) -> Trial:
+def _hide_in_trial(trial: Trial, hidden: HiddenValues) -> Trial:
     if trial.failure is None and not trial.error_tail:
         return trial
     failure = None if trial.failure is None else hidden.in_text(trial.failure)
     return replace(trial, failure=failure, error_tail=hidden.in_text(trial.error_tail))
 
 
-def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Plan:
-    plan = _with_plan_values_replaced(plan, hidden.replacement)
+def _hide_in_plan(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Plan:
+    plan = _replace_plan_values(plan, hidden.replacement)
 
     def levels_without(levels: Mapping[str, str]) -> dict[str, str]:
         return {
@@ -222,9 +220,9 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
     ]
     return replace(
         plan,
-        conditions=_with_names_of_their_own(conditions),
+        conditions=_make_names_unique(conditions),
         command_line=tuple(map(hidden.in_text, plan.command_line)),
-        terms=plan.terms and analysis_of(plan.terms).terms_hidden(plan.terms, hidden),
+        terms=plan.terms and analysis_of(plan.terms).hide_in_terms(plan.terms, hidden),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
             replace(contrast, stratum=levels_without(contrast.stratum))
@@ -233,8 +231,8 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
     )
 
 
-def _with_names_of_their_own(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Return the conditions with a number behind a name that another one has already."""
+def _make_names_unique(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Return the conditions, with a number after a name that an earlier condition has."""
     renamed: dict[str, Condition] = {}
     for condition in conditions:
         name, number = condition.name, 1
@@ -245,62 +243,62 @@ def _with_names_of_their_own(conditions: Sequence[Condition]) -> tuple[Condition
     return tuple(renamed.values())
 
 
-def document_without_hidden_values(document: ResultDocument) -> ResultDocument:
-    """Hide what the commands of a document set, and the variables of its environment."""
-    assigned: list[Assigned] = []
+def hide_document_values(document: ResultDocument) -> ResultDocument:
+    """Hide the values that a document's commands set, and the variables of its environment."""
+    assigned: list[Assignment] = []
     for condition in document.conditions:
-        command_with_values_replaced(
+        replace_command_values(
             condition.command, lambda name, value: assigned.append((name, value))
         )
     hidden = hidden_values(assigned)
-    environment = without_hidden_variables(document.environment)
+    environment = hide_variables(document.environment)
     if environment != document.environment:
         document = replace(document, environment=environment)
-    document = analysis_of(document).document_hidden(document)
+    document = analysis_of(document).hide_in_document(document)
     if all(value == text for (_, value), text in hidden.placeholders.items()):
         return document
     texts: dict[str, str] = {}
     names: dict[str, str] = {}
     for condition in document.conditions:
-        shown = command_with_values_replaced(condition.command, hidden.replacement)
+        shown = replace_command_values(condition.command, hidden.replacement)
         texts |= dict(zip(condition.command, shown, strict=True))
         if shown != condition.command:
-            names[condition.name] = with_values_replaced(condition.name, hidden.replacement)
-    replaced: ResultDocument = with_texts_replaced(document, hidden.with_names(names), texts)
+            names[condition.name] = replace_values(condition.name, hidden.replacement)
+    replaced: ResultDocument = replace_texts(document, hidden.with_names(names), texts)
     return replaced
 
 
-def with_texts_replaced(
+def replace_texts(
     part: Any, hidden: HiddenValues, texts: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
-    """Replace hidden values in every text of data; ``texts`` gives those of whole words."""
+    """Replace hidden values in all texts of a data structure; ``texts`` replaces whole texts."""
     match part:
         case str():
             return texts[part] if part in texts else hidden.in_text(part)
         case dict():
             return {
-                hidden.in_text(key): with_texts_replaced(value, hidden, texts)
+                hidden.in_text(key): replace_texts(value, hidden, texts)
                 for key, value in part.items()
             }
         case list() | tuple():
-            return type(part)(with_texts_replaced(item, hidden, texts) for item in part)
+            return type(part)(replace_texts(item, hidden, texts) for item in part)
     if not isinstance(part, Struct):
         return part
     fields = asdict(part)
-    changed = {name: with_texts_replaced(value, hidden, texts) for name, value in fields.items()}
+    changed = {name: replace_texts(value, hidden, texts) for name, value in fields.items()}
     return part if changed == fields else replace(part, **changed)
 
 
 class HiddenValues(Struct, frozen=True):
-    """The hidden values of one or several campaigns, each with its placeholder."""
+    """Hidden values of one or several campaigns, each with its placeholder."""
 
-    placeholders: Mapping[Assigned, str]
+    placeholders: Mapping[Assignment, str]
     names: Mapping[str, str]
-    """The names of conditions that hold hidden values, each with the name that is shown."""
+    """Names of conditions that contain hidden values, each with the name to show."""
     in_texts: Mapping[str, str]
-    """Texts that are replaced outside commands, each with its replacement."""
+    """Texts to replace outside commands, each with its replacement."""
     pattern: re.Pattern[str] | None
-    """Finds what is replaced in a text; ``None`` if nothing is."""
+    """Pattern of the texts to replace; ``None`` if nothing is replaced."""
 
     def replacement(self, name: str, value: str) -> str | None:
         """Return the placeholder of a value; ``None`` if the value is shown."""
@@ -309,21 +307,21 @@ class HiddenValues(Struct, frozen=True):
     def in_text(self, text: str) -> str:
         """Return a name or a message without hidden values.
 
-        An assignment (``TOKEN=x``) is replaced, and a value that stands alone if it is long enough
-        and no ordinary word.
+        An assignment (``TOKEN=x``) is replaced. A value without its variable is replaced if it is
+        long enough and not an ordinary word.
         """
         if self.pattern is None:
             return text
         return self.pattern.sub(lambda found: self.in_texts[found[0]], text)
 
     def with_names(self, names: Mapping[str, str]) -> HiddenValues:
-        """Return the same values, with these names of conditions replaced in texts as well."""
+        """Return the same values, with these names of conditions to replace in texts as well."""
         return HiddenValues(self.placeholders, names, *_in_texts(self.placeholders, names))
 
 
-def hidden_values(assigned: Iterable[Assigned]) -> HiddenValues:
-    """Give every value that is hidden its placeholder, in the order in which they come."""
-    placeholders: dict[Assigned, str] = {}
+def hidden_values(assigned: Iterable[Assignment]) -> HiddenValues:
+    """Give each hidden value its placeholder; numbers follow the order of the values."""
+    placeholders: dict[Assignment, str] = {}
     numbers: dict[str, int] = {}
     for name, value in assigned:
         if value and name not in TUNING_VARIABLES and (name, value) not in placeholders:
@@ -333,7 +331,7 @@ def hidden_values(assigned: Iterable[Assigned]) -> HiddenValues:
 
 
 def _in_texts(
-    placeholders: Mapping[Assigned, str], names: Mapping[str, str]
+    placeholders: Mapping[Assignment, str], names: Mapping[str, str]
 ) -> tuple[Mapping[str, str], re.Pattern[str] | None]:
     replaced: dict[str, str] = {}
     patterns: dict[str, str] = {}
@@ -347,11 +345,11 @@ def _in_texts(
             # A word of a quoted command.
             replaced[quoted] = shlex.quote(f"{name}={text}")
             patterns[quoted] = re.escape(quoted)
-        if len(value) >= MIN_VALUE_LETTERS and not _ORDINARY.fullmatch(value):
+        if len(value) >= MIN_VALUE_LETTERS and not _ORDINARY_WORDS.fullmatch(value):
             replaced.setdefault(value, text)
             patterns.setdefault(value, re.escape(value))
     replaced |= names
     patterns |= {name: re.escape(name) for name in names}
     longest_first = sorted(patterns, key=len, reverse=True)
-    pattern = re.compile("|".join(patterns[one] for one in longest_first)) if patterns else None
+    pattern = re.compile("|".join(patterns[text] for text in longest_first)) if patterns else None
     return replaced, pattern

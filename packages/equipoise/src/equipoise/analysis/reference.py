@@ -1,4 +1,4 @@
-"""A result beside others: a reference result, and campaigns of the same commands, pooled."""
+"""A result compared with a reference result, and pooled campaigns of the same commands."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from equipoise.stats.verdict import earliest_block, typical_ratio
 
 
 class _Row(Struct, frozen=True):
-    """One row of a result: its costs, and its median as it was reported."""
+    """One row of a result: its costs, and its median."""
 
     metric: str
     session: Session
@@ -59,21 +59,22 @@ def compare_with_reference(
     min_effect: float,
     alpha: float,
 ) -> ReferenceComparison:
-    """Compare every row that is in either result.
+    """Compare every row of either result.
 
-    A row is a condition on the primary metric of the result, or on one that its kind names.
-    Conditions of the two are the same by name, or else by their command. A change up to
-    ``min_effect`` percent counts as none; alpha is the false-discovery rate among the rows that are
-    called changed.
+    A row is a condition on the primary metric of the result, or on a metric that its kind names.
+    Conditions are matched by name, or else by command. A change up to ``min_effect`` percent counts
+    as no change; alpha is the false-discovery rate among the rows called changed.
 
-    Raise `UnusableInput` if no row has a number in both, or one of them is a fleet's.
+    Raise `UnusableInput` if no row has a number in both results, or one result is a fleet's.
     """
-    for one in (reference, result):
-        one.check_one_host("a comparison with another result")
+    for document in (reference, result):
+        document.check_one_host("a comparison with another result")
     metrics = analysis_of(result).row_metrics(result)
-    reference = _named_as(reference, result)
+    reference = _with_names_of(reference, result)
     more_is_better = {*reference.more_is_better, *result.more_is_better}
-    earlier, later = (dict(_rows(one, metrics, more_is_better)) for one in (reference, result))
+    earlier, later = (
+        dict(_rows(document, metrics, more_is_better)) for document in (reference, result)
+    )
     both = [
         name
         for name, row in later.items()
@@ -81,8 +82,8 @@ def compare_with_reference(
     ]
     if not both:
         raise UnusableInput(
-            f"run {reference.run.id} has no row with a number in common with this one",
-            hint=f"hold it against a result with the same rows and their {' or '.join(metrics)}",
+            f"this result and run {reference.run.id} have no row with a number in common",
+            hint=f"compare it with a result that has the same rows and {' or '.join(metrics)}",
         )
     sessions = tuple([rows[name].session for name in both] for rows in (earlier, later))
     differences = document_differences(reference, result)
@@ -90,7 +91,9 @@ def compare_with_reference(
     changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=between)
     by_name = dict(zip(both, changes.rows, strict=True))
     sides = {"there": (reference, earlier), "here": (result, later)}
-    names = dict.fromkeys(one.name for one in (*result.conditions, *reference.conditions))
+    names = dict.fromkeys(
+        condition.name for condition in (*result.conditions, *reference.conditions)
+    )
     return ReferenceComparison(
         run=reference.run.id,
         started=reference.run.started,
@@ -107,8 +110,8 @@ def compare_with_reference(
     )
 
 
-def _named_as(reference: ResultDocument, result: ResultDocument) -> ResultDocument:
-    """Name the conditions of the reference that differ in name alone as the result does."""
+def _with_names_of(reference: ResultDocument, result: ResultDocument) -> ResultDocument:
+    """Rename conditions of the reference whose command has another name in the result."""
     names = {condition.name for condition in result.conditions}
     old_names = {condition.name for condition in reference.conditions}
     by_command = {
@@ -143,7 +146,9 @@ def _rows(
     keeps_rows_with_failures = analysis_of(result).keeps_rows_with_failures
     for condition in result.conditions:
         trials = _trials(condition, result)
-        metric = next((one for one in metrics if any(_value(row, one) for row in trials)), None)
+        metric = next(
+            (metric for metric in metrics if any(_value(row, metric) for row in trials)), None
+        )
         if metric is None:
             continue
         known = [(row, value) for row in trials if (value := _value(row, metric)) is not None]
@@ -152,7 +157,7 @@ def _rows(
         values = np.array([value for _, value in known], dtype=np.float64)
         blocks = np.array([row.block for row, _ in known], dtype=np.int64)
         if not result.has_blocks:
-            # The files have no blocks: each trial is one of its own.
+            # Imported files have no blocks: each trial is its own block.
             first = result.conditions.index(condition) * len(result.trials)
             blocks = np.arange(first, first + len(known))
         costs = 1.0 / values if metric in more_is_better else values
@@ -166,7 +171,7 @@ def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow
 
 
 def _value(row: TrialRow, metric: str) -> float | None:
-    """Return a trial's value of a metric if it is above 0 and the trial ended by itself."""
+    """Return a trial's value of a metric if it is above 0 and the trial was not stopped."""
     if row.failure_kind in ("timed out", "unavailable"):
         return None
     value = row.value_of(metric)
@@ -179,7 +184,7 @@ def _row(
     change: RowChange | None,
     metrics: Sequence[str],
 ) -> ReferenceRow:
-    """Return a row of the comparison; without a change, with the reason why there is none."""
+    """Return a row of the comparison; without a change it has the reason."""
     earlier, later = (rows.get(name) for _, rows in sides.values())
     known = [row for row in (later, earlier) if row is not None]
     unknown = None
@@ -206,7 +211,7 @@ def _row(
 
 
 def _why_missing(name: str, result: ResultDocument, metrics: Sequence[str]) -> str:
-    condition = next((one for one in result.conditions if one.name == name), None)
+    condition = next((condition for condition in result.conditions if condition.name == name), None)
     if condition is None:
         return "not measured"
     for reason in condition.unknown.values():
@@ -226,32 +231,31 @@ def _interval(low: float, high: float) -> Interval:
 
 def _scope(changes: Changes, between: float, *, same_environment: bool) -> str:
     """Return the scope of the ratios, and what the intervals allow for."""
-    halves = max(changes.later.halves, changes.earlier.halves)
-    together = 100.0 * math.expm1(math.hypot(changes.later.together, changes.earlier.together))
+    variance_factor = max(changes.later.variance_factor, changes.earlier.variance_factor)
+    together = 100.0 * math.expm1(math.hypot(changes.later.block_sd, changes.earlier.block_sd))
     scope = (
-        "across processes, of these two sessions, which were not interleaved: whatever differs "
-        "between them stands in the ratio. The intervals hold the spread between processes"
+        "across processes, of these two sessions, which were not interleaved: every difference "
+        "between them is part of the ratio. The intervals include the spread between processes"
     )
     if min(changes.later.blocks, changes.earlier.blocks) == 0:
-        return f"{scope}; so few rows do not tell how sessions drift"
-    if halves > 1.0:
-        scope += f", its variance ×{halves:.2g} because halves of a session differ"
-    scope += f", and ±{together:.2g} % for what moved all rows together"
+        return f"{scope}; there are too few rows to estimate how sessions drift"
+    if variance_factor > 1.0:
+        scope += f", its variance ×{variance_factor:.2g} because halves of a session differ"
+    scope += f", and ±{together:.2g} % for the movement that all rows share"
     if same_environment:
         return (
-            f"{scope}. Nothing known of the two environments differs, so that what half of the "
-            "rows differ by is taken for what sessions differ by: "
+            f"{scope}. No difference of the two environments is known, so the typical difference "
+            "of the rows is taken for that of the sessions: "
             f"±{100.0 * math.expm1(between):.2g} % more"
         )
     return (
-        f"{scope}. What another session would have shown beyond that is not known: "
-        "measure each side twice"
+        f"{scope}. How much more another session would differ is not known: measure each side twice"
     )
 
 
 IGNORED_FACTS = frozenset(
     {
-        # Another session of the same host: nothing in them changes what is measured.
+        # These differ between sessions of one host, and do not change the measurement.
         "boot_id",
         "certificate",
         "mapped",
@@ -261,9 +265,9 @@ IGNORED_FACTS = frozenset(
         "variables_set_but_withheld",
     }
 )
-"""Facts that differ between any two sessions, or stand elsewhere in the result."""
+"""Facts that differ between any two sessions, or are elsewhere in the result."""
 ENVIRONMENT = "environment"
-"""Name for all that a file of another tool does not say of its host."""
+"""Name of the difference that stands for all facts missing from another tool's file."""
 
 
 def document_differences(
@@ -271,9 +275,9 @@ def document_differences(
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the differences between the environments of two results.
 
-    Of an imported run only what its files say is known. What is known of one side only is then no
-    difference by itself: the whole `environment` is one that is unknown, even where both files say
-    the same.
+    An imported run has only the facts of its files. A fact that one side lacks is then not a
+    difference of its own: the whole `environment` is an unknown difference, even if both files
+    agree.
     """
     is_recorded = result.has_random_order
     return differences_to_host(reference, result.environment, is_recorded=is_recorded)
@@ -282,16 +286,19 @@ def document_differences(
 def differences_to_host(
     reference: ResultDocument, host: Mapping[str, Any], *, is_recorded: bool = True
 ) -> tuple[EnvironmentDifference, ...]:
-    """Return the differences between a result and an environment, of a campaign yet to run, say.
+    """Return the differences between a result and an environment.
 
-    It is not recorded whole if only the files of another tool tell of it.
+    The environment may be that of a campaign yet to run. ``is_recorded`` is False if it comes from
+    the files of another tool, which have only some facts.
     """
     differences = environment_differences(reference.environment, host)
     recorded = (reference.has_random_order, is_recorded)
     if all(recorded):
         return differences
     return (
-        EnvironmentDifference(ENVIRONMENT, *("recorded" if one else None for one in recorded)),
+        EnvironmentDifference(
+            ENVIRONMENT, *("recorded" if is_recorded else None for is_recorded in recorded)
+        ),
         *(
             difference
             for difference in differences
@@ -304,7 +311,7 @@ def differences_to_host(
 def environment_differences(
     earlier: Mapping[str, Any], later: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
-    """Return the facts that differ or that one side lacks, in the order of the later side."""
+    """Return the facts that differ, or that one side lacks, in the order of the later side."""
     there, here = dict(flat_facts(earlier)), dict(flat_facts(later))
     return tuple(
         EnvironmentDifference(name, there.get(name), here.get(name))
@@ -314,14 +321,14 @@ def environment_differences(
 
 
 def flat_facts(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield names with plain values; those of a table have its name before their own."""
+    """Yield names with plain values; the name of a table is a prefix of its names."""
     for name, value in environment.items():
         if not prefix and name in IGNORED_FACTS:
             continue
         if isinstance(value, Mapping):
             yield from flat_facts(value, f"{prefix}{name}.")
         else:
-            # JSON knows no tuples.
+            # JSON has no tuples.
             yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value
 
 
@@ -333,12 +340,11 @@ _BY_LAYOUT = "the campaigns are over layouts, whose ratios may differ"
 def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     """Pool the primary comparisons of campaigns that ran the same commands, oldest first.
 
-    Raise `UnusableInput` if there are fewer than two campaigns, or they decided by different
-    metrics.
+    Raise `UnusableInput` if there are fewer than two campaigns, or their primary metrics differ.
     """
     if len(records) < 2:
         raise UnusableInput(
-            "there is one campaign of these commands only: nothing to pool",
+            "there is only one campaign of these commands: nothing to pool",
             hint="run it again on another day, or after a reboot, with the same "
             f"{option('ledger')}",
         )
@@ -353,17 +359,17 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
             f"the campaigns decided by different metrics: {', '.join(sorted(metrics))}",
             hint="pool campaigns of the same study",
         )
-    campaigns, of_campaigns = zip(*map(_read, records), strict=True)
-    boots = [f"{one.boot} {one.kernel}" for one in campaigns]
-    hosts = _numbered(["" if one.host is None else one.host.identity for one in records])
+    campaigns, pairs_by_campaign = zip(*map(_read_campaign, records), strict=True)
+    boots = [f"{campaign.boot} {campaign.kernel}" for campaign in campaigns]
+    hosts = _numbered(["" if record.host is None else record.host.identity for record in records])
     places = list(zip(hosts, _numbered(boots), strict=True))
-    # Campaigns of one host share what the host does to the ratio: a host counts once.
+    # Campaigns of one host share the host's effect on the ratio: a host counts once.
     replicates = [f"host {host}" for host in hosts] if len(set(hosts)) > 1 else boots
     comparisons: list[PooledComparison] = []
     plan, metric = records[0].plan, metrics.pop()
     for contrast in plan.contrasts:
         names = plan.names_of(contrast)
-        paired = [one.get(names) for one in of_campaigns]
+        paired = [campaign.get(names) for campaign in pairs_by_campaign]
         ratios = tuple(None if pair is None else typical_ratio(pair.blocks) for pair in paired)
         known = [
             (*effect, replicate)
@@ -384,34 +390,36 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     )
 
 
-class _Paired(Struct, frozen=True):
+class _CampaignPairs(Struct, frozen=True):
     """One comparison in one campaign."""
 
     blocks: PairedBlocks
     first: PairedBlocks
-    """Blocks that it would have run whatever they showed, as far as it has them."""
+    """Blocks before the first at which the campaign could have stopped."""
 
 
-def _common(paired: Sequence[_Paired], records: Sequence[RunRecord]) -> CommonRatio:
-    """Return the ratio that campaigns have in common; none is asked for where layouts differ."""
+def _common(paired: Sequence[_CampaignPairs], records: Sequence[RunRecord]) -> CommonRatio:
+    """Return the ratio that campaigns have in common; unknown if layouts differ."""
     if any(record.plan.layouts for record in records):
         blocks = sum(len(pair.blocks) for pair in paired)
         return CommonRatio(None, (None, None), blocks, _BY_LAYOUT)
     return common_ratio([pair.blocks for pair in paired])
 
 
-def _read(record: RunRecord) -> tuple[PooledCampaign, dict[tuple[str, str], _Paired]]:
-    """Return a campaign and its comparisons by baseline and candidate: no whole result document."""
+def _read_campaign(
+    record: RunRecord,
+) -> tuple[PooledCampaign, dict[tuple[str, str], _CampaignPairs]]:
+    """Return a campaign, and its comparisons by baseline and candidate."""
     plan = record.plan
     blocks = analysed_blocks(record)
-    paired: dict[tuple[str, str], _Paired] = {}
+    paired: dict[tuple[str, str], _CampaignPairs] = {}
     if blocks:
         metric, certain = plan.judgement.primary_metric, _certain_blocks(plan)
         whole = pairings_of(plan, blocks, metric)
         first = pairings_of(plan, dict(itertools.islice(blocks.items(), certain)), metric)
-        for one, beginning in zip(whole, first, strict=True):
-            pair = _Paired(one.pairs, beginning.pairs)
-            paired.setdefault(plan.names_of(one.contrast), pair)
+        for pairing, beginning in zip(whole, first, strict=True):
+            pair = _CampaignPairs(pairing.pairs, beginning.pairs)
+            paired.setdefault(plan.names_of(pairing.contrast), pair)
     campaign = PooledCampaign(
         record.id,
         iso_time(record.started_at),
@@ -424,7 +432,7 @@ def _read(record: RunRecord) -> tuple[PooledCampaign, dict[tuple[str, str], _Pai
 
 
 def _certain_blocks(plan: Plan) -> int:
-    """Return how many blocks a campaign runs whatever they show: it cannot stop earlier."""
+    """Return the number of blocks before which a campaign cannot stop at a verdict."""
     alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
     first = earliest_block(min(plan.rules.decisive_sides * alpha, 0.5 * (1.0 + alpha)), count)
     if plan.layouts:
@@ -445,6 +453,6 @@ def effect_of(pairs: PairedBlocks) -> tuple[float, float] | None:
 
 
 def _numbered(names: Sequence[str]) -> list[int]:
-    """Return the place of each name among the different ones, in the order of their first use."""
+    """Return the place of each name among the distinct names, in the order of first use."""
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return [places[name] for name in names]

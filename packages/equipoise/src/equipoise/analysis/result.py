@@ -22,8 +22,8 @@ from equipoise.analysis.comparisons import (
     primary_comparisons,
 )
 from equipoise.analysis.iterations import (
-    Classed,
-    classed_iterations,
+    Classifications,
+    classify_iterations,
     iteration_shape,
     iterations_in,
     steady_comparisons,
@@ -73,7 +73,7 @@ from equipoise.model.result import (
 )
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
-"""Metrics described of every condition; a workload's own metrics stand beside them."""
+"""Metrics described for every condition, in addition to the workload's own metrics."""
 
 
 def analyse_campaign(record: RunRecord) -> ResultDocument:
@@ -81,7 +81,7 @@ def analyse_campaign(record: RunRecord) -> ResultDocument:
 
     `equipoise.why.result.result_of` adds the causes.
     """
-    # A file may hold numbers whose squares are beyond every number: what comes of them is null.
+    # A file may have numbers whose squares overflow: results that use them are null.
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return _document_of(record)
 
@@ -95,12 +95,12 @@ def _document_of(record: RunRecord) -> ResultDocument:
     complete = complete_blocks(record.draws, record.trials)
     blocks = decisive_blocks(plan, complete)
     by_condition = _trials_by_condition(record, blocks)
-    # Rule 1 holds for what our coin ordered, and for nothing else.
+    # Rule 1 holds only for blocks that our coin ordered.
     ours = rules.has_random_order
     primary = primary_comparisons(plan, blocks) if ours else ()
     primary = with_carry_over_checks(plan, complete, primary)
     others, unknown = other_comparisons(plan, blocks) if ours else ((), ())
-    # The time of a call is that of the steady state already (functions.runner).
+    # The time of a call is already that of the steady state (functions.runner).
     judged_apart = ours and not rules.shares_processes
     steady = steady_comparisons(plan, blocks, by_condition.iterations) if judged_apart else ()
     by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
@@ -115,7 +115,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         conditions=tuple(
             _condition_result(plan, index, by_condition, typical)
             for index in plan.described
-            # Of very many commits, those that ran.
+            # Among very many commits, only those that ran are shown.
             if rules.shows_every_condition or index in by_condition.analysed
         ),
         comparisons=by_level + others,
@@ -140,9 +140,9 @@ def _document_of(record: RunRecord) -> ResultDocument:
 
 
 def increasing_metrics(trials: Iterable[Trial]) -> tuple[str, ...]:
-    """Return the metrics of which workloads said that more is better."""
+    """Return the metrics that workloads reported as better if higher."""
     samples = (sample for trial in trials for sample in trial.samples)
-    return tuple(dict.fromkeys(one.metric for one in samples if one.better == "higher"))
+    return tuple(dict.fromkeys(sample.metric for sample in samples if sample.better == "higher"))
 
 
 def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:
@@ -155,7 +155,7 @@ def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:
 
 
 def run_info(record: RunRecord, blocks: int) -> RunInfo:
-    """Return which campaign it is, and how it ended, after a number of complete blocks."""
+    """Return the facts of a campaign and its end, with its number of complete blocks."""
     last = record.segments[-1] if record.segments else Segment(record.started_at, {})
     return RunInfo(
         id=record.id,
@@ -190,7 +190,7 @@ class _TrialsByCondition(Struct, frozen=True):
     failures: Mapping[int, int]
     draws: Mapping[int, Draw]
     """Draws of the measured blocks, by block."""
-    iterations: Classed
+    iterations: Classifications
 
 
 def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByCondition:
@@ -202,7 +202,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
         analysed,
         Counter(trial.condition for trial in record.trials if trial.failure is not None),
         record.measured_draws,
-        classed_iterations(analysed, record.plan.rules.no_series),
+        classify_iterations(analysed, record.plan.rules.no_series),
     )
 
 
@@ -215,8 +215,7 @@ def _condition_result(
     condition = plan.conditions[index]
     analysed = by_condition.analysed.get(index, [])
     reported = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
-    # A trial that was stopped for its time took unknown amounts of everything; one that could not
-    # do its work here has no amount of it.
+    # A trial that timed out used unknown amounts; one that could not do its work here used none.
     ended = [trial for trial in analysed if not trial.timed_out and not trial.is_unavailable]
     metrics: dict[str, MetricSummary] = {}
     spread_because: dict[str, str] = {}
@@ -259,7 +258,7 @@ def _condition_result(
 
 
 def trial_rows(record: RunRecord, complete: Blocks, decisive: Blocks) -> tuple[TrialRow, ...]:
-    """Return every trial as the document shows it."""
+    """Return the document's row of every trial."""
     layouts = {(draw.phase, draw.block): draw.layout for draw in record.draws}
     return tuple(
         _row(

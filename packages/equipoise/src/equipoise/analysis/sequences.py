@@ -16,9 +16,9 @@ from equipoise.model.result import Comparison, ResultDocument, TrialRow
 from equipoise.stats.sequence import SequencePoint
 
 MAX_INTERIMS = 400
-"""An analysis takes as long as there are blocks; a picture shows no more of them."""
+"""Maximum number of points of a sequence; a chart shows no more."""
 TOLERANCE = 1e-9
-"""Relative difference of another machine's last digits."""
+"""Relative tolerance for the last digits of another machine."""
 
 
 Sequences = dict[str, tuple[SequencePoint, ...]]
@@ -27,13 +27,13 @@ Sequences = dict[str, tuple[SequencePoint, ...]]
 def sequences_of(record: RunRecord) -> Sequences:
     """Return the interval of each candidate after the blocks as they came.
 
-    There is an analysis after every block, or after about ``MAX_INTERIMS`` of them, the last one
-    always. An imported run has none: no coin of ours ordered it. Nor has a fleet: each host has its
-    own blocks.
+    There is an analysis after every block, or after about ``MAX_INTERIMS`` of them, always
+    including the last. An imported run has none, because no coin of ours ordered it. A fleet has
+    none, because each host has its own blocks.
     """
     if not record.plan.rules.has_random_order or record.plan.rules.has_members:
         return {}
-    # Only the intervals are asked for.
+    # Only the intervals are needed.
     plan = replace(record.plan, ranking=False)
     interim = interim_for(plan, plan.stopping)
     blocks = list(analysed_blocks(record).values())
@@ -59,11 +59,16 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
     record = _record(document, primary) if primary else None
     sequences = {} if record is None else sequences_of(record)
     return (
-        sequences if all(_ends_at(sequences.get(one.candidate, ()), one) for one in primary) else {}
+        sequences
+        if all(
+            _ends_with(sequences.get(comparison.candidate, ()), comparison)
+            for comparison in primary
+        )
+        else {}
     )
 
 
-def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
+def _ends_with(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
     if not points:
         return False
     ends = (points[-1].ratio, points[-1].low, points[-1].high)
@@ -76,13 +81,15 @@ def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
 
 
 def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecord | None:
-    """Return the analysed trials on the primary metric; ``None`` where one does not know it.
+    """Return the analysed trials on the primary metric; ``None`` if a trial does not have it.
 
-    Nor is there a record where a trial or a comparison names a condition that is not there.
+    It is also ``None`` if a trial or a comparison names a condition that the document lacks.
     """
     results = [*document.conditions, *([document.control.condition] if document.control else [])]
     places = {result.name: place for place, result in enumerate(results)}
-    compared = {name for one in primary for name in (one.baseline, one.candidate)}
+    compared = {
+        name for comparison in primary for name in (comparison.baseline, comparison.candidate)
+    }
     if not compared | {row.condition for row in document.trials} <= places.keys():
         return None
     metric = primary[0].metric
@@ -112,7 +119,8 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         layouts=document.run.layouts,
         control=len(results) - 1 if document.control else None,
         chosen_contrasts=tuple(
-            Contrast(places[one.baseline], places[one.candidate]) for one in primary
+            Contrast(places[comparison.baseline], places[comparison.candidate])
+            for comparison in primary
         ),
     )
     return RunRecord(

@@ -1,6 +1,6 @@
-"""How one metric of one condition is distributed, and why it spreads widely or is not known.
+"""Distribution of one metric of one condition, and why it spreads widely or is unknown.
 
-For a condition that is compared with nothing also its typical value.
+A condition without a comparison also has its typical value.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def shape_of(
     trials: Sequence[Trial],
     draws: Mapping[int, Draw],
 ) -> MetricSummary:
-    """Describe one metric of one condition, with what its modes go with.
+    """Describe one metric of one condition, with the companions of its modes.
 
     The values, shape (n,), are known and finite, in the order in which their n trials ran. Draws
     are those of the measured blocks, by number.
@@ -72,7 +72,7 @@ def shape_of(
 
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
-    """Return what was observed beside each trial, and the order in which they ran."""
+    """Return the covariates of the trials, and their order in time."""
     return [*_observed(trials), _time(trials)]
 
 
@@ -92,7 +92,7 @@ def _covariates_of_design(
     numbers = [None if draw is None else draw.layout for draw in of_trials]
     if plan.layouts:
         yield Covariate(LAYOUT, _column(numbers), named=True, drawn=True)
-    # Drawn once for each layout: so many draws there are to go by, not one for each trial.
+    # Drawn once for each layout: the number of draws is that of the layouts, not of the trials.
     units = len(set(numbers)) if plan.layouts else None
     sizes = _column([None if draw is None else draw.padding_bytes for draw in of_trials])
     yield Covariate(PADDING, sizes, named=False, drawn=True, units=units)
@@ -109,16 +109,16 @@ def _time(trials: Sequence[Trial]) -> Covariate:
 
 
 def _column(values: Sequence[float | None]) -> FloatArray:
-    """Return a column with NaN for what is unknown."""
+    """Return a column with NaN for unknown values."""
     return np.array(values, dtype=np.float64)
 
 
 WIDE = 0.10
-"""Half the distance from the 5th to the 95th percentile over the median, from which on it is."""
+"""Minimum of half the distance from the 5th to the 95th percentile, over the median."""
 
 
 def why_unknown(trials: Sequence[Trial], metric: str) -> str:
-    """Return why none of these trials reported a metric: the reason of most of them."""
+    """Return the commonest reason why none of these trials reported a metric."""
     failures = Counter(_failure(trial) for trial in trials if trial.failure is not None)
     unknown = (trial.accounting.unknown for trial in trials)
     reasons = failures or Counter(by_metric[metric] for by_metric in unknown if metric in by_metric)
@@ -133,7 +133,7 @@ def is_wide(summary: MetricSummary) -> bool:
 
 
 def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: int) -> str:
-    """Return where the spread of a metric lies, and what goes with it; values as for `shape_of`."""
+    """Return the spread of a metric by level, and its association; values as for `shape_of`."""
     association = strongest_association(values, observed_covariates(trials))
     parts = (_spread_by_level(metric, trials, seed), _association_phrase(association))
     return "; ".join(part for part in parts if part)
@@ -148,7 +148,7 @@ def _failure(trial: Trial) -> str:
 
 
 def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
-    """Return how processes and the batches of one process differ; empty where either has no two."""
+    """Return the spread between processes and between the batches of one; empty if unknown."""
     logs: list[float] = []
     units: list[int] = []
     for place, trial in enumerate(trials):
@@ -173,7 +173,7 @@ def _percent(value: float) -> str:
 
 
 def _association_phrase(association: Association | None) -> str:
-    """Return what a value is associated with."""
+    """Return a phrase on an association of a metric."""
     if association is None:
         return "no observed factor explains it"
     how = "higher" if association.value is not None or association.correlation > 0 else "lower"
@@ -193,7 +193,7 @@ SCOPE_OF_TYPICAL = (
 def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
     """Return the median of the one condition, with an interval that holds at any stop.
 
-    ``None`` for a plan that compares, and without a trial that knows the metric. A trial that timed
+    ``None`` for a plan that compares, and without a trial that has the metric. A trial that timed
     out counts as worst.
     """
     if not plan.describes_one:
@@ -217,7 +217,7 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
 
 
 def warnings_of_typical(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]:
-    """Yield a warning where the runs of the one condition visibly depend on those before them."""
+    """Yield a warning if the runs of the one condition visibly depend on the runs before them."""
     if not plan.describes_one:
         return
     values = _values(plan, blocks)
@@ -235,7 +235,7 @@ def warnings_of_typical(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]
 def _values(plan: Plan, blocks: Blocks) -> FloatArray:
     """Return the known values of the one condition, in the order of its runs, shape (n,).
 
-    A trial that timed out has the worst value: 0 where more is better.
+    A trial that timed out has the worst value: 0 if more is better.
     """
     metric = plan.judgement.primary_metric
     trials = [

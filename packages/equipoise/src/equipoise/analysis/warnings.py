@@ -1,6 +1,6 @@
-"""The warnings that matter, each with what to do about it (rule 8).
+"""Warnings about a campaign, each with a hint (rule 8).
 
-A warning that concerns several conditions is given once, and names them.
+A warning about several conditions is given once, and names them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import constancy_sentence, signed_change
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
-from equipoise.campaign.washouts import goes_on_with_washouts
+from equipoise.campaign.washouts import may_add_washouts
 from equipoise.model.quantities import excludes_one, listed, names_of, reads_as_factor
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult
@@ -23,19 +23,19 @@ from equipoise.shared.spelling import option
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05
-"""Fraction of cut blocks from which on a warning is given (docs/methods/interval.md)."""
+"""Fraction of cut blocks above which there is a warning (docs/methods/interval.md)."""
 OVERSTATED = (
     "in simulations of a true 1 % such estimates were 1.4 times the truth on average and over 2 "
     "times in one campaign of ten, more for smaller effects and heavier tails"
 )
-"""What is known of a small effect that has just become certain; no bound.
+"""Simulated overstatement of a small effect that has just become certain; it is not a bound.
 
 See docs/decisions/statistics.md.
 """
 _SMALL_EFFECT = 1.1
-"""Largest ratio to which what is known of a true 1 % applies."""
+"""Maximum ratio to which `OVERSTATED`, simulated with a true 1 %, applies."""
 MAX_NAMED_COMPARISONS = 3
-"""Number of comparisons whose numbers one warning tells."""
+"""Maximum number of comparisons whose numbers one warning shows."""
 
 
 def warnings_of(
@@ -45,21 +45,21 @@ def warnings_of(
     blocks: Blocks,
     outcomes: Sequence[str] | None = None,
 ) -> tuple[CampaignWarning, ...]:
-    """Return the warnings of the campaign and those that its numbers, of complete blocks, give.
+    """Return the warnings about a campaign and about its numbers, which are of complete blocks.
 
-    ``outcomes`` are those of a kind that decides by others than the verdicts of comparisons.
+    ``outcomes`` are those of a kind that does not decide by the verdicts of comparisons.
     """
     return (
-        *_how_it_failed(record),
-        *_notices(record),
-        *_of_the_campaign(record, control, blocks),
-        *_of_comparisons(record, comparisons, len(blocks)),
-        *_of_its_end(record, comparisons, blocks, outcomes),
+        *_failure_warning(record),
+        *_notice_warnings(record),
+        *_campaign_warnings(record, control, blocks),
+        *_comparison_warnings(record, comparisons, len(blocks)),
+        *_end_warnings(record, comparisons, blocks, outcomes),
     )
 
 
-def _how_it_failed(record: RunRecord) -> Iterator[CampaignWarning]:
-    """Yield the reason why a campaign failed, where its ledger has only the failed trial."""
+def _failure_warning(record: RunRecord) -> Iterator[CampaignWarning]:
+    """Yield the reason why a campaign failed, if its ledger has only the failed trial."""
     noted = any(notice.code == FAILURE for notice in record.notices)
     if noted or record.stopped_because != FAILED:
         return
@@ -76,8 +76,8 @@ def _how_it_failed(record: RunRecord) -> Iterator[CampaignWarning]:
         )
 
 
-def _notices(record: RunRecord) -> Iterator[CampaignWarning]:
-    """Yield what was noticed while it ran; what was noticed of several conditions, once."""
+def _notice_warnings(record: RunRecord) -> Iterator[CampaignWarning]:
+    """Yield the notices of the campaign; the same notice about several conditions, once."""
     noticed: dict[tuple[str, str, str], dict[str, None]] = {}
     for notice in record.notices:
         name = ""
@@ -89,7 +89,7 @@ def _notices(record: RunRecord) -> Iterator[CampaignWarning]:
         yield CampaignWarning(code, f"{names_of([*concerned])}{rest}", hint)
 
 
-def _of_the_campaign(
+def _campaign_warnings(
     record: RunRecord, control: ControlResult | None, blocks: Blocks
 ) -> Iterator[CampaignWarning]:
     yield from _ignored_failures(record, blocks)
@@ -110,12 +110,12 @@ def _of_the_campaign(
 
 
 def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWarning]:
-    """Yield how many analysed trials of each condition failed, if failures are ignored.
+    """Yield a warning on the numbers of failed trials, if failures are ignored.
 
-    There is no warning where a row says why its trials failed.
+    There is no warning if rows show why their trials failed.
     """
     plan = record.plan
-    if not plan.measure.ignore_failure or plan.rules_of_study.rows_say_failures:
+    if not plan.measure.ignore_failure or plan.rules_of_study.rows_show_failures:
         return
     trials = list(itertools.chain.from_iterable(blocks.values()))
     ran = Counter(trial.condition for trial in trials)
@@ -125,28 +125,28 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
             failed.setdefault(trial.condition, Counter())[trial.failure] += 1
     if failed:
         parts = [
-            f"{plan.conditions[one].name} failed in {reasons.total()} of {ran[one]} trials "
-            f"({reasons.most_common(1)[0][0]})"
-            for one, reasons in failed.items()
+            f"{plan.conditions[condition].name} failed in {reasons.total()} of {ran[condition]} "
+            f"trials ({reasons.most_common(1)[0][0]})"
+            for condition, reasons in failed.items()
         ]
         yield CampaignWarning(
             "ignored_failures",
-            _parts(parts),
-            "a run that fails early is no fast run: check that each does its work",
+            _joined(parts),
+            "a run that fails early is not a fast run: check that each does its work",
         )
 
 
-def _of_comparisons(
+def _comparison_warnings(
     record: RunRecord, comparisons: Sequence[Comparison], blocks: int
 ) -> Iterator[CampaignWarning]:
-    """Yield each warning about comparisons, with all that it concerns."""
+    """Yield each kind of warning about comparisons once, for all comparisons that it concerns."""
     if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
         yield CampaignWarning(
             "no_constant_ratio",
-            _parts(map(constancy_sentence, changing)),
-            _how_to_read_changing(changing),
+            _joined(map(constancy_sentence, changing)),
+            _changing_ratio_hint(changing),
         )
-    yield from _of_carry_over(record, comparisons)
+    yield from _carry_over_warnings(record, comparisons)
     if slower := [
         comparison
         for comparison in comparisons
@@ -154,7 +154,13 @@ def _of_comparisons(
     ]:
         yield CampaignWarning(
             "slow_runs",
-            _parts([one.slow_runs.summary for one in slower if one.slow_runs is not None]),
+            _joined(
+                [
+                    comparison.slow_runs.summary
+                    for comparison in slower
+                    if comparison.slow_runs is not None
+                ]
+            ),
             "a typical run takes the same; look at the modes and the shift function, or measure "
             f"with {option('tail', 1)} how often slow runs come",
         )
@@ -167,42 +173,47 @@ def _of_comparisons(
     if misled:
         yield CampaignWarning(
             "minimum_misleads",
-            f"the minima contradict the distributions: {_parts(map(_by_the_minimum, misled))}",
+            f"the minima contradict the distributions: {_joined(map(_minimum_clause, misled))}",
             "do not rank by the minimum",
         )
-    yield from _of_overstatement(
+    yield from _overstatement_warnings(
         [
             comparison
             for comparison in comparisons
             if _stopped_at_its_verdict(record, comparison, blocks)
-            and _touches_no_difference(comparison)
+            and _is_close_to_no_difference(comparison)
         ]
     )
 
 
-def _of_overstatement(touching: Sequence[Comparison]) -> Iterator[CampaignWarning]:
-    """Yield that effects are probably overstated, in words that fit their size.
+def _overstatement_warnings(touching: Sequence[Comparison]) -> Iterator[CampaignWarning]:
+    """Yield a warning that effects are probably overstated, by their size.
 
-    Where the size of a factor is not known, the sentence of the verdict says the least one.
+    A large factor gets no warning: if its size is unknown, the verdict's sentence has the smallest
+    factor.
     """
-    ratios = [(one.candidate, one.ratio) for one in touching if one.ratio is not None]
+    ratios = [
+        (comparison.candidate, comparison.ratio)
+        for comparison in touching
+        if comparison.ratio is not None
+    ]
     small = [name for name, ratio in ratios if 1.0 / _SMALL_EFFECT < ratio < _SMALL_EFFECT]
     large = [name for name, ratio in ratios if name not in small and not reads_as_factor(ratio)]
     if small:
         yield CampaignWarning(
             "inflated",
-            f"{_overstated(small)}: {OVERSTATED}",
+            f"{_overstatement_sentence(small)}: {OVERSTATED}",
             f"{option('precision', 1)} goes on until the interval is 1 % wide",
         )
     if large:
         yield CampaignWarning(
             "inflated",
-            f"{_overstated(large)}: the interval says how small an effect is possible",
+            f"{_overstatement_sentence(large)}: the interval shows how small an effect is possible",
             f"{option('precision', 10)} goes on until the interval is 10 % wide",
         )
 
 
-def _overstated(candidates: Sequence[str]) -> str:
+def _overstatement_sentence(candidates: Sequence[str]) -> str:
     subject = "the effect of" if len(candidates) == 1 else "the effects of"
     verb = "is" if len(candidates) == 1 else "are"
     return (
@@ -211,10 +222,10 @@ def _overstated(candidates: Sequence[str]) -> str:
     )
 
 
-def _of_carry_over(
+def _carry_over_warnings(
     record: RunRecord, comparisons: Sequence[Comparison]
 ) -> Iterator[CampaignWarning]:
-    """Yield what carry-over could make, and the washouts that a campaign went on with."""
+    """Yield warnings on differences that carry-over could explain, and on added washouts."""
     checked = {
         place: comparison.carry_over_check
         for place, comparison in enumerate(comparisons)
@@ -223,7 +234,7 @@ def _of_carry_over(
     if washed := [check.summary for check in checked.values() if check.went_on]:
         yield CampaignWarning(
             "carry_over",
-            _parts(washed),
+            _joined(washed),
             f"{option('washout', True)} measures all blocks of a campaign that way",
         )
     doubtful = {
@@ -232,13 +243,13 @@ def _of_carry_over(
         if not check.went_on and check.could_make != "nothing"
     }
     if doubtful:
-        goes_on = goes_on_with_washouts(record.plan) and any(
+        goes_on = may_add_washouts(record.plan) and any(
             check.could_make == "all" for check in doubtful.values()
         )
         yield CampaignWarning(
             "carry_over",
-            _parts([check.summary for check in doubtful.values()]),
-            f"equipoise resume {record.id} goes on with washouts"
+            _joined([check.summary for check in doubtful.values()]),
+            f"equipoise resume {record.id} continues with washouts"
             if goes_on
             else f"{option('washout', True)} runs the same condition before all trials of a block",
         )
@@ -254,29 +265,29 @@ def _of_carry_over(
         subject = "the ratio is" if len(carried) == 1 else "each ratio is"
         yield CampaignWarning(
             "carry_over",
-            f"whatever runs {_parts(carried)}: {subject} off by about half of that",
+            f"whatever runs {_joined(carried)}: {subject} off by about half of that",
             f"{option('washout', True)} runs the same condition before all trials of a block",
         )
 
 
-def _how_to_read_changing(changing: Sequence[Comparison]) -> str:
-    """Return the hint on comparisons without one ratio, by whether the ratio changed with time."""
-    if any(len(one.ratio_segments) != 1 for one in changing):
+def _changing_ratio_hint(changing: Sequence[Comparison]) -> str:
+    """Return the hint for comparisons without one ratio: some changed with time, or none did."""
+    if any(len(comparison.ratio_segments) != 1 for comparison in changing):
         return (
-            "something changed while it ran: measure the stretches by themselves; the interval "
+            "something changed while it ran: measure the stretches separately; the interval "
             "shown is that after the last block"
         )
     return "read the ratio of each quantile, not the typical one alone"
 
 
-def _parts(sentences: Iterator[str] | Sequence[str]) -> str:
-    """Join what is said of each comparison; of many, the first and how many more there are."""
+def _joined(sentences: Iterator[str] | Sequence[str]) -> str:
+    """Join the sentences of comparisons; of many, the first and the number of the others."""
     return listed(list(sentences), MAX_NAMED_COMPARISONS, "; ")
 
 
-def _by_the_minimum(comparison: Comparison) -> str:
-    """Return the answer of the minimum on one comparison."""
-    answer = next((one for one in comparison.answers if one.statistic == "minimum"), None)
+def _minimum_clause(comparison: Comparison) -> str:
+    """Return the clause on the answer of the minimum for one comparison."""
+    answer = next((answer for answer in comparison.answers if answer.statistic == "minimum"), None)
     if answer is None or answer.ratio is None:
         return f"those of {comparison.candidate} and {comparison.baseline}"
     return (
@@ -285,31 +296,31 @@ def _by_the_minimum(comparison: Comparison) -> str:
     )
 
 
-def _of_its_end(
+def _end_warnings(
     record: RunRecord,
     comparisons: Sequence[Comparison],
     blocks: Blocks,
     outcomes: Sequence[str] | None,
 ) -> Iterator[CampaignWarning]:
-    """Yield what follows from when the campaign ended."""
+    """Yield the warnings that follow from the time at which the campaign ended."""
     verdicts = [comparison.verdict for comparison in comparisons]
     called: Sequence[str] = verdicts if outcomes is None else outcomes
     measured_s = sum(map(block_seconds, blocks.values()))
     min_s = record.plan.stopping.min_seconds
-    if measured_s < min_s and record.segments and any(one != "undecided" for one in called):
+    if measured_s < min_s and record.segments and any(verdict != "undecided" for verdict in called):
         yield CampaignWarning(
             "short_time",
             f"all blocks together took {measured_s:.2g} s: they saw one moment of this machine, "
-            "and the verdict may be another at another moment",
-            _how_to_measure_longer(record, len(blocks), measured_s),
+            "and the verdict may be different at another moment",
+            _longer_hint(record, len(blocks), measured_s),
         )
     near = None if outcomes is not None else _near_verdict(record, comparisons, len(blocks))
     if near is not None:
         yield CampaignWarning("verdict_near", *near)
 
 
-def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) -> str:
-    """Return what makes the blocks take the least time before a verdict."""
+def _longer_hint(record: RunRecord, blocks: int, measured_s: float) -> str:
+    """Return the hint by which the blocks take the minimum time before a verdict."""
     plan, ended_because = record.plan, record.stopped_because
     min_s = plan.stopping.min_seconds
     restart = plan.rules.restart
@@ -319,7 +330,7 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
         return own
     match ended_because:
         case "block limit":
-            # A fraction more, since blocks differ.
+            # Some more blocks, since their times differ.
             return f"{again} --blocks {math.ceil(1.1 * blocks * times)}: that takes {min_s:g} s"
         case "budget":
             total_s = 1.1 * _spent_s(record) * (times - 1.0 if restart is None else times)
@@ -332,14 +343,16 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
 
 
 def _spent_s(record: RunRecord) -> float:
-    """Return how long the segments took that were not killed."""
-    return sum(one.ended_at - one.started_at for one in record.segments if one.ended_at)
+    """Return the seconds of the segments that were not killed."""
+    return sum(
+        segment.ended_at - segment.started_at for segment in record.segments if segment.ended_at
+    )
 
 
 def _near_verdict(
     record: RunRecord, comparisons: Sequence[Comparison], blocks: int
 ) -> tuple[str, str] | None:
-    """Return what a little more than the budget would decide, and how to go on."""
+    """Return the warning, and its hint, if a little more than the budget would probably decide."""
     if not blocks or record.stopped_because != "budget":
         return None
     forecasts = [
@@ -359,15 +372,15 @@ def _near_verdict(
         + (
             ""
             if record.plan.stopping.patient
-            else f"; {option('patient', True)} exceeds the budget by itself"
+            else f"; {option('patient', True)} exceeds the budget when that would probably decide"
         ),
     )
 
 
 def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: int) -> bool:
-    """Return whether a comparison got no more blocks because it was certain.
+    """Return whether a comparison received no more blocks because it was certain.
 
-    The campaign ended at its verdict, or the candidate left before.
+    The campaign ended at its verdict, or the candidate was left out before.
     """
     stopping = record.plan.stopping
     if not record.segments or stopping.precision is not None:
@@ -376,8 +389,8 @@ def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: i
     return left or record.stopped_because == "verdict"
 
 
-def _touches_no_difference(comparison: Comparison) -> bool:
-    """Return whether an interval almost touches "no difference": the effect is overstated."""
+def _is_close_to_no_difference(comparison: Comparison) -> bool:
+    """Return whether an interval almost reaches "no difference": its effect is overstated."""
     low, high = comparison.ratio_ci
     if comparison.verdict not in ("faster", "slower") or low is None or high is None:
         return False

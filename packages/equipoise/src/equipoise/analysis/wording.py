@@ -1,6 +1,6 @@
-"""Sentences of verdicts, in plain English.
+"""Sentences about verdicts.
 
-Times say *faster* and *slower*; every other metric has the words of `equipoise.model.metrics`.
+Times are *faster* or *slower*; every other metric has the words of `equipoise.model.metrics`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from equipoise.stats.slow_runs import unseen_share
 
 _WALL_TIMES = (PRIMARY_METRIC, CALL_METRIC)
 _MAX_STRETCHES = 3
-"""Number of changes of the ratio that a sentence tells."""
+"""Maximum number of changes of the ratio that a sentence names."""
 _DESCRIPTION = "(description, without an error rate)"
 """Label of the ratio of means, for which no sequential guarantee is possible."""
 
 
 def typical_sentence(value: TypicalValue) -> str:
-    """Return the sentence of a condition that is compared with nothing, with its interval."""
+    """Return the sentence of a condition without a comparison, with its interval."""
     metric = value.metric
     show = metric_formatter(metric)
     runs = counted(value.trials, "run")
@@ -55,7 +55,7 @@ def typical_sentence(value: TypicalValue) -> str:
         of_noun = f" {words.noun}" if words.less == "fewer" else f" of {words.noun}"
         if words.is_duration or words.noun == "amount":
             of_noun = ""
-        does = _begun(words, f"{subject} {words.verb} {median}{of_noun}")
+        does = _capitalised(words, f"{subject} {words.verb} {median}{of_noun}")
     low, high = value.median_ci
     if low is None and high is None:
         interval = f"{runs}: too few for an interval"
@@ -68,11 +68,11 @@ def typical_sentence(value: TypicalValue) -> str:
 def adjustment_sentence(
     adjustment: Adjustment, blocks: int, ratio: float | None, *, more_is_better: bool = False
 ) -> str:
-    """Return the sentence on what adjusting by a covariate did, and the numbers without it.
+    """Return the sentence on adjusting by a covariate, with the numbers without it.
 
-    It is empty where adjusting saved under 1 % of the blocks: a verdict needs about as many as the
-    variance of the block differences. Where the adjusted ratio reads as "13.9 times", so do the
-    numbers without an adjustment.
+    It is empty if adjusting saved under 1 % of the blocks; the number of blocks that a verdict
+    needs is about proportional to the variance of the block differences. If the adjusted ratio
+    reads as "13.9 times", so do the numbers without an adjustment.
     """
     saved = 100.0 * (1.0 - adjustment.spread_ratio**2)
     if saved < 1.0:
@@ -98,13 +98,12 @@ def verdict_sentence(
 ) -> str:
     """Return the sentence of one comparison.
 
-    It names the levels where a factor is compared. If more is better, the cost that the ratio
-    compares is the inverse of the metric.
+    If more is better, the cost that the ratio compares is the inverse of the metric.
     """
     metric, verdict = comparison.metric, comparison.verdict
     is_wall_time = metric in _WALL_TIMES
-    ratio = _limit(comparison, comparison.ratio)
-    mean_ratio = _limit(comparison, comparison.mean_ratio)
+    ratio = _ratio_or_limit(comparison, comparison.ratio)
+    mean_ratio = _ratio_or_limit(comparison, comparison.mean_ratio)
     low, high = comparison.ratio_ci
     if more_is_better and not is_wall_time:
         ratio, mean_ratio = _inverse(ratio), _inverse(mean_ratio)
@@ -165,17 +164,17 @@ def verdict_sentence(
             )
     if comparison.stratum:
         return _in_stratum(comparison.stratum, sentence)
-    return f"{_begun(words, sentence)}."
+    return f"{_capitalised(words, sentence)}."
 
 
 def waiting_sentence(summary: str) -> str:
-    """Return a verdict's sentence with what its extra time is: waiting, and no work."""
+    """Add to a verdict's sentence that most of the extra time is waiting, not work."""
     claim = summary.removesuffix(".")
     return f"{claim}; most of the extra time is waiting for a processor {_DESCRIPTION}."
 
 
 def lost_analyses_clause(lost: int) -> str:
-    """Return the sentence, with a space before it, on analyses across layouts without a number."""
+    """Return the sentence, after a space, on analyses across layouts without a number."""
     if not lost:
         return ""
     analyses = "1 planned analysis" if lost == 1 else f"{lost} planned analyses"
@@ -207,7 +206,7 @@ def constancy_sentence(comparison: Comparison) -> str:
 
 
 def _outside_clause(comparison: Comparison) -> str:
-    """Return the clause on an estimate outside of its interval; empty if it lies inside."""
+    """Return the clause on an estimate outside its interval; empty if it is inside."""
     ratio = comparison.ratio
     is_outside = ratio is not None and leaves_out(comparison.ratio_ci, ratio)
     return "; the typical ratio lies outside of its interval" if is_outside else ""
@@ -222,8 +221,8 @@ def ratio_clause(
 ) -> str:
     """Return a clause on a ratio: ``zstd uses 5.04 times the memory of gzip (4.98 to 5.11)``.
 
-    The ratio is that of the metric, infinite or 0 where there is no finite one; its interval is
-    shown if both ends are known.
+    The ratio is that of the metric; it is infinite or 0 if there is no finite ratio. Its interval
+    is shown if both ends are known.
     """
     words = WORDS.get(metric)
     if words is None:
@@ -250,9 +249,9 @@ def change_clause(
     other: str = "its parent",
     more_is_better: bool = False,
 ) -> str:
-    """Return what a commit made of a program: ``it 3.10 % slower (2.40 % to 3.80 %)``.
+    """Return the clause on a commit's effect: ``it 3.10 % slower (2.40 % to 3.80 %)``.
 
-    The ratio is that of a cost, finite and above 0: with the commit over that of the other one.
+    The ratio is that of the cost with the commit over the other cost, finite and above 0.
     """
     if more_is_better and metric not in _WALL_TIMES:
         ratio, ratio_ci = 1.0 / ratio, inverse_interval(ratio_ci)
@@ -298,10 +297,10 @@ def ranking_sentence(
     min_effect: float,
     stratum: Mapping[str, str],
 ) -> str:
-    """Return which conditions may be the fastest, which of them leads, and by how much.
+    """Return the sentence on the conditions that may be the fastest, the leader and its lead.
 
-    The conditions are in the order of the ranking, the contenders too. One condition is named as
-    the fastest only where it is the only contender. All names are those that the sentence uses.
+    Conditions and contenders are in the order of the ranking. A condition is named as the fastest
+    only if it is the only contender. All names are those that the sentence uses.
     """
     verb, best = _superlative(metric, more_is_better=more_is_better)
     of_all, within = f"{best} of {len(conditions)}", f"within {min_effect:g} %"
@@ -309,7 +308,7 @@ def ranking_sentence(
     if not contenders:
         return _in_stratum(stratum, f"No condition {verb} certainly {of_all}")
     leader, *others = contenders
-    extent = _lead(conditions, contenders, baseline, metric, more_is_better=more_is_better)
+    extent = _lead_clause(conditions, contenders, baseline, metric, more_is_better=more_is_better)
     if not others:
         return _in_stratum(stratum, f"{leader} {verb} {of_all}{extent}")
     if all(set(contenders) <= tied_with[name] | {name} for name in contenders):
@@ -332,7 +331,7 @@ def _in_stratum(stratum: Mapping[str, str], sentence: str) -> str:
     return f"At {where}: {sentence}." if where else f"{sentence}."
 
 
-def _lead(
+def _lead_clause(
     conditions: Sequence[RankedCondition],
     contenders: Sequence[str],
     baseline: str,
@@ -340,12 +339,12 @@ def _lead(
     *,
     more_is_better: bool,
 ) -> str:
-    """Return by how much the leader leads, if it is certain: ``: 2.2 times as fast as gzip``.
+    """Return the clause on the leader's lead, if it is certain: ``: 2.2 times as fast as gzip``.
 
-    The lead is over the baseline; where the baseline leads, it is over the next condition. A
-    condition that may still be the fastest has no certain distance to the leader.
+    The lead is over the baseline; if the baseline leads, it is over the next condition. There is no
+    certain lead over a condition that may still be the fastest.
     """
-    leader = next(one for one in conditions if one.name == contenders[0])
+    leader = next(condition for condition in conditions if condition.name == contenders[0])
     certain = [name for name in leader.faster_than if name not in contenders]
     if leader.name != baseline:
         if baseline not in certain or not leader.ratio:
@@ -372,14 +371,14 @@ def _superlative(metric: str, *, more_is_better: bool) -> tuple[str, str]:
     return words.verb, f"the {'most' if more_is_better else least} {words.noun}"
 
 
-def _begun(words: MetricWords, sentence: str) -> str:
-    """Return a sentence with a capital letter, unless it begins with a name."""
+def _capitalised(words: MetricWords, sentence: str) -> str:
+    """Return a sentence with a capital article, if it begins with one."""
     is_part = words.part and sentence.startswith(f"an {words.part} of ")
     return f"A{sentence[1:]}" if is_part else sentence
 
 
 def _subjects(words: MetricWords, baseline: str, candidate: str) -> tuple[str, str]:
-    """Return the candidate and the baseline as a sentence about a metric names them."""
+    """Return the names of candidate and baseline in a sentence about a metric."""
     if not words.part:
         return candidate, baseline
     return f"an {words.part} of {candidate}", f"one of {baseline}"
@@ -394,10 +393,10 @@ def disagreement_sentence(
     metric: str = PRIMARY_METRIC,
     more_is_better: bool = False,
 ) -> str | None:
-    """Return one sentence where statistics are certain of another winner than the verdict.
+    """Return one sentence if statistics are certain of another winner than the verdict.
 
-    Where there is no verdict, they disagree if they name two winners; where the conditions are
-    equivalent, each that names one. ``None`` where they do not disagree.
+    Without a verdict, they disagree if they name two winners. If the conditions are equivalent,
+    each statistic that names a winner disagrees. ``None`` if they do not disagree.
     """
     names: dict[str, list[str]] = {"faster": [], "slower": []}
     for answer in answers:
@@ -429,16 +428,16 @@ def control_sentence(*, excludes_one: bool, alpha: float) -> str:
 def slow_runs_sentence(
     slow: SlowRuns, baseline: str, candidate: str, *, metric: str, more_is_better: bool = False
 ) -> str:
-    """Return the slow runs that were seen, and how rare one must be that could not have shown.
+    """Return the observed slow runs, and the rarity of those that could have been missed.
 
     ``2 of 106 runs of new took over 1.5 times its median, 0 of old; slow runs rarer than 1 in 35
-    could not have shown``. A metric other than time has outliers.
+    could not have shown``. For a metric other than time, they are called outliers.
     """
-    rarer = _too_rare(slow.unseen_share, metric)
+    rarer = _unseen_clause(slow.unseen_share, metric)
     if not (slow.baseline or slow.candidate):
         return f"{rarer}, and commoner ones were not seen"
     verb = "took" if metric in _WALL_TIMES else "had"
-    # The cost of a metric of which more is better is its inverse.
+    # If more of a metric is better, its cost is the inverse.
     limit = f"over {slow.factor:g} times its median"
     if more_is_better and metric not in _WALL_TIMES:
         limit = f"less than 1/{slow.factor:g} of its median"
@@ -454,14 +453,14 @@ def slow_runs_sentence(
 
 
 def _slow_runs(comparison: Comparison) -> str:
-    """Return the clause on slow runs that each verdict ``equivalent`` has."""
+    """Return the clause on slow runs in the sentence of a verdict ``equivalent``."""
     if comparison.slow_runs is not None:
         return comparison.slow_runs.summary
-    return _too_rare(unseen_share(comparison.blocks, comparison.alpha), comparison.metric)
+    return _unseen_clause(unseen_share(comparison.blocks, comparison.alpha), comparison.metric)
 
 
-def _too_rare(share: float, metric: str) -> str:
-    """Return how rare runs must be to be missed with a chance of more than alpha."""
+def _unseen_clause(share: float, metric: str) -> str:
+    """Return the clause on runs that are missed with a chance of more than alpha."""
     kind = "slow runs" if metric in _WALL_TIMES else "outliers"
     return f"{kind} rarer than 1 in {max(1, math.floor(1.0 / share))} could not have shown"
 
@@ -474,14 +473,14 @@ def _has_direction(ratio: float, low: float | None, high: float | None) -> bool:
 
 
 def _extent(low: float | None, high: float | None) -> str:
-    """Return by how much a time differs, if its interval leaves out 1: ``by 0.41 % to 1.17 %``."""
+    """Return the size of a difference whose interval leaves out 1: ``by 0.41 % to 1.17 %``."""
     known = [bound for bound in (low, high) if bound is not None and bound < math.inf]
     nearer, *farther = map(_percent, sorted(known, key=lambda bound: abs(bound - 1.0)))
     return f"by {nearer} to {farther[0]}" if farther else f"by at least {nearer}"
 
 
 def _open_question(min_effect: float, low: float | None, high: float | None) -> str:
-    """Return what is open where the direction is certain."""
+    """Return the open question about a difference whose direction is certain."""
     most = 1.0 + min_effect / 100.0
     if low is not None and high is not None and 1.0 / most <= low and high <= most:
         return "whether many runs together differ is open"
@@ -498,8 +497,8 @@ def _outlook(comparison: Comparison) -> str:
     return f"after {counted(blocks, 'block')}; {outlook}"
 
 
-def _limit(comparison: Comparison, ratio: float | None) -> float:
-    """Return the ratio; 0 or infinite, by the verdict, where it is not finite."""
+def _ratio_or_limit(comparison: Comparison, ratio: float | None) -> float:
+    """Return the ratio; 0 or infinite, by the verdict, if it is not finite."""
     if ratio is not None:
         return ratio
     return 0.0 if comparison.verdict == "faster" else math.inf
@@ -508,7 +507,7 @@ def _limit(comparison: Comparison, ratio: float | None) -> float:
 def _time_sentence(
     baseline: str, candidate: str, verdict: Verdict, ratio: float, ratio_ci: Interval
 ) -> str:
-    """Return that a wall time is shorter or longer, and by how much as far as that is known."""
+    """Return the sentence on a wall time that differs, with the size as far as it is known."""
     is_faster = _is_faster(baseline, candidate, is_slower=verdict == "slower")
     if leaves_out(ratio_ci, ratio):
         return f"{is_faster}, {_extent(*ratio_ci)}"
@@ -528,9 +527,9 @@ def _is_faster(baseline: str, candidate: str, *, is_slower: bool) -> str:
 
 
 def _min_factor(ratio: float, ratio_ci: Interval) -> float | None:
-    """Return the least factor that an interval allows, where the size is not known to a tenth.
+    """Return the smallest factor that an interval allows, if the size is not known to a tenth.
 
-    ``None`` where it is known, or where the ratio reads as a change in percent.
+    ``None`` if it is known, or if the ratio reads as a change in percent.
     """
     low, high = ratio_ci
     if not reads_as_factor(ratio) or (low is None and high is None):
@@ -542,7 +541,7 @@ def _min_factor(ratio: float, ratio_ci: Interval) -> float | None:
 
 
 def _times_of(factor: float, least: float | None = None) -> str:
-    """Return a factor in words: ``3.3 times``, or ``at least 6 times`` where only that is known."""
+    """Return a factor in words: ``3.3 times``, or ``at least 6 times`` for a smallest factor."""
     if least is None:
         return f"{_three_digits(factor)} times"
     # Rounded down: the true factor may lie at the end of the interval.
@@ -555,7 +554,7 @@ def _three_digits(factor: float) -> str:
 
 
 def _time(is_verb: str, takes: str, ratio: float) -> str:
-    """Return what a ratio of times means: ``takes 3.10 % longer``, ``is 3.3 times as fast``."""
+    """Return a clause on a ratio of times: ``takes 3.10 % longer``, ``is 3.3 times as fast``."""
     if math.isinf(ratio):
         return f"{takes} longer than the timeout"
     if ratio == 0.0:
@@ -568,12 +567,12 @@ def _time(is_verb: str, takes: str, ratio: float) -> str:
 
 
 def signed_change(ratio: float) -> str:
-    """Return what a ratio changes: ``+3.10 %``, or ``×3.3`` from a factor of 2 on."""
+    """Return a ratio as a change: ``+3.10 %``, or ``×3.3`` from a factor of 2 on."""
     return as_factor(ratio) if reads_as_factor(ratio) else _signed_percent(ratio)
 
 
 def signed_changes(interval: Interval) -> tuple[str, str]:
-    """Return what both ends of an interval change, in one unit."""
+    """Return both ends of an interval as changes, both in percent or both as factors."""
     largest = max((end for end in interval if end is not None), default=1.0)
     show = as_factor if reads_as_factor(largest) else _signed_percent
     low, high = ("unlimited" if end is None else show(end) for end in interval)
@@ -591,7 +590,7 @@ def _percent(ratio: float) -> str:
 
 
 def _ends(ratio_ci: Interval) -> str:
-    """Return an interval whose estimate is not shown, with a space before it."""
+    """Return an interval without an estimate, after a space."""
     low, high = ratio_ci
     if low is None or high is None:
         return ""
@@ -617,7 +616,7 @@ def _inverse(ratio: float) -> float:
 def _statistics(names: Sequence[str]) -> str:
     """Return the names in a sentence: ``the minimum, the median and the 70th to 90th percentile``.
 
-    Neighbouring deciles are one part of it.
+    Neighbouring deciles are combined into a range.
     """
 
     def run_of(numbered: tuple[int, str]) -> int | str:

@@ -32,9 +32,9 @@ from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
 CONTROLLED = 0
-"""The condition that a control runs a second time."""
+"""Condition that a control runs a second time."""
 TIMED_OUT = math.inf
-"""Cost of a trial that timed out, or could not do its work here: slower than every other
+"""Cost of a trial that timed out, or could not do its work here: slower than every other trial
 (rule 1)."""
 
 ACCOUNTABLE = frozenset(Accounting.__struct_fields__) - {"counters", "unknown"} | {"cpu_s"}
@@ -51,17 +51,17 @@ QUANTA = {
     "voluntary_switches": 1.0,
     "involuntary_switches": 1.0,
 }
-"""Resolution of a metric, in its unit. The launcher's clock counts nanoseconds; the kernel
-splits CPU time between user and system by its ticks, and rounds each of the two
-down to a microsecond: their sum is exact but for that (cputime_adjust in its sources)."""
+"""Resolution of a metric, in its unit. The launcher's clock counts nanoseconds. The kernel splits
+CPU time between user and system by its ticks, and rounds each down to a microsecond; except for
+that rounding their sum is exact (cputime_adjust in its sources)."""
 
 
 def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
     """Return the measured blocks in which every drawn condition finished, by number.
 
-    Blocks and their trials stand in the order in which they ran, as in the record. A block that
-    an interruption cut is left out as a whole and never completed later: completing it would let
-    the user who interrupts choose (docs/methods/interval.md).
+    Blocks and their trials are in the order in which they ran, as in the record. A block that an
+    interruption cut is left out as a whole and never completed later: otherwise a user could choose
+    results by interrupting (docs/methods/interval.md).
     """
     by_block: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:
@@ -89,7 +89,7 @@ def block_seconds(block: Iterable[Trial]) -> float:
 
 
 def seconds_of_segments(record: RunRecord) -> float:
-    """Return how long the segments of a campaign took; a killed one, until its last trial ended."""
+    """Return the seconds of a campaign's segments; a killed segment lasts until its last trial."""
     total = 0.0
     for segment, following in itertools.zip_longest(record.segments, record.segments[1:]):
         until = math.inf if following is None else following.started_at
@@ -110,10 +110,10 @@ def left_out_because(
     complete: dict[int, tuple[Trial, ...]],
     decisive: dict[int, tuple[Trial, ...]] | None = None,
 ) -> str | None:
-    """Return why a trial is not analysed; ``None`` if it is.
+    """Return the reason why a trial is not analysed; ``None`` if it is.
 
-    ``decisive`` are the complete blocks without the trials that washouts have replaced; by default
-    all of them.
+    ``decisive`` are the complete blocks without the trials that washouts replaced; by default all
+    complete blocks.
     """
     if trial.phase == "warmup":
         return WARMUP_RUN
@@ -122,7 +122,7 @@ def left_out_because(
     if trial.block not in complete:
         return CUT_BLOCK
     counted = (complete if decisive is None else decisive).get(trial.block, ())
-    is_counted = any(one.condition == trial.condition for one in counted)
+    is_counted = any(other.condition == trial.condition for other in counted)
     return None if is_counted else BEFORE_WASHOUTS
 
 
@@ -133,18 +133,18 @@ def cut_blocks(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -> int
 
 
 def as_cost(sample: Sample) -> float:
-    """Return a reported value as a cost: the inverse of a metric of which more is better."""
+    """Return a reported value as a cost: its inverse if more of the metric is better."""
     if sample.better == "lower":
         return sample.value
     return 1.0 / sample.value if sample.value else TIMED_OUT
 
 
-def cost_in(
+def cost_function(
     metric: str, of_sample: Callable[[Sample], float] = as_cost
 ) -> Callable[[Trial], float | None]:
-    """Return the function that returns the cost of a trial in one metric; ``None`` if unknown.
+    """Return the function from a trial to its cost in one metric, ``None`` if unknown.
 
-    A value that the workload reported comes before the accounting of the same name.
+    A value reported by the workload takes precedence over the accounting of the same name.
     """
     accounted: Callable[[Accounting], float | None] | None = (
         attrgetter(metric) if metric in ACCOUNTABLE else None
@@ -170,13 +170,13 @@ def known_values(
 ) -> dict[str, NDArray[np.float64]]:
     """Return the values of trials in each metric, shape (n,), in their order; NaN where unknown.
 
-    Only a comparison uses the inverse of a metric of which more is better: `as_cost`.
+    Values of a metric of which more is better are not inverted; only a comparison needs `as_cost`.
     """
     names = list(metrics)
     ordinary = not any(trial.samples or trial.failure is not None for trial in trials)
     if not ordinary or not ACCOUNTABLE.issuperset(names):
         return {
-            metric: np.array(list(map(cost_in(metric, of_sample), trials)), dtype=np.float64)
+            metric: np.array(list(map(cost_function(metric, of_sample), trials)), dtype=np.float64)
             for metric in names
         }
     # In one pass: there may be very many trials.
@@ -186,7 +186,7 @@ def known_values(
 
 
 def resolution_in(block: Iterable[Trial], metric: str) -> Resolution | None:
-    """Return the resolution of a metric: what the trials of one block tell, the coarsest of it.
+    """Return the resolution of a metric: the coarsest that the trials of one block report.
 
     ``None`` if no trial of the block reports the metric, and Equipoise does not measure it.
     """
@@ -198,18 +198,18 @@ def resolution_in(block: Iterable[Trial], metric: str) -> Resolution | None:
     ]
     if not samples:
         return Resolution(QUANTA[metric]) if metric in QUANTA else None
-    told = [one.resolution for one in samples if one.resolution is not None]
+    told = [sample.resolution for sample in samples if sample.resolution is not None]
     quantum = max(told, default=QUANTA.get(metric))
-    return Resolution(quantum, any(one.better == "higher" for one in samples))
+    return Resolution(quantum, any(sample.better == "higher" for sample in samples))
 
 
 def resolution_of(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> Resolution:
-    """Return the resolution of a metric, as the first block tells it in which it is reported.
+    """Return the resolution of a metric, from the first block in which it is reported.
 
-    The first block decides, so that no later value decides how it is bet on.
+    The first block decides, so that no later value influences the bets on it.
     """
     read = (resolution_in(block, metric) for block in blocks.values())
-    return next((one for one in read if one is not None), Resolution(None))
+    return next((resolution for resolution in read if resolution is not None), Resolution(None))
 
 
 class BlockRead(Struct, frozen=True):
@@ -218,13 +218,13 @@ class BlockRead(Struct, frozen=True):
     costs: dict[int, float]
     places: dict[int, int]
     resolution: Resolution | None
-    """``None`` if no trial of the block tells any."""
+    """Resolution of the metric; ``None`` if no trial of the block reports one."""
     covariates: dict[int, tuple[float, ...]]
-    """What was read before the trial of each condition; NaN where unknown."""
+    """Covariates before the trial of each condition; NaN where unknown."""
 
-    def read_before(self, *conditions: int) -> NDArray[np.float64] | None:
+    def covariates_of(self, *conditions: int) -> NDArray[np.float64] | None:
         """Return the covariates of conditions, shape (k, c); ``None`` if there are none."""
-        read = np.array([self.covariates[one] for one in conditions])
+        read = np.array([self.covariates[condition] for condition in conditions])
         return read if read.size else None
 
     def order(self, first: int, second: int) -> int:
@@ -236,10 +236,10 @@ class BlockRead(Struct, frozen=True):
 def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) -> BlockRead:
     """Return the costs of one complete block on a metric, by default the primary one.
 
-    Raise `UnusableInput` if a trial does not know the metric.
+    Raise `UnusableInput` if a trial lacks the metric.
     """
     metric = metric or plan.judgement.primary_metric
-    read = cost_in(metric)
+    read = cost_function(metric)
     costs: dict[int, float] = {}
     for trial in block:
         cost = read(trial)
@@ -256,7 +256,7 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
 
 
 def covariates_before(trial: Trial, names: Sequence[str]) -> tuple[float, ...]:
-    """Return covariates that were read before a trial; NaN where one is unknown."""
+    """Return covariates read before a trial; NaN for an unknown covariate."""
     values = (trial.covariates.get(name) for name in names)
     return tuple(math.nan if value is None else value for value in values)
 
@@ -271,7 +271,7 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
             costs[baseline],
             costs[candidate],
             block.order(baseline, candidate),
-            covariates=block.read_before(baseline, candidate),
+            covariates=block.covariates_of(baseline, candidate),
         )
     else:
         pairs.append_pooled(
@@ -280,7 +280,7 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
             costs[candidate],
             block.order(baseline, candidate),
             block.order(plan.control, candidate),
-            covariates=block.read_before(baseline, plan.control, candidate),
+            covariates=block.covariates_of(baseline, plan.control, candidate),
         )
 
 
@@ -293,13 +293,13 @@ class BlockCosts(Struct, frozen=True):
 
     numbers: NDArray[np.int64]
     places: NDArray[np.int64]
-    """-1 for a condition that was left out of the block."""
+    """Place of each condition; -1 if it was left out of the block."""
     costs: NDArray[np.float64]
-    """NaN for a condition that was left out of the block, or failed in it without a cost."""
+    """Cost of each condition; NaN if it was left out of the block, or failed without a cost."""
     ends: NDArray[np.int64]
     """Conditions that ran first and last."""
     covariates: NDArray[np.float64]
-    """What was read before each trial; NaN where unknown. Shape (n, k, c) for c covariates."""
+    """Covariates before each trial; NaN where unknown. Shape (n, k, c) for c covariates."""
 
     def paired(
         self,
@@ -310,7 +310,7 @@ class BlockCosts(Struct, frozen=True):
     ) -> PairedBlocks:
         """Return a candidate paired with its baseline, in the blocks in which both ran.
 
-        With a control, half of each bet is on the candidate against it.
+        With a control, half of each bet is on the candidate against the control.
         """
         both, (baseline, candidate) = self.both(contrast), contrast.pair
         orders = self._orders(both, baseline, candidate)
@@ -365,19 +365,19 @@ class BlockCosts(Struct, frozen=True):
 def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> BlockCosts:
     """Return the cost of every trial of the complete blocks in one metric.
 
-    Raise `UnusableInput` if a trial does not know the metric.
+    Raise `UnusableInput` if a trial lacks the metric.
     """
     trials = list(itertools.chain.from_iterable(blocks.values()))
     costs = known_values(trials, [metric], as_cost)[metric]
     for place in np.flatnonzero(np.isnan(costs)):
         _check_needless(plan, trials[place], metric)
-    return costs_placed(plan, blocks, costs)
+    return place_costs(plan, blocks, costs)
 
 
-def costs_placed(
+def place_costs(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], trial_costs: NDArray[np.float64]
 ) -> BlockCosts:
-    """Return the blocks with the cost of every trial in its place.
+    """Return the costs of trials by block and place.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ def costs_placed(
     costs[rows, columns] = trial_costs
     covariates = np.full((*shape, len(plan.adjust_by)), np.nan)
     if plan.adjust_by:
-        covariates[rows, columns] = [covariates_before(one, plan.adjust_by) for one in trials]
+        covariates[rows, columns] = [covariates_before(trial, plan.adjust_by) for trial in trials]
     ends = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),
@@ -407,9 +407,9 @@ def costs_placed(
 
 
 def _check_needless(plan: Plan, trial: Trial, metric: str) -> None:
-    """Refuse an unknown cost that the result needs; an intervention may end without an outcome."""
+    """Refuse an unknown cost that the result needs; costs of interventions may be unknown."""
     if not plan.rules.needs_every_cost and all(
-        trial.condition not in one.pair for one in plan.contrasts
+        trial.condition not in contrast.pair for contrast in plan.contrasts
     ):
         return
     reason = trial.accounting.unknown.get(metric, "the workload did not report it")

@@ -19,7 +19,7 @@ from equipoise.campaign.segment import (
     SegmentInProgress,
     check_for_failure,
 )
-from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.campaign.verification import check_effects, mapped_by_condition
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger
 from equipoise.measure.disturbances.contention import begin_watch, busy_host
@@ -51,8 +51,8 @@ def measurement_lock(
 ) -> AbstractContextManager[object]:
     """Return the lock that lets one campaign at a time measure on this host.
 
-    With ``allow_concurrent`` it is taken if it is free, so that a later campaign waits for this
-    one; if it is not free, the campaign runs without it.
+    With ``allow_concurrent`` the campaign takes the lock if it is free, so that a later campaign
+    waits; if it is not free, the campaign runs without it.
     """
     if not allow_concurrent:
         return lock_host(on_wait)
@@ -63,7 +63,7 @@ def measurement_lock(
 
 
 def warn_of_wait(owner: LockOwner) -> None:
-    """Log which campaign a caller from Python waits for; Python shows it on stderr by default."""
+    """Log the campaign that a Python caller waits for; Python shows it on stderr by default."""
     import logging
 
     logging.getLogger("equipoise").warning(
@@ -74,23 +74,23 @@ def warn_of_wait(owner: LockOwner) -> None:
 
 
 RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runner]]
-"""Makes what runs the trials of a plan; its second argument is called while a trial runs."""
+"""Factory of the runner of a plan's trials; its second argument is called while a trial runs."""
 JudgeFactory = Callable[[Plan, Stopping], Judge]
-"""Makes the judge of a plan under its own or later limits."""
+"""Factory of the judge of a plan under its own or later limits."""
 SegmentFactory = Callable[..., SegmentInProgress]
-"""Makes a segment of the parameters of `SegmentInProgress`."""
+"""Factory of a segment, with the parameters of `SegmentInProgress`."""
 
 
 @contextmanager
 def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
     """Make the runner of real trials: one launcher and one private folder for a whole segment."""
-    # Processes of a killed campaign would run beside this one.
+    # Processes of a killed campaign would disturb this one.
     clear_leftovers()
     with (
         scratch_folder() as scratch,
         Launcher(launcher_program(), counters=plan.measure.counters, scratch=scratch) as launcher,
         CovariateReader() as covariates,
-        _servers_of(plan, scratch) as servers,
+        _servers(plan, scratch) as servers,
     ):
         runner = TrialRunner(
             plan,
@@ -107,8 +107,8 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
             runner.clean_up()
 
 
-def _servers_of(plan: Plan, scratch: Path) -> AbstractContextManager[Servers | None]:
-    """Return the starter of the servers of a plan; nothing if it has none."""
+def _servers(plan: Plan, scratch: Path) -> AbstractContextManager[Servers | None]:
+    """Return the manager of a plan's servers; ``None`` if it has no servers."""
     if all(condition.server is None for condition in plan.conditions):
         return nullcontext()
     from equipoise.measure.servers import Servers
@@ -165,15 +165,15 @@ def resume(
 ) -> str:
     """Resume a campaign under its own plan and the new limits; return its run id.
 
-    A campaign that needs no more blocks is left as it is.
+    A campaign that needs no more blocks is left unchanged.
 
-    Raise `UnusableInput` if there is no such campaign, its limits leave it nothing to do, or
-    another process measures it now. Raise `ConditionFailed` if a condition failed in it, before or
-    now. Raise `Interrupted` if the user interrupted it.
+    Raise `UnusableInput` if there is no such campaign, its limits leave nothing to do, or another
+    process measures it now. Raise `ConditionFailed` if a condition failed in it, before or now.
+    Raise `Interrupted` if the user interrupted it.
     """
     run_id = ledger.read_run(reference).id
     with run_lock(run_id, ledger):
-        # Read again: another process may have resumed it in between.
+        # Read again: another process may have resumed it meanwhile.
         record = ledger.read_run(run_id)
         plan = record.plan
         plan.rules.check_resumable(run_id)
@@ -181,7 +181,7 @@ def resume(
         judge = judge_of(plan, stopping)
         judge.recall(record)
         for trial in record.trials:
-            # To continue would drop the block in which one condition failed (rule 1).
+            # Continuing would drop the block in which a condition failed (rule 1).
             check_for_failure(plan, trial, judge)
         blocks = complete_blocks(record.draws, record.trials)
         for number, block in enumerate(blocks.values(), start=1):
@@ -189,7 +189,7 @@ def resume(
             if number == latest_analysed(len(blocks)):
                 judge.analyse()
         if judge.runs_washouts():
-            # The analyses are counted from the first block with washouts.
+            # The analyses count from the first block with washouts.
             judge.analyse()
         if judge.stop_reason() is not None:
             return run_id
@@ -208,7 +208,7 @@ def resume(
             listener,
             clock,
             number=number,
-            spent_before_s=0.0 if limits.budget else _spent(record),
+            spent_before_s=0.0 if limits.budget else _spent_budget_s(record),
             blocks_before=len(blocks),
             next_warmup=_next_block(record, "warmup"),
             next_block=_next_block(record, "measured"),
@@ -223,32 +223,32 @@ def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
     Raise `UnusableInput` if a condition did not take effect.
     """
     environment = own_environment()
-    verified = plan.rules.built_before(plan)
+    verified = plan.rules.with_initial_conditions(plan)
     mapped = mapped_by_condition(verified, environment)
-    check_that_each_took_effect(verified, mapped, environment)
+    check_effects(verified, mapped, environment)
     host = snapshot(environment=environment)
     certificate = ledger.latest_certificate(host.get("kernel"), host.get("cpu_model"))
     return {
         **host,
         "certificate": None if certificate is None else certificate.summary(),
-        "mapped": {name: asdict(one) for name, one in mapped.items()},
+        "mapped": {name: asdict(files) for name, files in mapped.items()},
     }
 
 
 def series_lock(series: str, ledger: Ledger) -> AbstractContextManager[object]:
-    """Return the lock that lets one campaign of a series at a time measure.
+    """Return the lock that lets one campaign of a series measure at a time.
 
-    Each campaign is a function of all blocks of those before it.
+    Each campaign depends on all blocks of the earlier campaigns.
 
-    Raise `UnusableInput` if another process measures one.
+    Raise `UnusableInput` if another process measures a campaign of the series.
     """
     return _lock("last", ledger.key_of(series))
 
 
 def run_lock(run_id: str, ledger: Ledger) -> AbstractContextManager[object]:
-    """Return the lock that lets one process at a time go on with a run.
+    """Return the lock that lets one process at a time continue a run.
 
-    Raise `UnusableInput` if another process goes on with it.
+    Raise `UnusableInput` if another process continues it.
     """
     return _lock(run_id, ledger.key_of(run_id))
 
@@ -259,7 +259,7 @@ def _lock(run_id: str, key: str) -> AbstractContextManager[object]:
     except UnusableInput:
         raise
     except EquipoiseError:
-        # Where the system has no such sockets, the ledger itself refuses a second draw.
+        # On a system without such sockets, the ledger itself refuses a second draw.
         return nullcontext()
 
 
@@ -299,8 +299,8 @@ def _next_block(record: RunRecord, phase: Phase) -> int:
     return 1 + max((draw.block for draw in record.draws if draw.phase == phase), default=0)
 
 
-def _spent(record: RunRecord) -> float:
-    """Return the seconds of the budget that are spent; a used-up budget is granted again."""
+def _spent_budget_s(record: RunRecord) -> float:
+    """Return the spent seconds of the budget; a budget that is used up starts again."""
     if record.segments and record.segments[-1].stopped_because == "budget":
         return 0.0
     return seconds_of_segments(record)

@@ -1,6 +1,6 @@
 """Interim analysis: after every block of a campaign, at no cost to the error rate.
 
-A kind of campaign may be judged otherwise while it runs: `CampaignKind`.
+A kind of campaign may have its own interim analysis: `CampaignKind`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Judge
 from equipoise.campaign.washouts import (
     CarryOverTrials,
-    goes_on_with_washouts,
     is_washout_block,
+    may_add_washouts,
     restarted_conditions,
 )
 from equipoise.design.coin import layout_of_block
@@ -49,11 +49,12 @@ from equipoise.stats.verdict import earliest_block as earliest_possible
 CALLS = ("faster", "slower", "mixed")
 """Verdicts that call two conditions different."""
 DESCRIBED = 0
-"""The condition that is described, where nothing is compared."""
+"""Condition that is described if
+nothing is compared."""
 
 
 def required_blocks(plan: Plan, stopping: Stopping) -> int:
-    """Return the number of blocks before a campaign may stop: ``--min-blocks`` and ``--tail``."""
+    """Return the minimum number of blocks of a campaign, by ``--min-blocks`` and ``--tail``."""
     if stopping.tail is None:
         return stopping.min_blocks
     return max(stopping.min_blocks, blocks_to_show(stopping.tail / 100.0, plan.judgement.alpha))
@@ -65,10 +66,11 @@ class _RunningComparison(Struct, frozen=True):
     contrast: Contrast
     metric: str
     plan: Plan
-    """Without its control for two candidates: the twin of the baseline says nothing of them."""
+    """Plan; without its control if two candidates are compared, which the control does not
+    concern."""
     pairs: PairedBlocks
     layouts: list[int] = []
-    """Layout of each block, where the verdict is about layouts in general."""
+    """Layout of each block, if the verdict concerns layouts in general."""
 
 
 def _running_comparison(contrast: Contrast, metric: str, plan: Plan) -> _RunningComparison:
@@ -78,27 +80,27 @@ def _running_comparison(contrast: Contrast, metric: str, plan: Plan) -> _Running
 
 
 class Interim(Struct, frozen=True):
-    """One comparison after an analysis, and whether its question is answered."""
+    """Verdict of one comparison after an analysis, and whether its question is answered."""
 
     judged: ComparisonVerdict
     answered: bool
 
 
 ANALYSE_EVERY_BLOCK = 256
-"""Number of blocks up to which a campaign is analysed after each. From then on it is analysed
-whenever the blocks have grown by 1/64: an analysis takes as long as there are blocks, and would use
-up the budget of a campaign of thousands of short trials."""
+"""Number of blocks up to which a campaign is analysed after each block. From then on it is analysed
+after each growth by 1/64: the time of an analysis is proportional to the number of blocks, and
+would use up the budget of thousands of short trials."""
 GROWTH = 64
 SECONDS_FOR_SIZE = 5.0
-"""Seconds of blocks beyond the earliest verdict that the size of a factor of 2 and more may take,
-for each second of ``--min-seconds``."""
+"""Maximum seconds of blocks after the earliest verdict for the size of a factor of 2 and more, for
+each second of ``--min-seconds``."""
 
 
 def latest_analysed(block: int) -> int:
-    """Return the last block, up to this one, after which a campaign is analysed.
+    """Return the last block, up to ``block``, after which a campaign is analysed.
 
-    It depends on the number of blocks alone, so a campaign that is read back is analysed after the
-    same blocks as one that ran on.
+    It depends only on the number of blocks, so a resumed campaign is analysed after the same blocks
+    as a campaign without interruption.
     """
     latest = min(block, ANALYSE_EVERY_BLOCK)
     while block > ANALYSE_EVERY_BLOCK and latest + latest // GROWTH <= block:
@@ -107,7 +109,7 @@ def latest_analysed(block: int) -> int:
 
 
 class InterimAnalysis(Judge):
-    """The judge of a campaign that compares: the same rule as in the result afterwards."""
+    """The judge of a campaign that compares, by the same rule as the result."""
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
         self.plan = plan
@@ -123,16 +125,16 @@ class InterimAnalysis(Judge):
         self._blocks = 0
         self._seconds = 0.0
         self._latest: tuple[Interim, ...] = ()
-        # A ranking is of the metric that decides.
+        # The ranking uses the primary metric.
         metric, without_control = plan.judgement.primary_metric, replace(plan, control=None)
         self._among_candidates = {
             pair: _running_comparison(Contrast(*pair), metric, without_control)
             for contrasts in plan.ranked_groups
             for pair in candidate_pairs(contrasts)
         }
-        self._arrange()
+        self._collect_pairs()
         self._open_race: tuple[Pair, ...] = ()
-        self._may_restart = goes_on_with_washouts(plan)
+        self._may_restart = may_add_washouts(plan)
         self._has_washouts = False
         self._carry_over = CarryOverTrials(plan)
         self._suspected: tuple[Pair, ...] = ()
@@ -142,10 +144,10 @@ class InterimAnalysis(Judge):
         """Return the metrics that decide."""
         return (plan.judgement.primary_metric,)
 
-    def _arrange(self) -> None:
-        """Give the pairs of all comparisons to the verdicts and to the ranking."""
-        with_baseline = {one.contrast.pair: one for one in self._comparisons}
-        self.pairs = tuple(one.pairs for one in self._comparisons)
+    def _collect_pairs(self) -> None:
+        """Collect the pairs of all comparisons for the verdicts and for the ranking."""
+        with_baseline = {comparison.contrast.pair: comparison for comparison in self._comparisons}
+        self.pairs = tuple(comparison.pairs for comparison in self._comparisons)
         self._every_pair = (*self._comparisons, *self._among_candidates.values())
         self._ranked = tuple(
             ranked_group(
@@ -157,35 +159,39 @@ class InterimAnalysis(Judge):
         )
 
     def _restart(self, block: tuple[Trial, ...]) -> None:
-        """Begin the bets of the comparisons that the first block with washouts has."""
+        """Restart the bets of the comparisons in the first block with washouts."""
         left_out = restarted_conditions(self.plan, [trial.condition for trial in block])
 
-        def begun(one: _RunningComparison) -> _RunningComparison:
-            if left_out.isdisjoint(one.contrast.pair):
-                return one
-            return _running_comparison(one.contrast, one.metric, one.plan)
+        def restarted(comparison: _RunningComparison) -> _RunningComparison:
+            if left_out.isdisjoint(comparison.contrast.pair):
+                return comparison
+            return _running_comparison(comparison.contrast, comparison.metric, comparison.plan)
 
-        self._comparisons = tuple(begun(one) for one in self._comparisons)
-        self._among_candidates = {pair: begun(one) for pair, one in self._among_candidates.items()}
-        self._arrange()
-        # An analysis after each of the first blocks, as at the beginning.
+        self._comparisons = tuple(restarted(comparison) for comparison in self._comparisons)
+        self._among_candidates = {
+            pair: restarted(comparison) for pair, comparison in self._among_candidates.items()
+        }
+        self._collect_pairs()
+        # Analyses follow each of the first blocks again, as at the beginning.
         self._has_washouts, self._blocks, self._latest = True, 0, ()
         self._suspected, self._unclear = (), ()
 
     def add(self, block: tuple[Trial, ...]) -> None:
-        """Add one complete block without an analysis, as when a campaign is read back."""
+        """Add one complete block without an analysis."""
         if self._may_restart and not self._has_washouts and is_washout_block(block):
             self._restart(block)
         read = {metric: read_block(block, self.plan, metric) for metric in self._metrics}
         for metric, costs in read.items():
             if costs.resolution is not None:
                 self._resolutions.setdefault(metric, costs.resolution)
-        for one in self._every_pair:
-            if one.metric in self._resolutions:
-                one.pairs.set_resolution(self._resolutions[one.metric])
-            add_block(one.pairs, read[one.metric], one.contrast, one.plan)
-            if self._across_layouts and len(one.pairs) > len(one.layouts):
-                one.layouts.append(layout_of_block(self.plan, "measured", block[0].block))
+        for comparison in self._every_pair:
+            if comparison.metric in self._resolutions:
+                comparison.pairs.set_resolution(self._resolutions[comparison.metric])
+            add_block(
+                comparison.pairs, read[comparison.metric], comparison.contrast, comparison.plan
+            )
+            if self._across_layouts and len(comparison.pairs) > len(comparison.layouts):
+                comparison.layouts.append(layout_of_block(self.plan, "measured", block[0].block))
         if self._may_restart and not self._has_washouts:
             primary = read[self.plan.judgement.primary_metric]
             order = (trial.condition for trial in block)
@@ -194,7 +200,7 @@ class InterimAnalysis(Judge):
         self._seconds += block_seconds(block)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the status of each comparison; analyse the blocks anew if that is due."""
+        """Return the status of each comparison, after a new analysis if one is due."""
         if not self._latest or self._blocks == latest_analysed(self._blocks):
             self._latest = self.judged()
             self._open_race = self._open_pairs()
@@ -202,36 +208,36 @@ class InterimAnalysis(Judge):
         names = [condition.name for condition in self.plan.conditions]
         return tuple(
             ComparisonStatus(
-                names[one.contrast.candidate]
+                names[comparison.contrast.candidate]
                 if len(self._metrics) == 1
-                else f"{names[one.contrast.candidate]}: {one.metric}",
+                else f"{names[comparison.contrast.candidate]}: {comparison.metric}",
                 interim.judged.verdict,
                 interim.judged.ratio,
                 interim.judged.ratio_ci,
-                baseline=names[one.contrast.baseline],
+                baseline=names[comparison.contrast.baseline],
                 blocks=interim.judged.blocks,
-                metric=one.metric,
-                more_is_better=one.metric in self._resolutions
-                and self._resolutions[one.metric].more_is_better,
+                metric=comparison.metric,
+                more_is_better=comparison.metric in self._resolutions
+                and self._resolutions[comparison.metric].more_is_better,
             )
-            for one, interim in zip(self._comparisons, self._latest, strict=True)
+            for comparison, interim in zip(self._comparisons, self._latest, strict=True)
         )
 
     def _suspect_carry_over(self) -> None:
-        """Find the differences that carry-over could make, at the stop and before any washout."""
+        """Find differences that carry-over could explain, at the stop and before any washout."""
         if not self._may_restart or self._has_washouts:
             return
         suspected, unclear = [], []
-        for one, interim in zip(self._comparisons, self._latest, strict=True):
+        for comparison, interim in zip(self._comparisons, self._latest, strict=True):
             judged = interim.judged
             if judged.verdict not in CALLS or not self._is_answered(interim):
                 continue
-            fit = self._carry_over.fit(one.contrast)
+            fit = self._carry_over.fit(comparison.contrast)
             side = 1.0 if (judged.typical or 0.0) > 0 else -1.0
             if fit is None:
-                unclear.append(one.contrast.pair)
+                unclear.append(comparison.contrast.pair)
             elif fit.could_make(side) == "all":
-                suspected.append(one.contrast.pair)
+                suspected.append(comparison.contrast.pair)
         self._suspected, self._unclear = tuple(suspected), tuple(unclear)
 
     def judged(self) -> tuple[Interim, ...]:
@@ -239,16 +245,19 @@ class InterimAnalysis(Judge):
         judgement = self.plan.judgement
         effect, alpha = judgement.min_effect, judgement.alpha
         if self._across_layouts:
-            layouts, count = [one.layouts for one in self._comparisons], len(self.plan.layouts)
+            layouts, count = (
+                [comparison.layouts for comparison in self._comparisons],
+                len(self.plan.layouts),
+            )
             judged = judge_across_layouts(
                 self.pairs, layouts, count=count, min_effect=effect, alpha=alpha
             )
         else:
             judged = judge(self.pairs, min_effect=effect, alpha=alpha)
-        return tuple(Interim(one, one.verdict != "undecided") for one in judged)
+        return tuple(Interim(judgement, judgement.verdict != "undecided") for judgement in judged)
 
     def _open_pairs(self) -> tuple[Pair, ...]:
-        """Return the open pairs of contenders in all groups among which the fastest is asked."""
+        """Return the open pairs of contenders in all ranked groups."""
         judgement, least = self.plan.judgement, self._stopping.min_blocks
         effect, alpha = judgement.min_effect, judgement.alpha
         races = [
@@ -257,20 +266,26 @@ class InterimAnalysis(Judge):
         if all(len(contenders) < 2 for _, contenders in races):
             return ()
         compared = zip(self._comparisons, self._latest, strict=True)
-        verdicts = {one.contrast.pair: interim.judged.verdict for one, interim in compared}
+        verdicts = {
+            comparison.contrast.pair: interim.judged.verdict for comparison, interim in compared
+        }
         judged = judge_candidates(self._ranked, effect, alpha)
-        verdicts |= {pair: one.verdict for pair, one in judged.items() if one.blocks >= least}
+        verdicts |= {
+            pair: judgement.verdict
+            for pair, judgement in judged.items()
+            if judgement.blocks >= least
+        }
         return tuple(
             pair for group, contenders in races for pair in open_pairs(group, contenders, verdicts)
         )
 
     @property
     def has_measured_enough(self) -> bool:
-        """Whether the blocks have taken the least time before a verdict."""
+        """Whether the blocks have taken the minimum time before a verdict."""
         return self._seconds >= self._stopping.min_seconds
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
-        """Return why no further block is needed; ``None`` while one is."""
+        """Return the reason why no further block is needed; ``None`` while one is."""
         if self._suspected or self._unclear or not self._has_ended():
             return None
         return "verdict" if self._stopping.precision is None else "precision"
@@ -278,27 +293,27 @@ class InterimAnalysis(Judge):
     def runs_washouts(self) -> bool:
         """Return whether the next block has washouts.
 
-        All questions are answered, and carry-over could make an answer. Differences that the orders
-        so far cannot tell from carry-over get ordinary blocks before.
+        It has washouts if all questions are answered and carry-over could explain an answer. While
+        the orders so far cannot separate a difference from carry-over, it gets ordinary blocks.
         """
         return self._has_washouts or (
             bool(self._suspected) and not self._unclear and self._has_ended()
         )
 
     def _has_ended(self) -> bool:
-        """Return whether every question is answered, if nothing carries over."""
-        if not self._latest or not all(self._is_answered(one) for one in self._latest):
+        """Return whether every question is answered, without regard to carry-over."""
+        if not self._latest or not all(self._is_answered(interim) for interim in self._latest):
             return False
         return not self._open_race
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
-        All of them, unless decided ones are left out. A condition is left out where its
-        comparisons with the baseline are decided and, if a ranking is asked, no open pair of
-        contenders for the fastest needs it. The choice depends on the earlier blocks alone. So each
-        pair's coin stays fair given the past, its interval and its e-value hold, and a campaign
-        that is read back continues alike (docs/methods/several-comparisons.md).
+        These are all conditions, unless decided conditions are left out. A condition is left out if
+        its comparisons with the baseline are decided and, with a ranking, no open pair of
+        contenders needs it. The choice depends only on the earlier blocks. So each pair's coin
+        stays fair given the past, its interval and its e-value hold, and a resumed campaign
+        continues in the same way (docs/methods/several-comparisons.md).
         """
         everything = tuple(range(len(self.plan.conditions)))
         leaves_out = self._stopping.leave_out_decided or self.runs_washouts()
@@ -309,13 +324,13 @@ class InterimAnalysis(Judge):
         if self.runs_washouts():
             asked += self._suspected
         needed: set[int] = {member for pair in asked for member in pair}
-        for one, interim in zip(self._comparisons, self._latest, strict=True):
-            compared.update(one.contrast.pair)
+        for comparison, interim in zip(self._comparisons, self._latest, strict=True):
+            compared.update(comparison.contrast.pair)
             if not self._is_answered(interim):
-                needed.update(one.contrast.pair)
+                needed.update(comparison.contrast.pair)
         control = self.plan.control
         if control is not None and compared:
-            # It runs beside the baseline, and only there.
+            # The control runs only together with the baseline.
             compared.add(control)
             needed |= {control} if self._comparisons[0].contrast.baseline in needed else set()
         return tuple(i for i in everything if i in needed or i not in compared)
@@ -338,24 +353,24 @@ class InterimAnalysis(Judge):
         forecasts = blocks_to_go(
             self.pairs, judged, min_effect=effect, alpha=alpha, seed=self.plan.seed
         )
-        return tuple(one for one in forecasts if one is not None)
+        return tuple(forecast for forecast in forecasts if forecast is not None)
 
-    def _is_answered(self, one: Interim) -> bool:
+    def _is_answered(self, interim: Interim) -> bool:
         stopping = self._stopping
-        if one.judged.blocks < required_blocks(self.plan, stopping) or not one.answered:
+        if interim.judged.blocks < required_blocks(self.plan, stopping) or not interim.answered:
             return False
         if not self.has_measured_enough:
             return False
         if stopping.precision is not None:
-            return is_precise(one.judged, stopping.precision)
-        return not self.measures_size(one.judged)
+            return is_precise(interim.judged, stopping.precision)
+        return not self.measures_size(interim.judged)
 
     def measures_size(self, judged: ComparisonVerdict) -> bool:
-        """Return whether a few seconds more may tell the size of a called factor.
+        """Return whether a few more seconds may show the size of a called factor.
 
-        The first verdict on a large effect leaves open whether it is 2 or 10 times; two blocks more
-        often know it to a tenth. The seconds count from the first block that allows a verdict, so
-        that a campaign that is read back ends after the same block.
+        After the first verdict on a large effect its size may be 2 or 10 times; two more blocks
+        often determine it to a tenth. The seconds count from the first block that allows a verdict,
+        so that a resumed campaign ends after the same block.
         """
         ratio = judged.ratio
         if self._across_layouts or judged.verdict not in CALLS:
@@ -367,10 +382,10 @@ class InterimAnalysis(Judge):
 
 
 class DescribingAnalysis(Judge):
-    """The judge of a campaign of one condition: nothing is compared, and its budget ends it.
+    """The judge of a campaign of one condition: nothing is compared, and the budget ends it.
 
-    With ``--precision`` it stops before, when the interval of the median is narrow enough; with
-    ``--tail``, when slow runs of that share would have shown.
+    With ``--precision`` it stops earlier, when the interval of the median is narrow enough; with
+    ``--tail``, when slow runs of that share would have appeared.
     """
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
@@ -389,9 +404,9 @@ class DescribingAnalysis(Judge):
         return ()
 
     def stop_reason(self) -> Literal["precision", "tail"] | None:
-        """Return ``precision`` once the interval is narrow enough, if that is asked for.
+        """Return ``precision`` once the interval is narrow enough, with ``--precision``.
 
-        Return ``tail`` once there are runs enough for ``--tail``, if that alone is asked for.
+        Return ``tail`` once there are enough runs, with ``--tail`` alone.
         """
         stopping = self._stopping
         if stopping.precision is None and stopping.tail is None:
@@ -406,7 +421,7 @@ class DescribingAnalysis(Judge):
         return "precision" if 100.0 * (high / low - 1.0) <= stopping.precision else None
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
-        """Return every condition: the one, and its control."""
+        """Return every condition: the described condition and its control."""
         return tuple(range(len(self.plan.conditions)))
 
     def earliest_block(self) -> int:
@@ -415,7 +430,7 @@ class DescribingAnalysis(Judge):
 
 
 class CampaignKind:
-    """How an ordinary comparison is conducted; a kind overrides what it does instead."""
+    """Conduct of a campaign; the methods here are those of an ordinary comparison."""
 
     def judge(self, plan: Plan, stopping: Stopping) -> Judge:
         """Return the judge of a plan under its own or later limits."""
@@ -424,12 +439,12 @@ class CampaignKind:
         return self.interim(plan, stopping)
 
     def interim(self, plan: Plan, stopping: Stopping) -> InterimAnalysis:
-        """Return the analysis of the comparisons of a plan, after as many blocks as are added."""
+        """Return the interim analysis of the comparisons of a plan."""
         return InterimAnalysis(plan, stopping)
 
 
 def interim_for(plan: Plan, stopping: Stopping) -> InterimAnalysis:
-    """Return the analysis of the comparisons of a plan of any kind."""
+    """Return the interim analysis of the comparisons of a plan of any kind."""
     return plan.kind.part("campaign", CampaignKind).interim(plan, stopping)
 
 

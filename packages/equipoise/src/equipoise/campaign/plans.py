@@ -1,4 +1,4 @@
-"""The plans of `compare` and `run`: from options to what a campaign runs and judges.
+"""The plans of `compare` and `run`, from options.
 
 The command line and the Python interface build their plans here, so that a bad value gets the
 same error in both.
@@ -61,18 +61,18 @@ if TYPE_CHECKING:
     from equipoise.model.study import Study
 
 PlanAndWarnings = tuple[Plan, tuple[CampaignWarning, ...]]
-"""A plan, and what this host cannot do of it."""
+"""A plan, and warnings about what this host cannot do of it."""
 
 
 class FunctionsRequest(Struct, frozen=True):
-    """A comparison of functions that the user asks for, beside the functions themselves."""
+    """Request for a comparison of functions, without the functions themselves."""
 
     limits: CampaignLimits
     names: Sequence[str] = ()
     """Names that the user chose for the functions."""
     ranking: bool | None = None
     ledger: Path | str | None = None
-    """Ledger that keeps the campaign; by default the usual one."""
+    """Ledger for the campaign; by default the usual ledger."""
     allow_concurrent: bool = False
     progress: ProgressListener | None = None
 
@@ -80,7 +80,7 @@ class FunctionsRequest(Struct, frozen=True):
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     """Return the plan that compares commands, describes one, or finds its sources of chance.
 
-    Raise `UnusableInput` if the options make no plan.
+    Raise `UnusableInput` if no plan can be made from the options.
     """
     metrics = metric_names(options.metrics)
     limits = options.limits
@@ -104,25 +104,25 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         judgement=replace(
             limits.judgement(metrics), adjust_by=COVARIATES_BEFORE_TRIAL if options.adjust else ()
         ),
-        seed=limits.drawn_seed(),
+        seed=limits.seed_or_random(),
         control=len(conditions) if options.control else None,
         chosen_contrasts=contrasts_of(options, conditions),
         ranking=options.ranking is not False,
     )
     if not options.what_varies:
         over = over_layouts(plan, options.layouts, options.aslr)
-        plan, warnings = _ranked(over, options.ranking)
+        plan, warnings = _with_ranking_warnings(over, options.ranking)
         if options.adjust and plan.not_adjustable_because is not None:
             raise UnusableInput(
                 f"{option('adjust')} does not fit: {plan.not_adjustable_because}",
-                hint=f"leave out {option('adjust')}, or compare two commands alone",
+                hint=f"leave out {option('adjust')}, or compare only two commands",
             )
-        return plan, (*warnings, *_of_setup(options))
+        return plan, (*warnings, *_setup_warnings(options))
     layouts, ranking = option("layouts"), option("ranking", True)
     conflicts = {
         f"examines one command, {option('adjust')} compares two": options.adjust,
         f"holds the parts of a layout one at a time, {layouts} draws them": options.layouts,
-        f"examines one command, {ranking} asks which of several is the fastest": options.ranking,
+        f"examines one command, {ranking} ranks several": options.ranking,
     }
     for conflict, value in conflicts.items():
         if value:
@@ -132,15 +132,15 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     return _hold_sources_of_chance(plan)
 
 
-def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:
-    """Warn where ``--setup`` runs before each trial."""
+def _setup_warnings(options: CompareOptions) -> Iterator[CampaignWarning]:
+    """Yield a warning if ``--setup`` runs before each trial."""
     parameter = repeated_setup(options)
     if parameter is not None:
         yield CampaignWarning(
             "setup_repeated",
-            f"{option('setup')} ran before each trial: {{{parameter}}} stands in it and in no "
-            "command, and the trials of all values alternate",
-            "build each value to a place of its own, and name that in the command, to set up once",
+            f"{option('setup')} ran before each trial: it contains {{{parameter}}}, which no "
+            "command does, and the trials of all values alternate",
+            "build each value to its own place, and name that place in the command, to set up once",
         )
 
 
@@ -162,7 +162,7 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
     blocks = plan.stopping.blocks or WHAT_VARIES_BLOCKS
     if blocks < MIN_BLOCKS:
         raise UnusableInput(
-            f"{option('what_varies')} with {blocks} blocks can tell nothing",
+            f"{option('what_varies')} with {blocks} blocks cannot show anything",
             hint=f"give at least {option('blocks', MIN_BLOCKS)}",
         )
     environment = own_environment()
@@ -176,26 +176,26 @@ def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
         warnings = (*warnings, order)
     else:
         sources = (*sources, order)
-    conditions = chance.holding_one_at_a_time(plan.conditions[0], sources)
+    conditions = chance.one_source_held_each(plan.conditions[0], sources)
     held = replace(
         plan,
         study=chance.STUDY,
         conditions=conditions,
         chosen_contrasts=(),
-        # Nothing is compared, so the number of blocks depends on no measured time.
+        # Nothing is compared, so the number of blocks does not depend on measured times.
         stopping=replace(plan.stopping, blocks=blocks),
     )
     return held, warnings
 
 
 def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | CampaignWarning:
-    """Return the order of files as a source, or why its library cannot hold it."""
+    """Return the order of files as a source, or the warning that its library cannot hold it."""
     from equipoise.design import chance
 
     condition = plan.conditions[0]
     library = native_programs() / chance.FILE_ORDER_LIBRARY
     if not library.is_file():
-        return chance.not_tried(chance.FILE_ORDER, f"{library} is missing", "make build")
+        return chance.untried_source(chance.FILE_ORDER, f"{library} is missing", "make build")
     surroundings = {**environment, **condition.environment}
     preloaded = f"{library} {surroundings.get(chance.PRELOAD_VARIABLE, '')}".strip()
     source = chance.Source(chance.FILE_ORDER, {chance.PRELOAD_VARIABLE: preloaded})
@@ -205,7 +205,7 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | Campaign
     if os.path.realpath(library) in (mapped.libraries or {}).values():
         return source
     reason = mapped.unknown_because or "; ".join(mapped.problems)
-    return chance.not_tried(
+    return chance.untried_source(
         chance.FILE_ORDER,
         f"{chance.FILE_ORDER_LIBRARY} cannot be preloaded into {condition.command[0]}: {reason}",
         "use a program that is linked dynamically to this host's C library",
@@ -215,23 +215,23 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | Campaign
 def study_plan(
     study: Study, grid: Grid, limits: CampaignLimits, *, ranking: bool | None = None
 ) -> PlanAndWarnings:
-    """Return the plan of a study, whose conditions and contrasts stand in the grid.
+    """Return the plan of a study, with the conditions and contrasts of the grid.
 
-    A limit that is given comes before the study's own.
+    ``limits`` take precedence over the study's own limits.
 
     Raise `UnusableInput` if the limits contradict each other, this host cannot draw the layouts, or
-    a ranking is asked that is not possible.
+    a requested ranking is not possible.
 
     Parameters
     ----------
     ranking
-        Also ask which condition is the fastest; by default, where that is possible.
+        Whether to rank the conditions; by default if possible.
     """
     measure = study.measure
     given, own = limits, limits_of(asdict(measure))
     default = Stopping(leave_out_decided=True)
     if given.budget is not None and own.min_seconds is not None:
-        # It only delays a verdict: the budget ends the campaign, and the result says it was short.
+        # The minimum only delays a verdict: the budget still ends the campaign, with a warning.
         default = replace(default, min_seconds=own.min_seconds)
         own = replace(own, min_seconds=None)
     limits = given.filled_from(own)
@@ -253,20 +253,20 @@ def study_plan(
         ),
         stopping=stopping,
         judgement=limits.judgement(measure.metrics),
-        seed=limits.drawn_seed(),
+        seed=limits.seed_or_random(),
         chosen_contrasts=grid.contrasts,
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
         ranking=ranking is not False,
     )
     planned = over_layouts(plan, measure.layouts, measure.aslr)
-    # Of a study's many groups a ranking is no surprise, nor is its absence.
-    return _ranked(planned, ranking) if ranking else planned
+    # A study may have many groups: nobody expects a ranking of each, so none is reported missing.
+    return _with_ranking_warnings(planned, ranking) if ranking else planned
 
 
-def _ranked(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
-    """Say where it cannot be asked which condition is the fastest.
+def _with_ranking_warnings(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
+    """Add a warning if the conditions cannot be ranked.
 
-    Raise `UnusableInput` if the user asked it.
+    Raise `UnusableInput` if the user requested a ranking.
     """
     plan, warnings = planned
     members = 1 + max(map(len, plan.groups), default=0)
@@ -277,34 +277,30 @@ def _ranked(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
 def ranking_warnings(
     members: int, ranking: bool | None, *, layouts: bool = False
 ) -> tuple[CampaignWarning, ...]:
-    """Return a warning where it cannot be asked which of some conditions is the fastest.
+    """Return a warning if some conditions cannot be ranked.
 
-    Raise `UnusableInput` if the user asked it: ``ranking`` is true.
+    Raise `UnusableInput` if the user requested a ranking: ``ranking`` is true.
     """
     if ranking and members < 2:
         raise UnusableInput(
-            "nothing is compared, so it cannot be asked which condition is the fastest",
+            "nothing is compared, so there is no ranking",
             hint="give two or more to compare, or leave out the ranking",
         )
     if ranking is False or members < MIN_RANKED_CONDITIONS:
         return ()
     if layouts:
-        what = (
-            f"with {option('layouts')} it cannot be asked which of {members} conditions is the "
-            "fastest"
-        )
+        what = f"with {option('layouts')} {members} conditions cannot be ranked"
         hint = (
-            f"{option('ranking', False)} asks about the baseline alone; a ranking needs no "
+            f"give {option('ranking', False)} to compare only with the baseline, or leave out "
             f"{option('layouts')}"
         )
     elif members > MAX_RANKED_CONDITIONS:
         what = (
-            f"which of {members} conditions is the fastest cannot be asked: "
-            f"a ranking has at most {MAX_RANKED_CONDITIONS}"
+            f"{members} conditions cannot be ranked: a ranking has at most {MAX_RANKED_CONDITIONS}"
         )
         hint = (
-            f"compare {MAX_RANKED_CONDITIONS} at a time; {option('ranking', False)} asks about the "
-            "baseline alone"
+            f"compare {MAX_RANKED_CONDITIONS} at a time, or give {option('ranking', False)} to "
+            "compare only with the baseline"
         )
     else:
         return ()
@@ -316,9 +312,9 @@ def ranking_warnings(
 def _with_room_for_verdicts(
     stopping: Stopping, given: CampaignLimits, comparisons: int, alpha: float | None
 ) -> Stopping:
-    """Return limits that leave each comparison as many blocks as a verdict on it alone needs.
+    """Return limits that allow the blocks that a verdict on any single comparison needs.
 
-    A limit that the user gave stays what it is.
+    A limit of the user stays unchanged.
     """
     needed = decisive_block(Judgement().alpha if alpha is None else alpha, comparisons)
     if given.blocks is None and stopping.blocks is not None:
@@ -329,9 +325,9 @@ def _with_room_for_verdicts(
 
 
 def over_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanAndWarnings:
-    """Return the plan over so many memory layouts, as far as this host can vary them.
+    """Return the plan over ``count`` memory layouts, as far as this host can vary them.
 
-    Raise `UnusableInput` if ``aslr`` is given without layouts, or this host cannot do what it says.
+    Raise `UnusableInput` if ``aslr`` is given without layouts, or this host cannot do it.
     """
     check_number("layouts", count)
     if aslr not in (None, "drawn", "on", "off"):
@@ -339,7 +335,7 @@ def over_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanA
     if count is None:
         if aslr is not None:
             raise UnusableInput(
-                f"aslr {aslr} says how layouts are drawn, but there are none",
+                f"aslr {aslr} sets how layouts are drawn, but there are no layouts",
                 hint=f"give {option('layouts', 12)} with it",
             )
         return plan, ()

@@ -1,4 +1,4 @@
-"""The progress of a campaign, for whoever watches it, and the forecast of a block's time."""
+"""The progress of a campaign, for a listener, and the forecast of a block's time."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class ComparisonStatus(Struct, frozen=True):
     ratio_ci: Interval
     baseline: str = ""
     blocks: int = 0
-    """Number of blocks in which both ran."""
+    """Number of blocks in which both conditions ran."""
     closes: str = ""
-    """Sentence on the part of a gap that an intervention closes; then there is no ratio."""
+    """Sentence on the part of a gap that an intervention closes, instead of a ratio."""
     metric: str = ""
-    """Metric that is compared; empty for an intervention."""
+    """Compared metric; empty for an intervention."""
     more_is_better: bool = False
     """Whether more of the metric is better, so that a cost is the inverse of a value."""
     search: str = ""
-    """Clause on how far a search is: ``12 of 64 commits are left``; then there is no ratio."""
+    """Clause on the progress of a search, instead of a ratio: ``12 of 64 commits are left``."""
 
 
 class CampaignProgress(Struct, frozen=True):
@@ -46,12 +46,12 @@ class CampaignProgress(Struct, frozen=True):
 
 
 class ProgressListener:
-    """Hears of a campaign's progress, between trials only; this one does nothing."""
+    """Receiver of a campaign's events, called only between trials; this class does nothing."""
 
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
-        """Hear that a segment started.
+        """Receive the start of a segment.
 
         Parameters
         ----------
@@ -62,32 +62,32 @@ class ProgressListener:
         """
 
     def trial_ended(self, seconds: float, of: int) -> None:
-        """Hear that one of the ``of`` trials of a block ended; with washout, a pair of trials."""
+        """Receive the end of one of ``of`` trials of a block; with washout, of a pair of trials."""
 
     def warmed_up(self) -> None:
-        """Hear that the warm-up trials ended."""
+        """Receive the end of the warm-up trials."""
 
     def building(self, names: tuple[str, ...]) -> None:
-        """Hear that conditions are built, while nothing is measured."""
+        """Receive the names of conditions that are being built, while nothing is measured."""
 
     def block_ended(self, progress: CampaignProgress) -> None:
-        """Hear that a block is complete and analysed."""
+        """Receive the progress after a complete and analysed block."""
 
     def trial_running(self) -> None:
-        """Hear, about once a second, that a long trial is running."""
+        """Receive, about once a second, that a long trial is running."""
 
     def segment_ended(self) -> None:
-        """Hear that the segment ended, for whatever reason."""
+        """Receive the end of the segment, for whatever reason."""
 
 
 MAX_EXTRA_BUDGET_SHARE = 0.5
-"""Part of the budget again that a verdict may take and still be near."""
+"""Maximum share by which a near verdict may exceed the budget."""
 
 
 def nearest_enough(forecasts: Sequence[int], block_s: float, budget_s: float) -> int | None:
-    """Return how many more blocks decide every comparison whose verdict is near; ``None`` if none.
+    """Return the number of blocks that decide all near verdicts; ``None`` if no verdict is near.
 
-    A verdict is near where it takes less than half of the budget again.
+    A verdict is near if it takes less than half of the budget again.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def nearest_enough(forecasts: Sequence[int], block_s: float, budget_s: float) ->
 
 MIN_TRIALS = 5
 _REACH = 2.0
-"""Standard errors to either side: covers 95 % for similar trials, and some 80 % where they differ a
-hundredfold (tests/campaign/test_progress.py)."""
+"""Standard errors to either side. They cover 95 % for similar trials, and about 80 % if trials
+differ a hundredfold (tests/campaign/test_progress.py)."""
 
 
 class BlockForecast(Struct, frozen=True):
@@ -111,17 +111,17 @@ class BlockForecast(Struct, frozen=True):
 
     block_s: float
     low_s: float
-    """Never below the time that has passed."""
+    """Lower bound, never below the elapsed time."""
     high_s: float
 
 
 def forecast_block(seconds: Sequence[float], conditions: int) -> BlockForecast | None:
-    """Forecast the time of a block from its first trials; ``None`` before `MIN_TRIALS` of them.
+    """Forecast the time of a block from its first trials; ``None`` before `MIN_TRIALS` trials.
 
     The coin draws the order, so the first trials are a simple random sample, without replacement,
-    of the trials of the block. Their mean times the number of conditions estimates the whole
-    without bias, with the standard error of a sample from a finite population (Cochran 1977,
-    section 2.5).
+    of the trials of the block. Their mean times the number of conditions is an unbiased estimate of
+    the whole, with the standard error of a sample from a finite population (Cochran 1977, section
+    2.5).
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ StopReason = Literal["verdict", "block limit", "budget", "precision", "tail"]
 
 
 class TrialStore(Protocol):
-    """The part of the ledger that a segment writes to."""
+    """The part of the ledger to which a segment writes."""
 
     def record_draw(self, run_id: str, draw: Draw) -> None:
         """Commit a draw."""
@@ -40,17 +40,17 @@ class TrialStore(Protocol):
 
 
 class Runner(Protocol):
-    """Runs the trials of a segment."""
+    """The runner of a segment's trials."""
 
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one place of a block; each runs when it is called."""
 
 
 class Judge(Protocol):
-    """Analyses the blocks as they come, and says what runs next and when to stop."""
+    """The analysis of new blocks, which decides what runs next and when to stop."""
 
     def recall(self, record: RunRecord) -> None:
-        """Read what a recorded campaign has beside its blocks, before these are added again."""
+        """Read the state of a recorded campaign, before its blocks are added again."""
         return
 
     def add(self, block: tuple[Trial, ...]) -> None:
@@ -60,7 +60,7 @@ class Judge(Protocol):
         """Return the status of each comparison after the blocks so far."""
 
     def stop_reason(self) -> Literal["verdict", "precision", "tail"] | None:
-        """Return why no further block is needed, by the latest analysis; ``None`` while one is."""
+        """Return the reason why no further block is needed; ``None`` while one is."""
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs, by the latest analysis."""
@@ -77,12 +77,12 @@ class Judge(Protocol):
         """Return the number of the first block after which a verdict is possible."""
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
-        """Forecast how many more blocks would decide each open comparison, where one can tell."""
+        """Forecast how many more blocks would decide each open comparison, where possible."""
         return ()
 
 
 class SegmentInProgress(Struct):
-    """Runs blocks until there is a reason to stop.
+    """A segment, which runs blocks until there is a reason to stop.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class SegmentInProgress(Struct):
     next_block: int = 1
     _warned: set[tuple[str, int]] = field(default_factory=set)
     _last_block: int | None = None
-    """Block after which a budget that is used up ends the segment; known from then on."""
+    """Block after which the used-up budget ends the segment; set when the budget is used up."""
     _began: float = 0.0
 
     def run(self, runner: Runner) -> StopReason:
@@ -159,7 +159,7 @@ class SegmentInProgress(Struct):
             )
 
     def _conditions_of(self, runner: Runner, block: int) -> tuple[int, ...]:
-        """Return the conditions of the next measured block; none if no block is to run."""
+        """Return the conditions of the next measured block; empty if there is no next block."""
         return self.judge.needed_conditions("measured", block)
 
     def _run_measured(self, runner: Runner, block: int, conditions: tuple[int, ...]) -> None:
@@ -167,7 +167,7 @@ class SegmentInProgress(Struct):
         self.judge.add(self._run_block(runner, "measured", block, conditions))
 
     def _elapsed(self) -> float:
-        """Return the seconds of the budget that are spent."""
+        """Return the spent seconds of the budget."""
         return self.spent_before_s + self.clock() - self._began
 
     def _run_block(
@@ -211,14 +211,14 @@ class SegmentInProgress(Struct):
         return "budget" if complete >= self._last_block or too_long else None
 
     def _patience(self, block_s: float) -> int:
-        """Return how many blocks run beyond the budget: to a verdict that is near, or none."""
+        """Return the number of blocks beyond the budget: up to a near verdict, or 0."""
         if not self.stopping.patient:
             return 0
         forecasts = self.judge.blocks_to_verdict()
         return nearest_enough(forecasts, block_s, self.stopping.budget_s) or 0
 
     def _warn_of(self, report: TrialReport) -> None:
-        """Record the first warning of its kind about a condition; later ones differ in details."""
+        """Record the first warning of each kind about a condition; later warnings hardly differ."""
         condition = report.trial.condition
         name = self.plan.conditions[condition].name
         left_processes = RecordedWarning(
@@ -243,7 +243,7 @@ class SegmentInProgress(Struct):
 
 
 def fails(plan: Plan, trial: Trial) -> bool:
-    """Return whether a trial ends its campaign. A timeout does not: it counts as slowest."""
+    """Return whether a trial ends its campaign; a timeout counts as slowest and does not."""
     if trial.failure is None or trial.timed_out:
         return False
     started = trial.exit is not None or trial.accounting.wall_s is not None

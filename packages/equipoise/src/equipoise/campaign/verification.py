@@ -1,7 +1,7 @@
-"""Verification that each condition is what its name says, before anything is measured.
+"""Verification, before the first trial, that each condition took effect.
 
-A preload that did not load, a library path from which nothing is mapped and a tunable that the C
-library ignores make a condition that is the baseline under another name. That is an error.
+A preload that did not load, a library path from which nothing is mapped, or a tunable that the C
+library ignores would make the condition equal to the baseline. That is an error.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str,
     known: dict[tuple[object, ...], Mapped] = {}
     mapped: dict[str, Mapped] = {}
     for condition in plan.conditions:
-        launch = _launch_of(condition, plan, environment)
-        # Only `env` and its like look at the arguments to find what they start.
+        launch = _launch(condition, plan, environment)
+        # Only `env` and similar programs find the program that they start in their arguments.
         is_env = os.path.basename(launch.command[0]) == "env"
         arguments = launch.command if is_env else launch.command[:1]
         key = (arguments, tuple(sorted(launch.variables.items())), launch.folder)
@@ -44,27 +44,34 @@ def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str,
     return mapped
 
 
-def check_that_each_took_effect(
-    plan: Plan, mapped: Mapping[str, Mapped], environment: Mapping[str, str]
-) -> None:
+def check_effects(plan: Plan, mapped: Mapping[str, Mapped], environment: Mapping[str, str]) -> None:
     """Refuse a plan in which a condition did not take effect.
 
-    Raise `TookNoEffect`; the error names the condition and what did not take effect.
+    Raise `TookNoEffect`, which names the condition and the setting that did not take effect.
     """
-    if len({one.server.trial for one in plan.conditions if one.server is not None}) > 1:
+    if (
+        len(
+            {
+                condition.server.trial
+                for condition in plan.conditions
+                if condition.server is not None
+            }
+        )
+        > 1
+    ):
         raise UnusableInput(
             "a trial is the whole life of one server, but an interval of another",
             hint="give every server the same trial",
         )
     checked: set[object] = set()
     for condition in plan.conditions:
-        # Of a condition at several sizes one is verified for all.
+        # A condition at several sizes is verified once.
         what = tuple(level for level in condition.levels.items() if level[0] not in plan.sizes)
         key = what if condition.levels else condition.name
         if key in checked:
             continue
         checked.add(key)
-        launch = _launch_of(condition, plan, environment)
+        launch = _launch(condition, plan, environment)
         _check_process(condition)
         _check_preloads(launch, mapped[condition.name])
         if (
@@ -79,11 +86,11 @@ def check_that_each_took_effect(
 
 
 class _Launch(Struct, frozen=True):
-    """Start of a condition; with a server, that of the server."""
+    """The start of a condition or, with a server, of the server."""
 
     condition: Condition
     command: tuple[str, ...]
-    """Of programs that differ in layout alone, the first represents all."""
+    """Command; the first of several that differ only in the layout."""
     variables: dict[str, str]
     """Variables that the condition sets."""
     environment: dict[str, str]
@@ -92,8 +99,8 @@ class _Launch(Struct, frozen=True):
     timeout_s: float
 
 
-def _launch_of(condition: Condition, plan: Plan, environment: Mapping[str, str]) -> _Launch:
-    started = condition.started
+def _launch(condition: Condition, plan: Plan, environment: Mapping[str, str]) -> _Launch:
+    started = condition.measured_process
     # A server has no layouts.
     command = condition.command_in(1) if plan.layouts else started.command
     variables, whole = started.environment, {**environment, **started.environment}
@@ -110,7 +117,7 @@ def _check_preloads(launch: _Launch, mapped: Mapped) -> None:
             continue
         if "/" not in library and library in mapped.libraries:
             continue
-        complaint = next((one for one in mapped.problems if "LD_PRELOAD" in one), None)
+        complaint = next((problem for problem in mapped.problems if "LD_PRELOAD" in problem), None)
         why = "" if complaint is None else f" ({complaint})"
         raise TookNoEffect(
             launch.condition.name,
@@ -125,7 +132,7 @@ def _check_preloads(launch: _Launch, mapped: Mapped) -> None:
 def _verifying(
     launch: _Launch, what: str, *, hint: str, key: str, value: str | None
 ) -> Iterator[None]:
-    """Refuse a condition about which the system does not tell enough."""
+    """Refuse a condition that cannot be verified."""
     try:
         yield
     except Unknown as reason:
@@ -152,7 +159,7 @@ def _check_tunables(launch: _Launch) -> None:
 
 
 def _check_core_type(launch: _Launch) -> None:
-    """Ask the BLAS what it is tuned for; a server cannot be asked."""
+    """Check the core type that the BLAS reports; a server cannot report it."""
     condition, variables = launch.condition, launch.variables
     if condition.server is not None:
         return
@@ -160,26 +167,28 @@ def _check_core_type(launch: _Launch) -> None:
     hint = "try the command by hand"
     with _verifying(launch, "its core type", hint=hint, key="env", value=variable):
         tuned = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
-    wrong = _wrong_core(condition, variables, tuned)
+    wrong = _core_difference(condition, variables, tuned)
     if wrong is not None:
         raise TookNoEffect(
             condition.name,
             wrong,
-            hint="see `equipoise list blas` for core types that a library knows",
+            hint="see `equipoise list blas` for the core types of each library",
             key="env",
             value=variable,
         )
 
 
-def _wrong_core(condition: Condition, variables: Mapping[str, str], tuned: BlasCores) -> str | None:
+def _core_difference(
+    condition: Condition, variables: Mapping[str, str], tuned: BlasCores
+) -> str | None:
     """Return how the core type of a BLAS differs from the requested one, or ``None``."""
     if not tuned.cores:
-        return "no OpenBLAS and no BLIS that it uses says which core type it is tuned for"
+        return "it uses no OpenBLAS or BLIS that reports its core type"
     requested = variables.get(OPENBLAS_VARIABLE)
     for core in tuned.openblas if requested else ():
         if core.casefold() != str(requested).casefold():
             return f"{OPENBLAS_VARIABLE} is {requested}, and OpenBLAS is tuned for {core}"
-    # The numbers of BLIS are its own; a level gives the name of the core type beside them.
+    # BLIS has its own numbers for core types; a level also gives the name of the core type.
     requested = variables.get(BLIS_VARIABLE)
     for core in tuned.blis if requested else ():
         if not str(requested).isdecimal() and core != requested:
@@ -210,9 +219,11 @@ def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
 
 
 def _not_mapped(condition: Condition, libraries: frozenset[str]) -> str | None:
-    """Return the first folder or file from which a condition should map a library, and does not."""
+    """Return the first folder or file from which a condition should map a library but does not."""
     mapped = libraries | {os.path.dirname(library) for library in libraries}
-    return next((one for one in condition.mapped_from if os.path.realpath(one) not in mapped), None)
+    return next(
+        (path for path in condition.mapped_from if os.path.realpath(path) not in mapped), None
+    )
 
 
 def _check_process(condition: Condition) -> None:
@@ -223,7 +234,7 @@ def _check_process(condition: Condition) -> None:
         if absent:
             raise TookNoEffect(
                 condition.name,
-                f"we may not use CPU {absent[0]}",
+                f"Equipoise may not use CPU {absent[0]}",
                 hint=f"the CPUs are {', '.join(map(str, sorted(allowed)))}",
                 key="cpu",
             )
@@ -240,5 +251,5 @@ def _huge_pages_are_off() -> bool:
     try:
         return "[never]" in Path(HUGE_PAGES).read_text("ascii")
     except OSError:
-        # A kernel without transparent huge pages has no such file.
+        # A kernel without transparent huge pages does not have this file.
         return True

@@ -1,12 +1,12 @@
-"""Washouts: the blocks that decide once carry-over could make a difference that was called.
+"""Washouts: the blocks that decide after carry-over could explain a difference that was called.
 
-At the stop, each difference is fitted together with carry-over. If carry-over could make all of
-one, the campaign goes on with washouts: before each counted trial of a block runs one condition
-that the coin draws for the whole block, so the same condition runs before all. Only such blocks
-count for that difference, by bets that begin with the first of them (docs/methods/carry-over.md).
+At the stop, each difference is fitted together with carry-over. If carry-over could explain a whole
+difference, the campaign continues with washouts: the coin draws one condition for the whole block,
+which runs before each counted trial. Only such blocks count for that difference, by bets that begin
+with the first of them (docs/methods/carry-over.md).
 
-The ledger tells the phase by itself: the first counted trial of a block with washouts has position
-1. So a campaign that is read back needs neither the clock nor its limits.
+The ledger shows the phase: the first counted trial of a block with washouts has position 1. So a
+resumed campaign needs neither the clock nor its limits to continue.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from equipoise.stats.carry_over import FittedDifference, fit_differences
 
 Blocks = Mapping[int, tuple[Trial, ...]]
 MAX_CONDITIONS = 40
-"""Largest number of conditions whose carry-over is fitted: the work grows with its cube."""
+"""Maximum number of conditions whose carry-over is fitted: the work grows with its cube."""
 
 
-def goes_on_with_washouts(plan: Plan) -> bool:
-    """Return whether a campaign of this plan goes on with washouts; others only warn.
+def may_add_washouts(plan: Plan) -> bool:
+    """Return whether a campaign of this plan can continue with washouts; others only warn.
 
     - Under ``--washout`` every block has them.
-    - In a process of functions no condition runs right before another.
-    - Of other kinds those whose terms say so.
-    - Across layouts the verdict rests on the layouts, which the restart would leave half measured.
+    - Functions share a process, in which no condition runs right before another.
+    - Other kinds of campaigns continue with washouts only if their terms allow it.
+    - Across layouts the unit is the layout, and a restart would leave layouts half measured.
     - With very many conditions the fit takes too long between blocks.
-    - With ``--adjust`` the slopes are learnt from the very blocks that a restart leaves out.
+    - With ``--adjust`` the slopes are learnt from the blocks that a restart leaves out.
     - A bisection, a history, an experiment of `why` and a host of a fleet share rules of stopping
       with other campaigns or commits; a restart of one comparison would break them.
     """
@@ -43,7 +43,7 @@ def goes_on_with_washouts(plan: Plan) -> bool:
         plan.measure.washout
         or plan.layouts
         or plan.adjust_by
-        or (plan.terms is not None and not plan.terms.goes_on_with_washouts)
+        or (plan.terms is not None and not plan.terms.may_add_washouts)
         or plan.membership is not None
     )
 
@@ -57,29 +57,29 @@ def restarted_conditions(plan: Plan, conditions: Collection[int]) -> frozenset[i
     """Return the conditions whose trials before the washouts no longer count.
 
     ``conditions`` are those of the first complete block with washouts. Every comparison with both
-    conditions among them begins again; a baseline and its control keep their trials while another
-    comparison rests on them.
+    conditions among them starts again. A baseline and its control keep their trials while another
+    comparison needs them.
     """
-    restarted = [one for one in plan.contrasts if set(one.pair) <= set(conditions)]
-    kept = {one.baseline for one in plan.contrasts if one not in restarted}
-    left_out = {member for one in restarted for member in one.pair} - kept
+    restarted = [contrast for contrast in plan.contrasts if set(contrast.pair) <= set(conditions)]
+    kept = {contrast.baseline for contrast in plan.contrasts if contrast not in restarted}
+    left_out = {member for contrast in restarted for member in contrast.pair} - kept
     if plan.control is not None and plan.contrasts[0].baseline in left_out:
         left_out.add(plan.control)
     return frozenset(left_out)
 
 
 def first_washouts(plan: Plan, blocks: Blocks) -> int | None:
-    """Return the number of the first complete block with washouts that the campaign went on with.
+    """Return the first complete block of the washouts with which a campaign continued.
 
-    ``None`` without one, and where the user chose washouts from the first block on.
+    ``None`` without washouts, and if the user chose them from the first block on.
     """
     if plan.measure.washout:
         return None
-    return next((number for number, one in blocks.items() if is_washout_block(one)), None)
+    return next((number for number, block in blocks.items() if is_washout_block(block)), None)
 
 
 def decisive_blocks(plan: Plan, complete: Blocks) -> dict[int, tuple[Trial, ...]]:
-    """Return the complete blocks without the trials that washouts have replaced."""
+    """Return the complete blocks without the trials that washouts replaced."""
     first = first_washouts(plan, complete)
     if first is None:
         return dict(complete)
@@ -121,7 +121,7 @@ class CarryOverTrials:
         """Fits to the blocks so far, by baseline."""
 
     def add(self, number: int, order: Iterable[int], costs: Mapping[int, float]) -> None:
-        """Add a block: the conditions in the order in which they ran, and what each cost."""
+        """Add a block: the conditions in the order in which they ran, and their costs."""
         self._fits.clear()
         for condition in order:
             self._blocks.append(number)
@@ -131,7 +131,7 @@ class CarryOverTrials:
             self._costs.append(costs.get(condition, np.nan))
 
     def fit(self, contrast: Contrast) -> FittedDifference | None:
-        """Fit a difference and its carry-over; ``None`` while the orders cannot tell them apart."""
+        """Fit a difference and its carry-over; ``None`` while the orders cannot separate them."""
         baseline = contrast.baseline
         if baseline not in self._fits:
             costs = np.array(self._costs)

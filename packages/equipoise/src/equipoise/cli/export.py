@@ -20,7 +20,7 @@ from equipoise.interop import trials
 from equipoise.interop.formats import hyperfine
 from equipoise.interop.series import bencher
 from equipoise.ledger import open_for_reading, open_for_writing
-from equipoise.ledger.merging import merge, needed_by
+from equipoise.ledger.merging import merge, needed_runs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
@@ -129,7 +129,7 @@ def _write_slice(request: ExportRequest) -> None:
         open_for_reading(request.ledger) as source,
         tempfile.TemporaryDirectory(prefix="equipoise-slice-") as folder,
     ):
-        needed = needed_by(source, request.run)
+        needed = needed_runs(source, request.run)
         file = Path(folder, "ledger.db")
         with open_for_writing(file, durable=False) as slice_ledger:
             report = merge(slice_ledger, source, needed)

@@ -15,12 +15,12 @@ from equipoise.cli import options
 from equipoise.cli.options.outputs import check_folder
 from equipoise.cli.writing import write_json
 from equipoise.design.libraries import KINDS
-from equipoise.design.site import what_is_missing
+from equipoise.design.site import first_missing
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.model.host import CERTIFICATE_STUDY
 from equipoise.model.kinds import every_kind, load
-from equipoise.model.packages import studies_are_missing
+from equipoise.model.packages import missing_studies_error
 from equipoise.model.quantities import iso_time
 from equipoise.report.builders.runs import runs_table
 from equipoise.report.document import Column, Paragraph, Part, Table
@@ -37,7 +37,7 @@ def _studies() -> Iterator[Row]:
 
 def _levels(kind: str) -> Iterator[Row]:
     for level in KINDS[kind].choices:
-        missing = what_is_missing(level, host_site())
+        missing = first_missing(level, host_site())
         yield level.name, level.summary, "yes" if missing is None else f"no: {missing.hint}"
 
 
@@ -107,7 +107,7 @@ def _of_another_package(name: str) -> tuple[Row, tuple[Row, ...]]:
         if name in kind.lists:
             headings, rows = load(kind.lists[name])()
             return headings, rows
-    raise studies_are_missing(f"the list of {name}")
+    raise missing_studies_error(f"the list of {name}")
 
 
 def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, Any]]]:

@@ -27,7 +27,7 @@ from equipoise.model.errors import (
     UserError,
 )
 from equipoise.model.kinds import Command, every_kind
-from equipoise.model.packages import COMMANDS_OF_STUDIES, studies_are_missing
+from equipoise.model.packages import COMMANDS_OF_STUDIES, missing_studies_error
 from equipoise.shared.spelling import command_line_spelling
 
 # The one-line helps stand here so that --help imports no command.
@@ -124,7 +124,7 @@ class LazyCommands(click.Group):
         if place_of(name) is not None or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         if name in COMMANDS_OF_STUDIES:
-            raise studies_are_missing(f"the command {name}")
+            raise missing_studies_error(f"the command {name}")
         raise UnusableInput(f"there is no command {name!r}", hint=_hint_for_unknown(name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -18,7 +18,7 @@ NOTHING, EVERYTHING = "nothing", "everything"
 
 
 class Source(Struct, frozen=True):
-    """A source of chance: drawn anew in each trial, unless it is held."""
+    """A source of chance: drawn again in each trial, unless it is held."""
 
     name: str
     environment: dict[str, str] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Source(Struct, frozen=True):
     random_addresses: bool | None = None
     cpus: tuple[int, ...] | None = None
 
-    def held_in(self, condition: Condition) -> Condition:
+    def hold_in(self, condition: Condition) -> Condition:
         """Return the condition with this source held; its other settings stay."""
         process = replace(condition.process, cpus=self.cpus or condition.process.cpus)
         if self.random_addresses is not None:
@@ -41,20 +41,20 @@ SEEDS = (
     Source("hash seed of Python", {"PYTHONHASHSEED": "0"}),
     Source("hash seed of Perl", {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
 )
-"""Runtimes whose hash seed a variable of the environment sets."""
+"""Runtimes whose hash seed is set by a variable of the environment."""
 ADDRESSES = Source("addresses (ASLR)", random_addresses=False)
 ENVIRONMENT_SIZE = Source("environment size", {PADDING_VARIABLE: ""})
 FILE_ORDER = "file order"
 FILE_ORDER_LIBRARY = "libequipoise_file_order.so"
-"""Lists folders in the order of names (``crates/interpose/file_order``)."""
+"""Library that lists folders in the order of names (``crates/interpose/file_order``)."""
 
 
 def sources_here(
     environment: Mapping[str, str], cpus: tuple[int, ...], *, random_addresses: bool
 ) -> tuple[tuple[Source, ...], tuple[CampaignWarning, ...]]:
-    """Return the sources that vary on this host, and warnings of those that cannot be tried.
+    """Return the sources that vary on this host, and warnings about sources that cannot be tried.
 
-    Trials inherit ``environment`` and may use ``cpus``; ``random_addresses`` says whether this host
+    Trials inherit ``environment`` and may use ``cpus``; ``random_addresses`` is True if this host
     draws addresses at random.
     """
     sources: list[Source] = []
@@ -64,34 +64,36 @@ def sources_here(
         if environment.get(variable, "random") == "random":
             sources.append(seed)
         else:
-            warnings.append(not_tried(seed.name, f"{variable} is set", f"unset {variable}"))
+            warnings.append(untried_source(seed.name, f"{variable} is set", f"unset {variable}"))
     if random_addresses:
         sources.append(ADDRESSES)
     else:
         hint = "sysctl kernel.randomize_va_space=2"
-        warnings.append(not_tried(ADDRESSES.name, "this host does not draw them", hint))
+        warnings.append(untried_source(ADDRESSES.name, "this host does not draw them", hint))
     if len(cpus) > 1:
-        # The last one: the first often serves the interrupts.
+        # The last CPU: the first often handles the interrupts.
         sources.append(Source("CPU", cpus=(cpus[-1],)))
     else:
-        warnings.append(not_tried("CPU", "we may use only one", "allow more with taskset"))
+        warnings.append(
+            untried_source("CPU", "Equipoise may use only one", "allow more with taskset")
+        )
     return (*sources, ENVIRONMENT_SIZE), tuple(warnings)
 
 
-def holding_one_at_a_time(
+def one_source_held_each(
     condition: Condition, sources: tuple[Source, ...]
 ) -> tuple[Condition, ...]:
     """Return the condition with no source held, with each alone, and with all, in this order."""
-    forms = {NOTHING: condition, **{source.name: source.held_in(condition) for source in sources}}
-    forms[EVERYTHING] = reduce(lambda held, source: source.held_in(held), sources, condition)
+    forms = {NOTHING: condition, **{source.name: source.hold_in(condition) for source in sources}}
+    forms[EVERYTHING] = reduce(lambda held, source: source.hold_in(held), sources, condition)
     return tuple(
         replace(form, name=f"{name} held", levels={**form.levels, HELD: name})
         for name, form in forms.items()
     )
 
 
-def not_tried(name: str, reason: str, hint: str) -> CampaignWarning:
-    """Return the warning that a source cannot be tried, and why."""
+def untried_source(name: str, reason: str, hint: str) -> CampaignWarning:
+    """Return the warning that a source cannot be tried, with the reason."""
     return CampaignWarning(
         "source_not_tried", f"{name} is not tried as a source of chance: {reason}", hint
     )

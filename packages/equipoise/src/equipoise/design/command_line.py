@@ -1,6 +1,6 @@
-"""The command that repeats a run: the words that were typed, which its plan keeps.
+"""The command line that repeats a run, from the typed words in its plan.
 
-A line can be copied from a page or a screen and means the same.
+A line can be copied from a page or a screen without changing its meaning.
 """
 
 from __future__ import annotations
@@ -9,26 +9,26 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from equipoise.model.plan import COMPARE_STUDY, Plan
-from equipoise.model.redaction import quoted_but_for_placeholders
+from equipoise.model.redaction import quote_except_placeholders
 from equipoise.shared.safe_text import visible
 
 
 def command_of_plan(plan: Plan) -> str | None:
-    """Return the line that runs a plan again; ``None`` where there is none.
+    """Return the line that runs a plan again; ``None`` if there is none.
 
-    A plan without hidden values makes a line for whoever has the variables: the shell puts them
-    in place of ``$NAME``.
+    The line of a plan whose values are hidden works for users who have set the variables: the shell
+    expands ``$NAME``.
     """
     if not plan.command_line:
         return plan.rules.command_line
     line = shell_line_with_placeholders(plan.command_line)
     if plan.command_line[1] != COMPARE_STUDY:
         return line
-    # Its commands may name files of the working folder.
+    # The commands may name files of the working folder.
     return f"cd {shell_line([plan.measure.working_folder])} && {line}"
 
 
-def command_as_typed(
+def command_line_of(
     command: str, arguments: Sequence[str], options: Mapping[str, object]
 ) -> tuple[str, ...]:
     """Return the words of a command line of Equipoise.
@@ -38,37 +38,38 @@ def command_as_typed(
     arguments
         Arguments that follow the options.
     options
-        Value of each option, or several; an option is left out if it is none or false.
+        Value of each option, or several values; an option is left out if its value is ``None`` or
+        False.
     """
     words = ["equipoise", command]
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
-        for one in value if isinstance(value, list | tuple) else (value,):
-            if one is not None and one is not False:
-                words += [option] if one is True else [option, str(one)]
-    return (*words, *after_options(arguments))
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if item is not None and item is not False:
+                words += [option] if item is True else [option, str(item)]
+    return (*words, *words_after_options(arguments))
 
 
 def shell_line(words: Iterable[str]) -> str:
-    """Return words quoted, so that a shell reads each of them as it stands.
+    """Return quoted words, which a shell reads unchanged.
 
-    A word that has what no screen shows (the end of a line, an escape, a change of direction, bytes
-    that are no text) is written as ``$'…'``, which bash, ksh and zsh read (POSIX.1-2024, §2.2.4);
-    all others are for any shell.
+    A word with invisible characters (the end of a line, an escape, a change of direction, bytes
+    that are not text) is written as ``$'…'``, which bash, ksh and zsh read (POSIX.1-2024, §2.2.4);
+    any shell reads all other words.
     """
     return " ".join(map(_quoted, words))
 
 
 def shell_line_with_placeholders(words: Iterable[str]) -> str:
-    """Return words quoted likewise, but a shell expands the placeholders of hidden values.
+    """Return quoted words in which a shell expands only the placeholders of hidden values.
 
     ``2:TOKEN=$TOKEN`` becomes ``"2:TOKEN=$TOKEN"``.
     """
-    return " ".join(quoted_but_for_placeholders(word, _quoted) for word in words)
+    return " ".join(quote_except_placeholders(word, _quoted) for word in words)
 
 
-def after_options(words: Sequence[str]) -> list[str]:
-    """Return words to stand behind options; ``--`` keeps a word from being read as an option."""
+def words_after_options(words: Sequence[str]) -> list[str]:
+    """Return words to put after options, with ``--`` if a word looks like an option."""
     return ["--", *words] if any(word.startswith("-") for word in words) else list(words)
 
 
@@ -86,6 +87,6 @@ def _escaped(character: str) -> str:
     try:
         encoded = character.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        # Out of a document: no command line can hold it.
+        # It comes from a document: no command line can contain it.
         encoded = character.encode("utf-8", "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in encoded)

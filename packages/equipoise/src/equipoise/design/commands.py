@@ -1,7 +1,7 @@
 """From commands to conditions: words, parameters, names, environments, hooks and programs.
 
-A command is split as a POSIX shell splits words and run without a shell, unless the user names
-one. Parameters stand in braces, as in hyperfine.
+A command is split into words like in a POSIX shell, and run without a shell unless the user names
+one. Parameters are in braces, as in hyperfine.
 """
 
 from __future__ import annotations
@@ -23,29 +23,31 @@ from msgspec.structs import replace
 from equipoise.design.coin import Addresses
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
-from equipoise.model.packages import PROGRAMS_OF_STUDIES, own_file, studies_are_missing
+from equipoise.model.packages import PROGRAMS_OF_STUDIES, missing_studies_error, own_file
 from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks, Output
 from equipoise.shared.spelling import option
 
 MAX_CONDITIONS = 1000
 NO_SHELL = "none"
-"""No shell, and shell syntax is taken as plain arguments."""
+"""Name for no shell; shell syntax then gives plain arguments."""
 
 
 class CompareOptions(Struct, frozen=True):
-    """What the user wants to compare, and how; not yet checked but for its numbers."""
+    """Options of `compare`; only the numbers are checked already."""
 
     commands: tuple[str | tuple[str, ...], ...]
-    """A string is split into words; a tuple of words is used as it is."""
+    """Commands; a string is split into words, a tuple of words is used unchanged."""
     names: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
-    """``WHICH:KEY=VALUE`` each; or, as hyperfine has it, ``KEY=VALUE …`` for all or for each."""
+    """Variables as ``WHICH:KEY=VALUE`` or, in hyperfine's form, ``KEY=VALUE …`` for all or for
+    each."""
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Values of each name that stands in braces in a command, its environment or a hook."""
+    """Values of each name in braces in a command, its environment or a hook."""
     pairs: tuple[str, ...] = ()
-    """``BASELINE:CANDIDATE`` each, positions from 1; by default all follow from the commands."""
+    """Pairs as ``BASELINE:CANDIDATE``, positions from 1; by default they follow from the
+    commands."""
     shell: str | None = None
-    """Shell that runs the commands; by default none does, and shell syntax is refused."""
+    """Shell that runs the commands; by default there is no shell, and shell syntax is refused."""
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
@@ -53,35 +55,35 @@ class CompareOptions(Struct, frozen=True):
     input: str | None = None
     """File for standard input; ``null`` or ``None`` for nothing."""
     outputs: tuple[str, ...] = ()
-    """``null``, ``inherit``, ``count`` or a file: for all commands, or for each."""
+    """Outputs: ``null``, ``inherit``, ``count`` or a file, for all commands or for each."""
     metrics: str | Sequence[str] = (PRIMARY_METRIC,)
-    """The first decides; a text is split at commas."""
+    """Metrics, of which the first decides; a text is split at commas."""
     ignore_failure: bool = False
     ignored_exits: tuple[int, ...] = ()
-    """Exit statuses that alone are ignored; none for all."""
+    """Exit statuses that are ignored; empty for all."""
     washout: bool = False
-    """Run each condition twice in a row and count the second run."""
+    """Whether a washout runs before each counted trial."""
     control: bool = False
-    """Run the baseline a second time, to check the tool."""
+    """Whether the baseline runs a second time, to check the tool."""
     adjust: bool = False
-    """Adjust two conditions by what is read before each trial."""
+    """Whether costs of two conditions are adjusted by covariates read before each trial."""
     what_varies: bool = False
-    """Find the sources of chance of one command instead of comparing several."""
+    """Whether to find the sources of chance of one command instead of comparing several."""
     layouts: int | None = None
-    """Number of memory layouts to compare over."""
+    """Number of memory layouts."""
     aslr: Addresses | None = None
     """Whether the kernel draws the addresses in the layouts."""
     ranking: bool | None = None
-    """Whether to ask which condition is the fastest; by default, where that is possible."""
+    """Whether to rank the conditions; by default if possible."""
     limits: CampaignLimits = CampaignLimits()
 
 
 def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condition, ...]:
     """Return a condition for each command and parameter value, the baseline first.
 
-    The package's own programs in ``native_programs`` are found before those on the PATH. Raise
-    `UnusableInput` if there is no command, one is empty or has open quotes, a program does not
-    exist or cannot be executed, or an option names no condition.
+    The package's own programs in ``native_programs`` come before those on the PATH. Raise
+    `UnusableInput` if there is no command, if a command is empty or has open quotes, if a program
+    does not exist or cannot be executed, or if an option does not name a condition.
     """
     commands = list(_filled_commands(options))
     if not commands:
@@ -114,12 +116,12 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
 
 
 def output_of_all(options: CompareOptions) -> Output:
-    """Return where the standard output of conditions goes that have no output of their own."""
+    """Return the destination of the standard output of conditions without their own."""
     return output_from(options.outputs[0]) if len(options.outputs) == 1 else Output()
 
 
 def output_from(kind: str) -> Output:
-    """Return where standard output goes. Raise `UnusableInput` for a file in no folder."""
+    """Return the destination; raise `UnusableInput` for a file in a missing folder."""
     match kind:
         case "null":
             return Output("discard")
@@ -129,7 +131,7 @@ def output_from(kind: str) -> Output:
             folder = Path(kind).resolve().parent
             if not folder.is_dir():
                 raise UnusableInput(
-                    f"{option('output', kind)}: there is no folder {folder}", hint="make it first"
+                    f"{option('output', kind)}: there is no folder {folder}", hint="create it first"
                 )
             return Output("file", os.path.abspath(kind))
 
@@ -146,11 +148,11 @@ def _outputs_of_each(
 def contrasts_of(
     options: CompareOptions, conditions: Sequence[Condition]
 ) -> tuple[Contrast, ...] | None:
-    """Return the contrasts of several commands with parameters; ``None`` for all with the first.
+    """Return the contrasts of commands with parameters; ``None`` if all are with the first.
 
-    At each value, the candidates are compared with the first command at that value; a candidate
-    without the parameter, with the first command at its first value. Raise `UnusableInput` if a
-    pair that was chosen is none of two conditions.
+    At each value, the candidates are compared with the first command at that value. A candidate
+    without the parameter is compared with the first command at its first value. Raise
+    `UnusableInput` if a chosen pair does not name two conditions.
     """
     if options.pairs:
         return tuple(_chosen_pair(pair, len(conditions)) for pair in options.pairs)
@@ -158,7 +160,7 @@ def contrasts_of(
     first = conditions[0].levels
     if factor not in first:
         return None
-    settings = [_others(condition.levels, factor) for condition in conditions]
+    settings = [_without_factor(condition.levels, factor) for condition in conditions]
     baselines = [
         place
         for place, condition in enumerate(conditions)
@@ -168,8 +170,10 @@ def contrasts_of(
     for place, setting in enumerate(settings):
         if place in baselines:
             continue
-        # Either command may be without a parameter: only values that both have must be equal.
-        agreeing = (one for one in baselines if _agree(settings[one], setting))
+        # A command may lack a parameter: only values that both have must be equal.
+        agreeing = (
+            baseline for baseline in baselines if _settings_agree(settings[baseline], setting)
+        )
         baseline = next(agreeing, None)
         if baseline is None:
             return None
@@ -177,12 +181,12 @@ def contrasts_of(
     return tuple(contrasts)
 
 
-def _agree(baseline: Mapping[str, str], candidate: Mapping[str, str]) -> bool:
+def _settings_agree(baseline: Mapping[str, str], candidate: Mapping[str, str]) -> bool:
     """Return whether two settings have the same values of the parameters that both have."""
     return all(candidate[key] == baseline[key] for key in baseline.keys() & candidate.keys())
 
 
-def _others(levels: Mapping[str, str], factor: str) -> dict[str, str]:
+def _without_factor(levels: Mapping[str, str], factor: str) -> dict[str, str]:
     return {name: level for name, level in levels.items() if name != factor}
 
 
@@ -192,7 +196,7 @@ def _chosen_pair(pair: str, conditions: int) -> Contrast:
         if baseline != candidate and {baseline, candidate} <= set(range(conditions)):
             return Contrast(baseline, candidate)
     raise UnusableInput(
-        f"{option('pair', pair)} names no two of the {conditions} conditions",
+        f"{option('pair', pair)} does not name two of the {conditions} conditions",
         hint=f"give the positions of baseline and candidate, from 1: {option('pair', '1:2')}",
     )
 
@@ -203,7 +207,7 @@ def _command_factor(options: CompareOptions) -> str:
 
 
 def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """Add the control: the baseline once more, under another name."""
+    """Add the control: the baseline under another name."""
     names = {condition.name for condition in conditions}
     name = f"{conditions[0].name} (control)"
     while name in names:
@@ -212,14 +216,14 @@ def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
 
 
 class _FilledCommand(Struct, frozen=True):
-    """One command with its parameters filled in."""
+    """One command with the values of its parameters."""
 
     words: str | tuple[str, ...]
     levels: dict[str, str]
     setting: dict[str, str]
     """Values of all parameters."""
     place: int
-    """Place of the command among those that the user gave."""
+    """Index of the command among those of the user."""
 
     @property
     def text(self) -> str:
@@ -227,9 +231,9 @@ class _FilledCommand(Struct, frozen=True):
 
 
 def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
-    """Yield each command with each combination of the values that make a difference to it."""
+    """Yield each command with each combination of values that changes it."""
     texts_of_each = [
-        (*_parts(command), *_around(options, place))
+        (*_templates(command), *_surrounding_texts(options, place))
         for place, command in enumerate(options.commands)
     ]
     for key in options.parameters:
@@ -249,7 +253,7 @@ def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
                 continue
             seen.add(filled)
             used = {key: value for key, value in setting.items() if _mentions(texts, key)}
-            parts = filled[: len(_parts(command))]
+            parts = filled[: len(_templates(command))]
             yield _FilledCommand(
                 parts[0] if isinstance(command, str) else parts, named | used, setting, place
             )
@@ -259,12 +263,12 @@ def _text(command: str | tuple[str, ...]) -> str:
     return command if isinstance(command, str) else shlex.join(command)
 
 
-def _parts(command: str | tuple[str, ...]) -> tuple[str, ...]:
+def _templates(command: str | tuple[str, ...]) -> tuple[str, ...]:
     return (command,) if isinstance(command, str) else command
 
 
-def _around(options: CompareOptions, place: int) -> tuple[str, ...]:
-    """Return the hooks and the environment of one of the commands, as the user gave them."""
+def _surrounding_texts(options: CompareOptions, place: int) -> tuple[str, ...]:
+    """Return the hooks and the environment of a command, before parameters are filled in."""
     lists = [getattr(options, option) for option in _HOOKS]
     lists.append([text for text in options.environments if _is_for_each(text, options.names)])
     number = len(options.commands)
@@ -276,9 +280,10 @@ def _around(options: CompareOptions, place: int) -> tuple[str, ...]:
 
 
 def _labels(options: CompareOptions) -> list[str]:
-    """Return what each command is called beside the values of its parameters.
+    """Return the label of each command, without the values of its parameters.
 
-    Its name; else its program, where those of all commands differ; else the command itself.
+    It is the chosen name; else the program, if the programs of all commands differ; else the
+    command itself.
     """
     texts = list(map(_text, options.commands))
     programs = [os.path.basename(text.split()[0]) if text.split() else "" for text in texts]
@@ -301,7 +306,7 @@ def _mentions(texts: Iterable[str], key: str) -> bool:
 def _names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[str]:
     """Return a name for each command; a repeated name gets a number.
 
-    With parameters, a name or a label stands for all values of a command, which follow it.
+    With parameters, a name or label is used for all values of a command, with the value after it.
     """
     chosen = options.names
     if len(chosen) > len(commands):
@@ -312,7 +317,7 @@ def _names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[
     texts = [command.text for command in commands]
     if options.parameters and len(chosen) <= len(options.commands):
         labels = _labels(options)
-        texts = [_labelled(labels[command.place], command, options) for command in commands]
+        texts = [_name_with_values(labels[command.place], command, options) for command in commands]
         chosen = ()
     names: dict[str, None] = {}
     for name in [*chosen, *texts[len(chosen) :]]:
@@ -322,7 +327,7 @@ def _names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[
     return list(names)
 
 
-def _labelled(label: str, command: _FilledCommand, options: CompareOptions) -> str:
+def _name_with_values(label: str, command: _FilledCommand, options: CompareOptions) -> str:
     """Return a label with the values that it does not mention: ``sm, n=50000``."""
     values = (
         f", {key}={value}"
@@ -336,7 +341,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 def _is_for_each(text: str, names: Sequence[str]) -> bool:
-    """Return whether ``--env`` has hyperfine's form: assignments for all commands, or for each."""
+    """Return whether a value of ``--env`` has hyperfine's form, with assignments only."""
     if any(text.startswith(f"{name}:") for name in names):
         return False
     return not text.strip() or _ASSIGNMENT.match(text) is not None
@@ -349,7 +354,7 @@ def _environments(
     if for_each and not any(map(str.strip, for_each)):
         raise UnusableInput(
             f"{option('env')} {for_each[0]!r} sets nothing",
-            hint="leave it out; an empty one stands for a command without, beside one with",
+            hint="leave it out; an empty value is only for a command next to others with variables",
         )
     environments = [
         {} if text is None else _assignments(text)
@@ -360,7 +365,7 @@ def _environments(
     for setting in options.environments:
         if setting in for_each:
             continue
-        # A name may hold a colon itself, so known names are tried before the first colon.
+        # A name may contain a colon, so known names are tried before the first colon.
         prefixes = (name for name in names if setting.startswith(f"{name}:"))
         which = max(prefixes, key=len, default=setting.partition(":")[0])
         key, equals, value = setting[len(which) + 1 :].partition("=")
@@ -387,7 +392,7 @@ def _assignments(text: str) -> dict[str, str]:
         key, _, value = word.partition("=")
         if _ASSIGNMENT.match(word) is None:
             raise UnusableInput(
-                f"{option('env')} {text!r}: {word!r} is no assignment",
+                f"{option('env')} {text!r}: {word!r} is not an assignment",
                 hint=f"quote a value with spaces: {option('env')} 'KEY=\"A VALUE\"'",
             )
         variables[key] = value
@@ -404,13 +409,13 @@ def _hooks(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[
 
 
 def repeated_setup(options: CompareOptions) -> str | None:
-    """Return the parameter for whose sake ``--setup`` runs before each trial; ``None`` if not.
+    """Return the parameter because of which ``--setup`` runs before each trial, or ``None``.
 
-    Trials of all values alternate. A parameter that no command mentions, and ``--setup`` does, has
-    no effect but what the setup does; it would be undone by the setup of the next value.
+    Trials of all values alternate. A parameter in ``--setup`` but in no command acts only through
+    the setup, which the setup of the next value would undo.
     """
     environments = [text for text in options.environments if _is_for_each(text, options.names)]
-    used = [word for command in options.commands for word in _parts(command)]
+    used = [word for command in options.commands for word in _templates(command)]
     used += [*environments, *options.prepare]
     return next(
         (
@@ -448,7 +453,7 @@ def _one_for_each(
     options: CompareOptions,
     commands: Sequence[_FilledCommand],
 ) -> list[str | None]:
-    """Return the line of each condition, of lines for all, for each command or for each of them."""
+    """Return each condition's line, from lines for all, for each command or each condition."""
     if len(lines) <= 1:
         return [*lines] * len(commands) if lines else [None] * len(commands)
     if len(lines) == len(commands):
@@ -477,37 +482,37 @@ def _argument_vector(
     else:
         words = list(command.words)
     if not words or not words[0]:
-        raise UnusableInput("a command is empty", hint="write the program that is to be run")
+        raise UnusableInput("a command is empty", hint="write the program to run")
     if any("\0" in word for word in words):
         raise UnusableInput(
-            f"the command {command.words!r} holds a null byte",
-            hint="no program can be given one: leave it out",
+            f"the command {command.words!r} contains a null byte",
+            hint="leave it out: no program can receive a null byte",
         )
     layouts = options.layouts or 0
     return (find_programs(words[0], native_programs, environment, layouts=layouts), *words[1:])
 
 
-_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
-_FOR_A_SHELL = re.compile(r"\|\|?|&&?|\d*(>>?|<<?<?)&?\S*|&>>?\S*|\S*;")
+_QUOTED_PART = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_SHELL_OPERATOR = re.compile(r"\|\|?|&&?|\d*(>>?|<<?<?)&?\S*|&>>?\S*|\S*;")
 """Words of a pipeline, a list or a redirection."""
 
 
-_WORD = re.compile(rf"(?:{_QUOTED.pattern}|[^\s\"'\\])+", re.DOTALL)
-_EXPANDED = re.compile(r"\$[A-Za-z_{(]|`|^~(/|$)")
+_WORD = re.compile(rf"(?:{_QUOTED_PART.pattern}|[^\s\"'\\])+", re.DOTALL)
+_EXPANSION = re.compile(r"\$[A-Za-z_{(]|`|^~(/|$)")
 """A variable, the output of a command, or the home folder."""
 
 
 def _refuse_shell_syntax(text: str) -> None:
     """Refuse a command with a word that only a shell understands, unless it is quoted.
 
-    A program would get it as an argument, and mostly complain of a file that is not there.
+    A program would receive the word as an argument, and usually report a missing file.
     """
     for word in _WORD.findall(text):
-        unquoted = _QUOTED.sub("x", word)
-        if _FOR_A_SHELL.fullmatch(unquoted) or _EXPANDED.search(unquoted):
+        unquoted = _QUOTED_PART.sub("x", word)
+        if _SHELL_OPERATOR.fullmatch(unquoted) or _EXPANSION.search(unquoted):
             reason = "needs a shell"
         elif _names_files(word, unquoted):
-            reason = "names files here, which only a shell lists"
+            reason = "is a pattern for file names here, which needs a shell"
         else:
             continue
         raise UnusableInput(
@@ -518,21 +523,21 @@ def _refuse_shell_syntax(text: str) -> None:
 
 
 def _names_files(word: str, unquoted: str) -> bool:
-    """Return whether a shell would put names of files in the place of a word.
+    """Return whether a shell would replace a word by names of files.
 
-    A pattern that fits no file is left as it is by a shell, too.
+    A shell leaves a pattern unchanged if no file matches.
     """
     if not glob.has_magic(unquoted):
         return False
-    pattern = _QUOTED.sub(lambda part: glob.escape("".join(shlex.split(part[0]))), word)
+    pattern = _QUOTED_PART.sub(lambda part: glob.escape("".join(shlex.split(part[0]))), word)
     return next(glob.iglob(pattern), None) is not None
 
 
 def split_command(text: str, problem: str = "cannot split the command") -> list[str]:
-    """Return the words of a command, as a POSIX shell splits them.
+    """Return the words of a command, split like in a POSIX shell.
 
-    ``problem`` begins the message of the error, and the text follows. Raise `UnusableInput` if a
-    quote is left open.
+    ``problem`` begins the message of the error, before the text. Raise `UnusableInput` if a quote
+    is open.
     """
     try:
         return shlex.split(text)
@@ -549,9 +554,9 @@ SHELL_OPTION = "check its spelling; a shell built-in or a pipeline needs -S"
 def find_program(
     name: str, native_programs: Path, environment: Mapping[str, str], hint: str = SHELL_OPTION
 ) -> str:
-    """Return the path of a program. A missing one is bad input, not a failed trial.
+    """Return the path of a program; a missing program is bad input, not a failed trial.
 
-    Raise `UnusableInput` if it cannot be executed, or, with ``hint``, if there is none.
+    Raise `UnusableInput` if it cannot be executed or, with ``hint``, if it does not exist.
     """
     has_folder = "/" in name
     if (own := own_file(name, native_programs)) is not None:
@@ -564,7 +569,7 @@ def find_program(
     if has_folder and os.path.exists(name):
         raise UnusableInput(f"{name} cannot be executed", hint=f"chmod +x {shlex.quote(name)}")
     if name in PROGRAMS_OF_STUDIES:
-        raise studies_are_missing(name)
+        raise missing_studies_error(name)
     where = "" if has_folder else " on the PATH"
     raise UnusableInput(f"there is no program {name!r}{where}", hint=hint)
 
@@ -577,9 +582,9 @@ def find_programs(
     *,
     layouts: int,
 ) -> str:
-    """Return the path of a program; ``{layout}`` in its name stays, and stands for every layout.
+    """Return the path of a program; ``{layout}`` in its name stays, for all layouts.
 
-    Raise `UnusableInput` if one of them is not there, or cannot be executed.
+    Raise `UnusableInput` if the program of a layout does not exist, or cannot be executed.
     """
     if LAYOUT not in name or not layouts:
         return find_program(name, native_programs, environment, hint)
@@ -610,7 +615,7 @@ def parameters_from(
 
 
 def parameter_list(text: str) -> tuple[str, ...]:
-    r"""Return the values of ``-L NAME VALUES``: split at commas; ``\,`` is a comma."""
+    r"""Return the values of ``-L NAME VALUES``, split at commas; ``\,`` is a comma."""
     values = [""]
     for token in re.findall(r"\\[,\\]|.", text, re.DOTALL):
         if token == ",":
@@ -627,8 +632,8 @@ _MAX_COUNT = 10**15
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
     """Return the values of ``-P NAME MIN MAX`` with ``-D STEP``, in decimal arithmetic.
 
-    Raise `UnusableInput` if a bound or the step is no number, the bounds cross, or there are too
-    many values.
+    Raise `UnusableInput` if a bound or the step is not a number, if the bounds cross, or if there
+    are too many values.
     """
     try:
         start, end = Decimal(low), Decimal(high)
@@ -653,7 +658,7 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
         # The quotient has more digits than the largest exponent allows.
         steps = Decimal("Infinity")
     if steps >= MAX_CONDITIONS:
-        # A count of thousands of digits could not be printed.
+        # A count with thousands of digits could not be printed.
         count = int(steps) + 1 if steps < _MAX_COUNT else f"{_MAX_COUNT} or more"
         raise UnusableInput(
             f"{option('parameter_scan')} makes {count} values, over {MAX_CONDITIONS}",
@@ -663,19 +668,19 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
 
 
 _PLAIN_PATH = re.compile(r"[\w@%+=:,./ -]*")
-"""Letters of any language, digits, and signs that mean nothing to a shell but a separator."""
+"""Letters of any language, digits, and characters without a meaning for a shell."""
 
 
 def refuse_in_shell_line(line: str, paths: Mapping[str, str], hint: str) -> None:
-    """Refuse a path with signs that a shell would interpret, where a line names it in braces.
+    """Refuse a path with characters that a shell would interpret, if a line uses it in braces.
 
-    ``paths`` has the path that each name stands for. How a sign would have to be quoted depends on
-    what surrounds it in the line, including substitutions within quotes, so Equipoise does not try.
-    Raise `UnusableInput`, which names the path.
+    ``paths`` has the path for each name. The right quoting would depend on the context in the line,
+    including substitutions within quotes, so Equipoise does not try. Raise `UnusableInput`, which
+    names the path.
     """
     for name, path in paths.items():
         if "{" + name + "}" in line and _PLAIN_PATH.fullmatch(path) is None:
             raise UnusableInput(
-                f"{{{name}}} stands for {path}, which has signs that a shell would interpret",
+                f"{{{name}}} stands for {path}, which has characters that a shell would interpret",
                 hint=hint,
             )

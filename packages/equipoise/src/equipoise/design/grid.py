@@ -22,28 +22,28 @@ from equipoise.shared.spelling import option
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 
 HELPERS = Path(__file__).resolve().parents[1] / "helpers"
-"""Folder of the files with which a workload reports its own metrics."""
-
+"""Folder of the programs with which a workload reports its own metrics."""
 PIPELINE = 'check its spelling; a pipeline is written ["sh", "-c", "…"]'
 
 
 class Grid(Struct, frozen=True):
-    """Conditions of a study, and which are compared."""
+    """Conditions of a study, and its contrasts."""
 
     conditions: tuple[Condition, ...]
     contrasts: tuple[Contrast, ...]
 
 
 Levels = dict[str, Level]
-"""One level of each factor, by factor."""
+"""Level of each factor, by factor."""
 
 
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
-    """Return the conditions of a study, and which are compared.
+    """Return the conditions of a study, and its contrasts.
 
     ``builds`` has the folder of each level that was built, by the level's name. Raise
-    `UnusableInput` if all conditions are excluded, none is left to compare, there are too many, two
-    levels of one condition contradict each other, or a program does not exist.
+    `UnusableInput` if all conditions are excluded, if there is nothing to compare, if there are too
+    many conditions, if two levels of a condition contradict each other, or if a program does not
+    exist.
     """
     settings = list(kept_settings(study))
     if not settings:
@@ -85,9 +85,9 @@ def kept_settings(study: Study) -> Iterator[Levels]:
 
 
 def build_lines(study: Study) -> dict[str, str]:
-    """Return the line that builds each level, by the level's name; ``{build}`` is still in it.
+    """Return the line that builds each level, by the level's name; it still contains ``{build}``.
 
-    Raise `UnusableInput` if a line has a path with signs that a shell would interpret.
+    Raise `UnusableInput` if a line has a path with characters that a shell would interpret.
     """
     paths = _meanings(study)
     lines: dict[str, str] = {}
@@ -95,12 +95,12 @@ def build_lines(study: Study) -> dict[str, str]:
         if level.build is not None:
             refuse_in_shell_line(level.build, paths, hint="move it to a folder with a plain name")
             meanings = {factor: level.name, "build": "{build}", **paths}
-            lines[level.name] = _fill(level.build, meanings)
+            lines[level.name] = _fill_in(level.build, meanings)
     return lines
 
 
 def _meanings(study: Study) -> dict[str, str]:
-    """Return the meanings of the names in braces that every study has."""
+    """Return the values of the names in braces that every study has."""
     meanings = {"study": study.folder, "python": sys.executable, "helpers": str(HELPERS)}
     if study.workload.data is not None:
         meanings["data"] = study.workload.data_word
@@ -111,7 +111,7 @@ def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
     if study.compared is None:
         return
     factor, baseline = study.compared.factor, study.compared.baseline
-    varied = [other.name for other in _varied(study) if other.name != factor]
+    varied = [other.name for other in _varied_factors(study) if other.name != factor]
     places = {_key(levels): index for index, levels in enumerate(settings)}
     not_at = study.compared.not_at
     for index, levels in enumerate(settings):
@@ -128,13 +128,13 @@ def _key(levels: Levels) -> tuple[str, ...]:
     return tuple(level.name for level in levels.values())
 
 
-def _varied(study: Study) -> list[Factor]:
+def _varied_factors(study: Study) -> list[Factor]:
     return [factor for factor in study.factors if len(factor.levels) > 1]
 
 
 def _names(study: Study, settings: list[Levels]) -> list[str]:
-    """Return a name for each condition: its levels, with their factors where these are needed."""
-    varied = _varied(study)
+    """Return a name for each condition: its levels, with their factors if necessary."""
+    varied = _varied_factors(study)
 
     def name(levels: Levels, *, spelled: bool) -> str:
         parts = (
@@ -148,7 +148,7 @@ def _names(study: Study, settings: list[Levels]) -> list[str]:
     names = [name(levels, spelled=False) for levels in settings]
     if len(set(names)) == len(names):
         return names
-    # "a b" and "c" beside "a" and "b c".
+    # The names are ambiguous: "a b" and "c" give the same name as "a" and "b c".
     return [name(levels, spelled=True) for levels in settings]
 
 
@@ -195,7 +195,7 @@ def _condition(
 
 
 def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
-    """Return the command and its place; a level's own command comes before the workload's."""
+    """Return the command and its place; that of a level has precedence over the workload's."""
     for factor, level in levels.items():
         if level.command is not None:
             if level.server is not None:
@@ -205,7 +205,7 @@ def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
 
 
 def _chosen_server(study: Study, levels: Levels) -> tuple[ServerWorkload | None, Keys]:
-    """Return the server and the keys of its table; the last level that has one comes first."""
+    """Return the server and the keys of its table; the last level with a server has precedence."""
     for factor, level in reversed(levels.items()):
         if level.server is not None:
             return level.server, _server_keys(factor, level)
@@ -249,7 +249,9 @@ def _environment(
     levels: Sequence[Level], meanings: Mapping[str, str], site: Site
 ) -> dict[str, str]:
     environment = {
-        key: _fill(value, meanings) for level in levels for key, value in level.environment.items()
+        key: _fill_in(value, meanings)
+        for level in levels
+        for key, value in level.environment.items()
     }
     preload: list[str] = []
     for library in itertools.chain.from_iterable(level.preload for level in levels):
@@ -272,12 +274,12 @@ def _process(levels: Sequence[Level], study: Study) -> Process:
     return process
 
 
-_JOINED = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
-"""Keys that several levels may have, and the variable that each sets."""
+_JOINED_VARIABLES = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
+"""Keys that several levels may have, and the variables that they set."""
 
 
 def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
-    """Refuse a condition in which one level undoes a setting of another.
+    """Refuse a condition in which one level overrides a setting of another.
 
     The error names both levels, and the key of the later one.
     """
@@ -286,16 +288,16 @@ def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
         for keys, value in _settings(level):
             other, other_value = earlier.setdefault(keys, (f"{level.name} of {factor}", value))
             if other_value != value:
-                raise _undone(study, factor, level.name, keys, other)
+                raise _contradiction(study, factor, level.name, keys, other)
     for factor, level in levels.items():
-        for key, variable in _JOINED.items():
+        for key, variable in _JOINED_VARIABLES.items():
             if variable in level.environment and any(
                 getattr(other, key) for other in levels.values()
             ):
-                raise _undone(study, factor, level.name, ("env", variable), key)
+                raise _contradiction(study, factor, level.name, ("env", variable), key)
 
 
-def _undone(
+def _contradiction(
     study: Study, factor: str, level: str, keys: tuple[str, ...], other: str
 ) -> UnusableInput:
     return study.places.key("factors", factor, level, *keys).fail(
@@ -305,7 +307,7 @@ def _undone(
 
 
 def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield the settings of a level that no other level can set differently, by key."""
+    """Yield the settings of a level that other levels may not set differently, by key."""
     for variable, value in level.environment.items():
         yield ("env", variable), value
     alone = {
@@ -328,7 +330,7 @@ def _command(
     place: Place,
     layouts: int = 0,
 ) -> Words:
-    front, *rest = (_fill(word, meanings) for word in words)
+    front, *rest = (_fill_in(word, meanings) for word in words)
     try:
         program = find_programs(front, site.native_programs, environment, PIPELINE, layouts=layouts)
     except UnusableInput as error:
@@ -336,8 +338,8 @@ def _command(
     return (program, *rest)
 
 
-def _fill(text: str, meanings: Mapping[str, str]) -> str:
-    """Replace names in braces by their meanings; ``{{name}}`` is ``{name}``, other braces stay."""
+def _fill_in(text: str, meanings: Mapping[str, str]) -> str:
+    """Replace names in braces by their values; ``{{name}}`` is ``{name}``, other braces stay."""
 
     def meaning(braces: re.Match[str]) -> str:
         if braces[1] is not None:

@@ -1,12 +1,12 @@
-"""Memory layouts: a random level of a comparison, and programs that are linked in many of them.
+"""Memory layouts: a random level of a comparison, and programs linked in many layouts.
 
 A layout is an enlarged environment, a longer path by which the program is executed, addresses that
-the kernel draws or keeps, and, where a command has ``{layout}`` in it, an executable of its own.
-All conditions of a block have the same layout, so the ratio in a block belongs to that layout.
+the kernel draws or keeps and, if a command contains ``{layout}``, a separate executable. All
+conditions of a block have the same layout, so the ratio in a block belongs to that layout.
 
-``equipoise layouts`` makes the executables. A program's layout in memory is chosen by nobody and
-decides much (Mytkowicz et al. 2009; Curtsinger and Berger 2013). Every function gets a section of
-its own, and each layout is a link with the sections in an order that its seed draws.
+``equipoise layouts`` creates the executables. Nobody chooses a program's layout in memory, but it
+has large effects (Mytkowicz et al. 2009; Curtsinger and Berger 2013). Every function gets its own
+section, and each layout is linked with the sections in an order drawn by its seed.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from equipoise.model.plan import Plan
 from equipoise.shared.spelling import option
 
 BLOCKS_IN_EACH = 2
-"""Number of blocks that separates the variance between layouts from the variance within."""
+"""Minimum number of blocks in each layout that separates variance between and within layouts."""
 
 
 def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan:
-    """Return the plan over ``count`` layouts, which its coin draws.
+    """Return the plan over ``count`` layouts, drawn by its coin.
 
-    The default minimum of blocks rises so that each layout has two. Raise `UnusableInput` if a
-    condition has a server, or there are too few blocks.
+    The default minimum of blocks rises to two for each layout. Raise `UnusableInput` if a condition
+    has a server, or there are too few blocks.
     """
     for condition in plan.conditions:
         if condition.server is not None:
             raise UnusableInput(
                 f"{condition.name} is a server: layouts are for programs that run for one trial",
-                hint="leave out the layouts; the size of the environment varies all the same",
+                hint="leave out the layouts; the size of the environment varies anyway",
             )
     min_blocks = BLOCKS_IN_EACH * count
     stopping = plan.stopping
@@ -54,29 +54,31 @@ def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan
 
 
 def longer_path(path: str, more: int) -> str:
-    """Return a path of the same file that is ``more`` bytes longer.
+    """Return a path of the same file, ``more`` bytes longer.
 
-    Slashes in a row count as one (POSIX.1-2017, 4.13), so no folder and no link is needed. The
-    kernel puts the path on the new stack, above the environment; the arguments stay what they are.
+    Consecutive slashes count as one (POSIX.1-2017, 4.13), so no folder or link is needed. The
+    kernel puts the path on the new stack, above the environment; the arguments stay unchanged.
     """
     folder, name = os.path.split(os.path.abspath(path))
     return f"{folder.rstrip('/')}{'/' * (1 + more)}{name}"
 
 
 Linker = Literal["lld", "mold", "objects"]
-"""``objects`` is the usual linker, which gets the objects in another order."""
+"""Linker of layouts; ``objects`` is the usual linker with the objects in another order."""
 
 SOURCES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".S"})
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
-_TAKES_NEXT = frozenset({"-I", "-L", "-l", "-D", "-U", "-include", "-isystem", "-x", "-Xlinker"})
+_OPTIONS_WITH_VALUE = frozenset(
+    {"-I", "-L", "-l", "-D", "-U", "-include", "-isystem", "-x", "-Xlinker"}
+)
 
 
 class Compilation(Struct, frozen=True):
-    """A command line that compiles and links a program, in its parts."""
+    """The parts of a command line that compiles and links a program."""
 
     compiler: str
     flags: tuple[str, ...]
-    """All words but sources, objects, libraries and the output."""
+    """All words except sources, objects, libraries and the output."""
     sources: tuple[str, ...]
     objects: tuple[str, ...]
     """Objects and archives that exist already."""
@@ -109,25 +111,25 @@ class Compilation(Struct, frozen=True):
 def parse_compilation(words: Sequence[str]) -> Compilation:
     """Return the parts of ``CC [FLAGS] SOURCES… [LIBRARIES] [-o PROGRAM]``.
 
-    Raise `UnusableInput` if there is no source and no object, or the line makes no program (``-c``,
-    ``-S``, ``-E``).
+    Raise `UnusableInput` if there is no source and no object, or if the line does not build a
+    program (``-c``, ``-S``, ``-E``).
     """
     if not words:
-        raise _unusable("no compiler is named")
+        raise _unusable("it does not name a compiler")
     compiler, *rest = words
     flags: list[str] = []
     sources: list[str] = []
     objects: list[str] = []
     libraries: list[str] = []
     output = "a.out"
-    waiting = iter(rest)
-    for word in waiting:
+    remaining = iter(rest)
+    for word in remaining:
         if word in ("-c", "-S", "-E", "-shared"):
-            raise _unusable(f"with {word} it makes no program")
+            raise _unusable(f"with {word} it does not build a program")
         if word == "-o":
-            output = next(waiting, "")
-        elif word in _TAKES_NEXT:
-            (libraries if word in ("-l", "-L") else flags).extend((word, next(waiting, "")))
+            output = next(remaining, "")
+        elif word in _OPTIONS_WITH_VALUE:
+            (libraries if word in ("-l", "-L") else flags).extend((word, next(remaining, "")))
         elif word.startswith(("-l", "-L")):
             libraries.append(word)
         elif word.startswith("-"):

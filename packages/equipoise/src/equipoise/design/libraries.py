@@ -1,13 +1,13 @@
-"""Libraries that can replace others, as levels: allocators by a preload, BLAS by a search path.
+"""Replaceable libraries as levels: allocators by a preload, BLAS by a search path.
 
 An allocator replaces that of the C library. glibc's own settings are tunables (ld.so(8),
-"Tunables"): from a size on, a block comes from the kernel by mmap and goes back to the kernel when
-it is freed. To set one of them stops that size from rising by itself, as it does by default
+"Tunables"): from a threshold on, a block comes from the kernel by mmap and returns to the kernel
+when it is freed. Setting a tunable also fixes the threshold, which otherwise rises automatically
 (docs/reference/study.md#allocators).
 
-All BLAS libraries provide the same soname, each in a folder of its own, so ``LD_LIBRARY_PATH``
-chooses (reference: Debian's alternatives of libblas.so.3). Whether it did is seen in the process,
-which must map a library from that folder.
+All BLAS libraries have the same soname, each in its own folder, so ``LD_LIBRARY_PATH`` chooses one
+(reference: Debian's alternatives of libblas.so.3). This is checked in the process, which must map a
+library from that folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from equipoise.model.plan import TUNABLES_VARIABLE
 from equipoise.model.study import Level
 
-PRELOADED = (
+PRELOADS = (
     Level(
         "dlmalloc",
         preload=("libequipoise_dlmalloc.so",),
@@ -38,13 +38,13 @@ PRELOADED = (
         summary="Google's, of gperftools",
     ),
 )
-"""Allocators that are preloaded, one library each; our own has no package."""
+"""Preloaded allocators, one library each; our own has no package."""
 
-NEVER_GIVEN_BACK = {
+KEEP_FREED_MEMORY = {
     "glibc.malloc.mmap_max": "0",
     "glibc.malloc.trim_threshold": str(2**63 - 1),
 }
-"""Tunables: no block by mmap, and none given back from the top of the heap."""
+"""Tunables with which no block comes by mmap, and no memory returns from the top of the heap."""
 
 
 def tunables_text(tunables: dict[str, str]) -> str:
@@ -53,7 +53,7 @@ def tunables_text(tunables: dict[str, str]) -> str:
 
 
 def tunables_of(text: str) -> dict[str, str]:
-    """Return the tunables in a text of ``GLIBC_TUNABLES``; like glibc, skip what is no setting."""
+    """Return the tunables in a text of ``GLIBC_TUNABLES``; like glibc, skip invalid settings."""
     pairs = (setting.partition("=") for setting in text.split(":"))
     return {name: value for name, equals, value in pairs if name and equals}
 
@@ -68,13 +68,13 @@ def _tunables(size: int, **others: int) -> dict[str, str]:
 
 
 ALLOCATORS = (
-    Level("glibc", summary="the C library's own, as it is"),
-    # The threshold alone does nothing for what comes from the top of the heap.
+    Level("glibc", summary="the C library's own, unchanged"),
+    # The threshold alone has no effect on memory from the top of the heap.
     _glibc("glibc_15k", _tunables(15360, top_pad=0), "as Mac OS X did: from 15 KB on"),
     _glibc("glibc_128k", _tunables(131072), "Doug Lea's old default: from 128 KB on"),
     _glibc("glibc_256k", _tunables(262144), "Doug Lea's later default: from 256 KB on"),
-    _glibc("glibc_never", NEVER_GIVEN_BACK, "no block by mmap, nothing given back"),
-    *PRELOADED,
+    _glibc("glibc_never", KEEP_FREED_MEMORY, "no block by mmap, nothing given back"),
+    *PRELOADS,
 )
 
 
@@ -87,19 +87,19 @@ _AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
 
 
 class CoreType(Struct, frozen=True):
-    """A kind of processor that a library can be set to."""
+    """A type of processor for which a library can be set."""
 
     value: str
     """Value of the library's ``core_variable``."""
     reported_name: str
-    """Name that the library prints for its choice."""
+    """Name that the library prints for this type."""
     instructions: tuple[str, ...]
-    """Instructions that the CPU needs, by the names of ``/proc/cpuinfo``; without them a program
+    """Instructions that the CPU needs, by their names in ``/proc/cpuinfo``; without them a program
     that uses the library ends with SIGILL."""
 
 
 class Blas(Struct, frozen=True):
-    """A BLAS library, and the variable that sets its kind of processor."""
+    """A BLAS library, and the variable that sets its type of processor."""
 
     name: str
     package: str
@@ -109,7 +109,7 @@ class Blas(Struct, frozen=True):
     summary: str
     core_variable: str | None = None
     core_types: dict[str, CoreType] = field(default_factory=dict)
-    """Core types by the name of a processor."""
+    """Core types, by name of the processor."""
 
     def is_installed(self) -> bool:
         """Return whether its folder has the library."""
@@ -137,7 +137,7 @@ BLAS_LIBRARIES = (
         LIBRARY_FOLDERS / "blis-pthread",
         "a framework of few kernels, from Texas",
         core_variable="BLIS_ARCH_TYPE",
-        # Numbers of BLIS 0.9, as BLIS_ARCH_DEBUG=1 names them.
+        # Numbers of BLIS 0.9, from the output with BLIS_ARCH_DEBUG=1.
         core_types={
             "haswell": CoreType("3", "haswell", _AVX2),
             "zen": CoreType("8", "zen", _AVX2),
@@ -168,31 +168,31 @@ TUNED_BLAS = tuple(
         instructions=core.instructions,
         tuned_for=(core.reported_name,),
         package=library.package,
-        summary=f"{library.name}, told that the CPU is of the type {core.reported_name}",
+        summary=f"{library.name}, set for a CPU of the type {core.reported_name}",
     )
     for library in BLAS_LIBRARIES
     if library.core_variable is not None
     for name, core in library.core_types.items()
 )
-"""BLAS libraries whose core type is set: ``openblas_skylakex``."""
+"""BLAS libraries with a set core type, such as ``openblas_skylakex``."""
 
 
 class Kind(Struct, frozen=True):
-    """Levels that have names."""
+    """Named levels of one kind of factor."""
 
     usual: tuple[Level, ...]
-    """Levels of a factor of this kind that names none."""
+    """Levels of a factor of this kind that does not name any."""
     others: tuple[Level, ...] = ()
-    """Levels that can be named beside them."""
+    """Further levels that a factor can name."""
 
     @property
     def choices(self) -> tuple[Level, ...]:
-        """All that can be named."""
+        """All levels that a factor can name."""
         return self.usual + self.others
 
 
 KINDS: Mapping[str, Kind] = {"allocator": Kind(ALLOCATORS), "blas": Kind(BLAS, TUNED_BLAS)}
-"""``kind = "allocator"`` in a factor takes its levels from here."""
+"""Kinds of factors by name; ``kind = "allocator"`` in a factor takes its levels from here."""
 
 PACKAGES: Mapping[str, str] = {
     library: level.package
@@ -201,4 +201,4 @@ PACKAGES: Mapping[str, str] = {
     for library in level.preload
     if level.package is not None
 }
-"""The Debian package of a library, by its file name."""
+"""Debian packages of libraries, by file name."""

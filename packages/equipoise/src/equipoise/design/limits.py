@@ -1,7 +1,7 @@
-"""The numbers that limit and judge a campaign: their ranges, defaults and errors.
+"""The limits of a campaign as numbers: their ranges, defaults and errors.
 
-The command line and the Python interface read their numbers here, so a bad one gets the same
-error in both.
+The command line and the Python interface read their numbers here, so that a bad number gets the
+same error in both.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Stopping
 from equipoise.shared.spelling import option
 
 STUDY_BLOCKS = 1000
-"""Default maximum of a study that compares nothing: no verdict ends it."""
+"""Default maximum of blocks of a study without comparisons, which no verdict ends."""
 WHAT_VARIES_BLOCKS = 200
-"""Default maximum of `compare --what-varies`, which compares nothing either."""
+"""Default maximum of blocks of `compare --what-varies`, which has no comparisons either."""
 ONE_COMMAND = Stopping(budget_s=10.0, blocks_before_budget=10)
-"""Limits of `compare` with one command, which reaches no verdict: more time tells little more."""
+"""Limits of `compare` with one command, which reaches no verdict: more time adds little."""
 MAX_BLOCKS = 1_000_000_000
 
 
@@ -40,8 +40,8 @@ class NumberRange(Struct, frozen=True):
     def read(self, value: Any, written: str) -> Any:
         """Return a number, or the number in a text, as an ``int`` or a ``float`` of this range.
 
-        ``written`` is how the user wrote it: ``--blocks 0`` or ``blocks=0``. Raise `UnusableInput`
-        if it is no number, or out of range.
+        ``written`` is the user's text: ``--blocks 0`` or ``blocks=0``. Raise `UnusableInput` if the
+        value is not a number, or out of range.
         """
         try:
             number = self._number(value)
@@ -89,15 +89,15 @@ RANGES = {
 
 
 def check_number(name: str, value: Any) -> Any:
-    """Return a number of the Python interface, or ``None`` as it is.
+    """Return a number of the Python interface; ``None`` stays ``None``.
 
-    Raise `UnusableInput` if it is no number, or out of range.
+    Raise `UnusableInput` if the value is not a number, or out of range.
     """
     return None if value is None else RANGES[name].read(value, f"{name}={value}")
 
 
 class CampaignLimits(Struct, frozen=True):
-    """Numbers of a campaign as the user gave them; ``None`` means the default.
+    """Limits that the user gave; ``None`` means the default.
 
     It raises `UnusableInput` if a number is out of range.
     """
@@ -105,9 +105,9 @@ class CampaignLimits(Struct, frozen=True):
     blocks: int | None = None
     """Maximum number of blocks."""
     min_blocks: int | None = None
-    """Number of blocks before the first verdict; a given one beats the budget."""
+    """Minimum number of blocks for a verdict; it takes precedence over the budget."""
     min_seconds: float | None = None
-    """Seconds of measured blocks before the first verdict; 0 for none."""
+    """Minimum seconds of measured blocks for a verdict; 0 for no minimum."""
     budget: float | None = None
     """Seconds."""
     precision: float | None = None
@@ -122,7 +122,7 @@ class CampaignLimits(Struct, frozen=True):
     warmup: int | None = None
     seed: int | None = None
     patient: bool | None = None
-    """Whether to exceed the budget where a verdict is near."""
+    """Whether to exceed the budget if a verdict is near."""
 
     def __post_init__(self) -> None:
         """Check every number."""
@@ -130,11 +130,11 @@ class CampaignLimits(Struct, frozen=True):
             check_number(name, getattr(self, name))
 
     def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
-        """Return these numbers, with those that are not given taken from ``defaults``."""
+        """Return these limits, with missing numbers taken from ``defaults``."""
         return _with_known(defaults, asdict(self))
 
-    def drawn_seed(self) -> int:
-        """Return the seed; a fresh one if none is given."""
+    def seed_or_random(self) -> int:
+        """Return the seed; a random seed if none is given."""
         return fresh_seed() if self.seed is None else self.seed
 
     @property
@@ -143,13 +143,13 @@ class CampaignLimits(Struct, frozen=True):
         return self.measure(Measure(working_folder="")).timeout_s
 
     def measure(self, default: Measure) -> Measure:
-        """Return how trials are run; ``default`` fills what is not given."""
+        """Return the settings for running trials; ``default`` has the missing numbers."""
         return _with_known(default, {"timeout_s": self.timeout, "warmup": self.warmup})
 
     def stopping(self, default: Stopping | None = None) -> Stopping:
-        """Return when the campaign stops; ``default`` fills what is not given.
+        """Return when the campaign stops; ``default`` has the missing numbers.
 
-        Raise `UnusableInput` if a minimum that is given is above its maximum.
+        Raise `UnusableInput` if a given minimum is above its maximum.
         """
         chosen = {
             "blocks": self.blocks,
@@ -180,7 +180,7 @@ class CampaignLimits(Struct, frozen=True):
     def judgement(
         self, metrics: Sequence[str] = (PRIMARY_METRIC,), default: Judgement | None = None
     ) -> Judgement:
-        """Return how the campaign is judged, on metrics of which the first decides."""
+        """Return the settings for judging; the first metric decides."""
         first, *others = metrics
         judgement = _with_known(
             default or Judgement(), {"alpha": self.alpha, "min_effect": self.min_effect}
@@ -189,9 +189,9 @@ class CampaignLimits(Struct, frozen=True):
 
 
 def fields_of(kind: type[Struct], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a class among the arguments of a function or the options of a command.
+    """Return the arguments of a function, or options of a command, that are fields of a class.
 
-    The others keep their defaults.
+    The other fields keep their defaults.
     """
     return {name: arguments[name] for name in kind.__struct_fields__ if name in arguments}
 
@@ -205,7 +205,7 @@ T = TypeVar("T", bound=Struct)
 
 
 def _with_known(defaults: T, values: Mapping[str, object]) -> T:
-    """Return the defaults with every value that is not ``None`` in place of its own."""
+    """Return the defaults, replaced by every value that is not ``None``."""
     known: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     return replace(defaults, **known)
 
@@ -213,7 +213,7 @@ def _with_known(defaults: T, values: Mapping[str, object]) -> T:
 def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of metrics, each once; a text is split at commas.
 
-    Raise `UnusableInput` if there is no name, or one is empty.
+    Raise `UnusableInput` if there is no name, or a name is empty.
     """
     names = metrics.split(",") if isinstance(metrics, str) else metrics
     stripped = tuple(dict.fromkeys(name.strip() for name in names))

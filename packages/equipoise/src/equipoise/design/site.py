@@ -1,4 +1,4 @@
-"""The host as a study needs it, and what it lacks."""
+"""The facts of the host that a study needs, and things that the host lacks."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
-"""Neither a path, nor a placeholder, nor something for a shell."""
+"""Plain name of a program: not a path, a placeholder, or shell syntax."""
 
 
 class Site(Struct, frozen=True):
-    """What this room knows of the host."""
+    """The facts of the host."""
 
     native_programs: Path
     find_library: Callable[[str], str | None]
-    """Returns the absolute path of a library by its file name or path, or ``None``."""
+    """Function from a library's file name or path to its absolute path, or ``None``."""
     instructions: frozenset[str] | None = None
-    """Instructions of its CPU, by the names of ``/proc/cpuinfo``; ``None`` if they are unknown."""
+    """Instructions of its CPU, by their names in ``/proc/cpuinfo``; ``None`` if unknown."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     """Environment that trials inherit."""
     cpus: tuple[int, ...] = field(default_factory=lambda: tuple(sorted(os.sched_getaffinity(0))))
-    """CPUs that we may use."""
+    """CPUs that this process may use."""
 
 
 class Missing(Struct, frozen=True):
-    """Something that a level needs and this host lacks."""
+    """A thing that a level needs and this host lacks."""
 
     what: str
     hint: str
@@ -47,16 +47,16 @@ class Missing(Struct, frozen=True):
     """Key of the level's table that needs it."""
 
 
-def what_is_missing(level: Level, site: Site) -> Missing | None:
+def first_missing(level: Level, site: Site) -> Missing | None:
     """Return the first thing that a level needs and this host lacks."""
     return next(_missing(level, site), None)
 
 
-def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """Return the study without the levels that this host cannot run, and warnings of them.
+def remove_missing_levels(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarning, ...]]:
+    """Return the study without levels that cannot run on this host, and warnings about them.
 
-    Raise `UnusableInput` if the baseline is one of them, or the compared factor has only one level
-    left.
+    Raise `UnusableInput` if the baseline cannot run, or if only one level of the compared factor
+    can.
     """
     server = study.workload.server
     absent = None if server is None else _absent_program(server, site.native_programs)
@@ -71,7 +71,7 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
         baseline = baselines.get(factor.name)
         present: list[Level] = []
         for level in factor.levels:
-            missing = what_is_missing(level, site)
+            missing = first_missing(level, site)
             if missing is None:
                 present.append(level)
                 continue
@@ -98,10 +98,10 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
 
 
 def setting_place(study: Study, levels: dict[str, str], key: str, value: str | None) -> Place:
-    """Return the place of a condition's setting: that of the first of its levels that has it.
+    """Return the place of a condition's setting, in the first of its levels that has it.
 
-    ``levels`` names the condition's levels, by factor. ``key`` is a key of a level's table; for
-    ``env`` the variable is the value, for ``library_path`` the folder.
+    ``levels`` has the names of the condition's levels, by factor. ``key`` is a key of a level's
+    table; ``value`` is the variable for ``env``, and the folder for ``library_path``.
     """
     for factor in study.factors:
         for level in factor.levels:
@@ -136,7 +136,7 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
     for cpu in (*(level.process.cpus or ()), *(level.client_cpus or ())):
         if cpu not in site.cpus:
             hint = f"name CPUs of {', '.join(map(str, site.cpus))}"
-            yield Missing(f"CPU {cpu} that we may use", hint, "cpu")
+            yield Missing(f"CPU {cpu} that Equipoise may use", hint, "cpu")
     search = None
     if level.server is not None:
         absent = _absent_program(level.server, site.native_programs)
@@ -156,19 +156,19 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
 
 
 def _is_absent(program: str, native_programs: Path, search: str | None) -> bool:
-    """Return whether a program is not installed; what a placeholder stands for is not known."""
+    """Return whether a program is not installed; False if it contains a placeholder."""
     if "{" in program:
         return False
     try:
         is_ours = own_file(program, native_programs) is not None
         return not is_ours and not shutil.which(program, path=search)
     except OSError:
-        # A name that no file can have, such as one that is too long.
+        # No file can have such a name; for example, it is too long.
         return True
 
 
 def search_folders(server: ServerWorkload) -> tuple[str, ...]:
-    """Return the folders of the server's own path; of several versions the latest comes first."""
+    """Return the folders of the server's own path; among versions, the latest comes first."""
     return tuple(
         folder
         for pattern in server.path

@@ -1,6 +1,6 @@
-"""Whole files, read and written so that neither a full disk nor a silent pipe does harm.
+"""Reading and writing whole files, safe from full disks and silent pipes.
 
-writing   reads a file or a pipe; replaces a file by new content, all of it or nothing
-state     the folder that keeps what is needed from one command to the next; this host's identity
-limits    says which limit of the system an error means
+writing   reading a file or a pipe; replacing a file by new content, wholly or not at all state
+the folder for data between commands; this host's identity limits    errors that mean a limit of the
+system
 """

@@ -1,4 +1,4 @@
-"""Errors of the system that mean one of its limits, and what the user can do about each."""
+"""Errors that mean a limit of the system, each with a hint."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
 MIN_OPEN_FILES = 24
-"""Open files below which commands fail; a campaign needs 20."""
+"""Limit of open files below which commands fail; a campaign needs 20."""
 _SQLITE_CANTOPEN = 14
 MAX_LETTERS = 40
-"""Number of letters that a message shows of an overlong name."""
+"""Maximum number of letters of a name in a message."""
 
 
 def limit_reached(error: BaseException) -> EquipoiseError | None:
-    """Return the limit that an error, or an error behind it, means; ``None`` if it means none."""
+    """Return the error for a limit that an error, or one of its causes, means; else ``None``."""
     if any(map(_means_open_files, _causes(error))):
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return UnusableInput(
@@ -27,7 +27,7 @@ def limit_reached(error: BaseException) -> EquipoiseError | None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Return an error and the errors that it was raised from, each once."""
+    """Yield an error and the errors that caused it, each once."""
     visited: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in visited:
@@ -40,9 +40,9 @@ def _means_open_files(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return True
     if isinstance(error, EquipoiseError) and f"(os error {errno.EMFILE})" in error.what:
-        # A native program of ours said so.
+        # A native program of ours reported it.
         return True
-    # SQLite and tempfile name the file, not the reason.
+    # SQLite and tempfile report the file, not the reason.
     is_vague = getattr(error, "sqlite_errorcode", None) == _SQLITE_CANTOPEN or (
         isinstance(error, OSError) and _is_without_temporary_folder(error)
     )
@@ -57,7 +57,7 @@ def _is_without_temporary_folder(error: OSError) -> bool:
 
 
 def environment_fault(error: OSError) -> UnusableInput | None:
-    """Return what an error says that any access to a file may meet; ``None`` for any other."""
+    """Return the user's error for a fault that any file access may meet; ``None`` for others."""
     name = "" if error.filename is None else str(error.filename)
     if error.errno == errno.ENAMETOOLONG:
         return UnusableInput(
@@ -66,8 +66,8 @@ def environment_fault(error: OSError) -> UnusableInput | None:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return UnusableInput(
             f"no space is left on the disk{' of ' + name if name else ''}",
-            # Asking for the usual folder would try to write to it.
-            hint=f"make room there; temporary files lie in {os.environ.get('TMPDIR') or '/tmp'} "
+            # tempfile.gettempdir would try to write to the folder.
+            hint=f"make room there; temporary files are in {os.environ.get('TMPDIR') or '/tmp'} "
             "(TMPDIR)",
         )
     if _is_without_temporary_folder(error):

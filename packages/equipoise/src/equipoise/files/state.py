@@ -1,12 +1,11 @@
-"""The state folder: what Equipoise keeps for a user from one command to the next.
+"""The state folder: data that Equipoise keeps for a user between commands.
 
 It is ``$XDG_STATE_HOME/equipoise``, else ``~/.local/state/equipoise`` (XDG Base Directory
-Specification 0.8). Only the user can write it, and only the user can read the folders in it.
+Specification 0.8). Only the user can write to it, and only the user can read the folders in it.
 
-It keeps an identity of this host, drawn by chance once, in a file for each machine: a home folder
-that several machines share holds one for each. Machines are told apart by a digest of
-``/etc/machine-id`` (machine-id(5) asks that the id itself is kept), and by their name where they
-have no such file.
+It has a random identity of this host, in a file for each machine, because several machines may
+share a home folder. Machines are distinguished by a digest of ``/etc/machine-id`` (machine-id(5)
+asks to keep the id itself secret), or by their name without such a file.
 
 The ledger is elsewhere: by default under the current folder.
 """
@@ -35,7 +34,7 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 HOST_VARIABLE = "EQUIPOISE_HOST"
-"""Names this host, where ``--host`` does not."""
+"""Variable with the name of this host, if ``--host`` is not given."""
 DEFAULT_LEDGER = Path(".equipoise/ledger.db")
 LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
 HOSTS = "hosts"
@@ -46,12 +45,12 @@ _IDENTITY = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
 
 
 def default_ledger() -> Path:
-    """Return the ledger that ``EQUIPOISE_LEDGER`` names, or the one under the current folder."""
+    """Return the ledger in ``EQUIPOISE_LEDGER``, or the ledger in the current folder."""
     return Path(os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER)
 
 
 class StateFolderUnusable(Exception):
-    """The state folder cannot be made or trusted."""
+    """The state folder cannot be created or trusted."""
 
     def __init__(self, path: str | Path, reason: str | None) -> None:
         super().__init__(f"{path}: {reason}")
@@ -60,15 +59,15 @@ class StateFolderUnusable(Exception):
 
 @contextmanager
 def open_state(name: str) -> Iterator[int]:
-    """Open a folder in the state folder and make it if it is missing; yield its descriptor.
+    """Open a folder in the state folder, created if missing; yield its descriptor.
 
     Neither it nor the state folder is opened through a symbolic link. Its mode is 0700. Raise
-    `StateFolderUnusable` if it cannot be made, or others could change or read what is in it.
+    `StateFolderUnusable` if it cannot be created, or others could change or read its content.
     """
     path = _state_home()
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
-        # The state home itself may well be a link.
+        # The state home itself may be a link.
         folder = os.open(path, _OPEN)
         for part, forbidden in ((STATE_NAME, WRITABLE_BY_OTHERS), (name, OPEN_TO_OTHERS)):
             path = path / part
@@ -86,12 +85,12 @@ def open_state(name: str) -> Iterator[int]:
 
 
 def private_folder(name: str) -> Path:
-    """Return the path of a folder in the state folder, which is made if it is missing.
+    """Return the path of a folder in the state folder, created if missing.
 
-    No other user can put a file there, read one there, or replace the folder: its owner is this
-    user, its mode 0700, and neither it nor the state folder is a symbolic link.
+    No other user can add or read files there, or replace the folder: its owner is this user, its
+    mode 0700, and neither it nor the state folder is a symbolic link.
 
-    Raise `UnusableInput` if the folder cannot be made or trusted.
+    Raise `UnusableInput` if the folder cannot be created or trusted.
     """
     try:
         with open_state(name) as folder:
@@ -106,8 +105,8 @@ def private_folder(name: str) -> Path:
 def _state_home() -> Path:
     """Return the folder in which programs of this user keep their state.
 
-    A folder of another user, as ``sudo`` may leave in ``HOME``, is passed over for the home that
-    the account names.
+    Instead of a folder of another user, which ``sudo`` may leave in ``HOME``, the home of the
+    account is used.
     """
     named = os.environ.get("XDG_STATE_HOME", "")
     if os.path.isabs(named) and not _belongs_to_another(named):
@@ -126,7 +125,7 @@ def _belongs_to_another(folder: str) -> bool:
     try:
         return os.stat(folder).st_uid != os.geteuid()
     except OSError:
-        # A missing folder belongs to nobody; making it may fail later.
+        # A missing folder belongs to nobody; creating it may fail later.
         return False
 
 
@@ -140,10 +139,10 @@ def _below(around: int, part: str) -> int:
 
 
 def this_host(name: str | None = None) -> HostReference | None:
-    """Return this host; ``None`` where the state folder cannot keep its identity.
+    """Return this host; ``None`` if the state folder cannot keep its identity.
 
-    ``name`` is what its user calls it; by default what ``EQUIPOISE_HOST`` says, else the machine's
-    name.
+    ``name`` is the user's name for it; by default the value of ``EQUIPOISE_HOST``, else the
+    machine's name.
     """
     try:
         identity = _identity()
@@ -153,14 +152,14 @@ def this_host(name: str | None = None) -> HostReference | None:
 
 
 def host_name() -> str:
-    """Return the name of this host: what ``EQUIPOISE_HOST`` says, else the machine's name."""
+    """Return the name of this host: the value of ``EQUIPOISE_HOST``, else the machine's name."""
     return os.environ.get(HOST_VARIABLE) or os.uname().nodename
 
 
 def _identity() -> str:
-    """Return the stored identity; the first of several processes that ask stores it.
+    """Return the stored identity; the first process that calls this stores it.
 
-    Raise `OSError` or `StateFolderUnusable` if it cannot be stored, or what is stored is none.
+    Raise `OSError` or `StateFolderUnusable` if it cannot be stored, or the stored text is invalid.
     """
     own = _file_of_this_machine()
     with open_state(HOSTS) as folder:
@@ -171,7 +170,7 @@ def _identity() -> str:
             os.write(file, new_identity().encode("ascii"))
             os.fsync(file)
         try:
-            # The name appears with the whole content, and never in the place of another one.
+            # The name appears with the whole content, and never replaces another file.
             with contextlib.suppress(FileExistsError):
                 os.link(new, own, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
@@ -194,12 +193,12 @@ def _read(folder: int, name: str) -> str:
         identity = stored_identity(file)
     private = stat.S_ISREG(status.st_mode) and not status.st_mode & OPEN_TO_OTHERS
     if identity is None or not private:
-        raise StateFolderUnusable(name, "it holds no identity of this host")
+        raise StateFolderUnusable(name, "it does not contain an identity of this host")
     return identity
 
 
 def new_identity() -> str:
-    """Draw an identity that nothing else has: 32 hexadecimal digits."""
+    """Draw a unique identity: 32 hexadecimal digits."""
     return secrets.token_hex(_IDENTITY_BYTES)
 
 
@@ -209,6 +208,6 @@ def is_identity(text: str) -> bool:
 
 
 def stored_identity(file: int) -> str | None:
-    """Return the identity that an open file holds; ``None`` if it holds anything else."""
+    """Return the identity in an open file; ``None`` if it contains anything else."""
     text = os.pread(file, 2 * _IDENTITY_BYTES + 1, 0).decode("ascii", "replace")
     return text if is_identity(text) else None

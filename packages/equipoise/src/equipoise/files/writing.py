@@ -1,10 +1,10 @@
-"""Reading a file without waiting for ever, and replacing one: all of it, or the old file stays.
+"""Reading a file without endless waits, and replacing a file wholly or not at all.
 
-The content is written beside the file, brought to the disk and renamed. What is no regular file
-(a device, a FIFO, a descriptor such as ``/dev/stdout``) is written in place.
+New content is written to a new file in the same folder, flushed to the disk and renamed. A device,
+a FIFO or a descriptor such as ``/dev/stdout`` is written in place.
 
-A regular file is read whole. A pipe is read to its end: one without a name, such as the shell's
-``<(command)``, for as long as its writer takes; a FIFO has to be written to within some seconds.
+A regular file is read whole. A pipe is read to its end: a pipe without a name, such as the shell's
+``<(command)``, for as long as its writer takes; a FIFO must be written within some seconds.
 Anything else (a folder, a device, a socket) is refused.
 """
 
@@ -25,21 +25,21 @@ from pathlib import Path
 from equipoise.model.errors import UnusableInput
 
 WRITER_PATIENCE_S = 10.0
-"""Seconds that a FIFO may have nothing to read."""
+"""Maximum seconds without anything to read in a FIFO."""
 _CHUNK_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags to open a folder, but no link to one."""
+"""Flags to open a folder, but not a link to a folder."""
 OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Flags to open what somebody else may have put there: no link is followed, no FIFO waited for."""
+"""Flags to open a path that somebody else may control, without following links or waiting."""
 
 
 def read_whole(path: Path, *, hint: str, max_bytes: int | None = None) -> bytes:
     """Return the content of a file or a pipe.
 
-    Reading stops behind ``max_bytes``, so a longer result means that the file is too large for the
+    Reading stops after ``max_bytes``, so a longer result means that the file is too large for the
     caller. Raise `UnusableInput` with ``hint`` if the file cannot be read, is neither a file nor a
-    pipe, or is a FIFO that nobody writes to.
+    pipe, or is a FIFO without a writer.
     """
 
     def refusal(reason: str) -> UnusableInput:
@@ -66,10 +66,10 @@ def read_whole(path: Path, *, hint: str, max_bytes: int | None = None) -> bytes:
 
 
 def becomes_readable(descriptor: int, timeout_s: float | None) -> bool:
-    """Wait until something can be read, or the other end is closed; return whether it is so.
+    """Wait until something can be read or the other end is closed; return False on a timeout.
 
-    A descriptor of a process (pidfd) becomes readable when the process ends. ``None`` waits for
-    ever.
+    A descriptor of a process (pidfd) becomes readable when the process ends. ``None`` waits without
+    a limit.
     """
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
@@ -94,32 +94,32 @@ def _wait_for_writer(path: Path, descriptor: int) -> None:
         raise UnusableInput(
             f"cannot read {path}: it is a FIFO to which nobody has written for "
             f"{WRITER_PATIENCE_S:g} s",
-            hint="start what writes to it first, or name a file",
+            hint="start its writer first, or name a file",
         )
 
 
 READER_PATIENCE_S = 10.0
-"""Seconds that a FIFO may have no reader, or a reader that takes nothing."""
-UNFINISHED = ".equipoise-unfinished-"
-"""Beginning of the name of a file that is not complete yet."""
+"""Maximum seconds that a FIFO may have no reader, or an idle reader."""
+UNFINISHED_PREFIX = ".equipoise-unfinished-"
+"""Prefix of the name of an incomplete file."""
 
 _POLL_S = 0.02
 _MAX_LINKS = 40
-_NO_FILE_BESIDE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
-"""Errors of a folder that takes no new file, and of a file that is a mount point."""
+_CANNOT_REPLACE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
+"""Errors of a folder without room for a new file, and of a file that is a mount point."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace the content of a file; where that fails, the old file is kept.
+    """Replace the content of a file; if that fails, the old file is kept.
 
-    The file keeps its mode and, where the system permits it, its owner. A symbolic link stays, and
-    the file that it points to is replaced. Where the folder takes no new file, or the file is a
-    mount point, the file is written in place.
+    The file keeps its mode and, if the system permits it, its owner. A symbolic link stays, and its
+    target is replaced. If the folder does not accept a new file, or the file is a mount point, the
+    file is written in place.
 
     Raise `OSError` if the file cannot be written, or a FIFO has no reader for `READER_PATIENCE_S`
     seconds.
     """
-    target = _followed(path)
+    target = _follow_links(path)
     descriptor = _own_descriptor(target)
     if descriptor is not None:
         _write_all(descriptor, content)
@@ -144,10 +144,10 @@ def write_or_refuse(path: Path, content: bytes, hint: str) -> None:
         raise UnusableInput(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
-def _followed(path: Path) -> str:
-    """Follow symbolic links, but no further than a link of /proc.
+def _follow_links(path: Path) -> str:
+    """Return the target of symbolic links, followed up to a link of /proc.
 
-    Such a link leads to an open file, whatever its text says.
+    A link of /proc leads to an open file, whatever its text is.
     """
     place = os.path.abspath(path)
     for _ in range(_MAX_LINKS):
@@ -160,7 +160,7 @@ def _followed(path: Path) -> str:
 
 
 def _own_descriptor(place: str) -> int | None:
-    """Return the descriptor of this process that a path names; ``None`` if it names none."""
+    """Return the descriptor of this process with a path; ``None`` for other paths."""
     folder, name = os.path.split(place)
     is_own = folder in (f"/proc/{os.getpid()}/fd", f"/proc/{os.getpid()}/task/{os.getpid()}/fd")
     return int(name) if is_own and name.isdecimal() else None
@@ -170,13 +170,13 @@ def _replace(target: str, content: bytes, old: os.stat_result | None) -> None:
     if old is not None and not os.access(target, os.W_OK):
         # A rename would replace a file that is write-protected.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
-    unfinished = os.path.join(os.path.dirname(target), UNFINISHED + secrets.token_hex(8))
+    unfinished = os.path.join(os.path.dirname(target), UNFINISHED_PREFIX + secrets.token_hex(8))
     try:
-        _write_beside(unfinished, content, old)
+        _write_new_file(unfinished, content, old)
         os.rename(unfinished, target)
     except OSError as error:
         Path(unfinished).unlink(missing_ok=True)
-        if old is None or error.errno not in _NO_FILE_BESIDE:
+        if old is None or error.errno not in _CANNOT_REPLACE:
             raise
         _write_in_place(target, content)
     except BaseException:
@@ -184,12 +184,12 @@ def _replace(target: str, content: bytes, old: os.stat_result | None) -> None:
         raise
 
 
-def _write_beside(unfinished: str, content: bytes, old: os.stat_result | None) -> None:
+def _write_new_file(unfinished: str, content: bytes, old: os.stat_result | None) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with opened(unfinished, flags, mode=0o666) as descriptor:
         if old is not None:
             if (os.geteuid(), os.getegid()) != (old.st_uid, old.st_gid):
-                # Only root may give a file away; anybody else's replacement is their own.
+                # Only root may change the owner; other users own their replacement.
                 with contextlib.suppress(PermissionError):
                     os.fchown(descriptor, old.st_uid, old.st_gid)
             os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
@@ -203,7 +203,7 @@ def _write_in_place(target: str, content: bytes) -> None:
 
 
 def _write_to_fifo(target: str, content: bytes) -> None:
-    descriptor = _opened_for_reader(target)
+    descriptor = _open_for_reader(target)
     try:
         writable = select.poll()
         writable.register(descriptor, select.POLLOUT)
@@ -217,7 +217,7 @@ def _write_to_fifo(target: str, content: bytes) -> None:
         os.close(descriptor)
 
 
-def _opened_for_reader(target: str) -> int:
+def _open_for_reader(target: str) -> int:
     deadline = time.monotonic() + READER_PATIENCE_S
     while True:
         try:
@@ -237,7 +237,7 @@ def _write_all(descriptor: int, content: bytes) -> None:
 
 
 def remove_below(folder: int, name: str) -> None:
-    """Remove what an open folder holds under a name; no symbolic link is followed."""
+    """Remove a file or folder in an open folder; no symbolic link is followed."""
     if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
         shutil.rmtree(name, ignore_errors=True, dir_fd=folder)
     else:

@@ -1,13 +1,13 @@
-"""Runs one process of a benchmark tool and reports what it says of each benchmark.
+"""Run one process of a benchmark tool and report the mean of each benchmark.
 
 ::
 
     python -m equipoise.helpers.benchmark_tool go -- go test -bench .
 
-The mean of a benchmark goes to ``EQUIPOISE_METRICS`` as ``NAME time_s``: one process, one value.
-A program of Google Benchmark runs one benchmark a process, and reports ``time_s``, ``cpu_time_s``
-and the number of ``iterations`` that it chose.
-pytest reports by itself (`equipoise.helpers.pytest_plugin`).
+The mean of a benchmark goes to ``EQUIPOISE_METRICS`` as ``NAME time_s``: one process, one value. A
+program of Google Benchmark runs one benchmark in each process, and reports ``time_s``,
+``cpu_time_s`` and the number of ``iterations`` that it chose. pytest reports through its own plugin
+(`equipoise.helpers.pytest_plugin`).
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from equipoise.interop.reading import TIME, Process, read_within_bounds
 from equipoise.model.errors import EquipoiseError
 
 _TAIL_BYTES = 4096
-_NEWEST = "new"
-"""Criterion's name of the run that it has just saved."""
+_LATEST_RUN = "new"
+"""Criterion's name of the latest run."""
 _GOOGLE_BENCHMARK = "google-benchmark"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Do what the command line asks for.
+    """Run the command line.
 
-    Raise `SystemExit` with one line: the tool failed, or what it said cannot be read.
+    Raise `SystemExit` with one line if the tool failed, or its output cannot be read.
     """
     tools = (*_READERS, _GOOGLE_BENCHMARK)
     if len(arguments) < 3 or arguments[0] not in tools or arguments[1] != "--":
         raise SystemExit(f"usage: benchmark_tool {'|'.join(tools)} -- COMMAND")
     tool, command = arguments[0], arguments[2:]
     if tool == "cargo":
-        _forget_earlier_runs()
+        _remove_earlier_results()
         command = _with_short_runs(command)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output")
@@ -72,14 +72,14 @@ def _run(command: Sequence[str], output: Path) -> None:
     except OSError as error:
         raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from None
     if status != 0:
-        # These tools say on standard output what went wrong.
+        # These tools write their errors to standard output.
         tail = output.read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace")
         raise SystemExit(f"{tail}\n{command[0]} ended with status {status}")
 
 
 def _run_google_benchmark(command: Sequence[str], output: Path) -> None:
-    """Run the one benchmark that the command chooses; report its times and its iterations."""
-    # A file: the program itself may print, too.
+    """Run the single benchmark of the command; report its times and its iterations."""
+    # Results go to a file, because the program itself may print.
     saved = output.with_name("results.json")
     _run((*command, f"--benchmark_out={saved}", "--benchmark_out_format=json"), output)
     if not saved.exists():
@@ -93,7 +93,7 @@ def _run_google_benchmark(command: Sequence[str], output: Path) -> None:
     report("iterations", values["iterations"])
 
 
-def _of_go(output: Path) -> Iterator[Process]:
+def _go_processes(output: Path) -> Iterator[Process]:
     if not output.stat().st_size:
         return
     for process in go_bench.FORMAT.read(read_within_bounds("its output", output)).processes:
@@ -102,19 +102,19 @@ def _of_go(output: Path) -> Iterator[Process]:
         yield Process(name, process.values)
 
 
-def _of_cargo(output: Path) -> Iterator[Process]:
+def _cargo_processes(output: Path) -> Iterator[Process]:
     if output.stat().st_size:
         yield from libtest.FORMAT.read(read_within_bounds("its output", output)).processes
     saved = _criterion_folder()
     if any(saved.rglob("sample.json")):
         for process in criterion.FORMAT.read(read_within_bounds(str(saved), saved)).processes:
-            if process.levels.get(criterion.SAVED) == _NEWEST:
+            if process.levels.get(criterion.SAVED) == _LATEST_RUN:
                 yield process
 
 
 _READERS: dict[str, Callable[[Path], Iterator[Process]]] = {
-    "cargo": _of_cargo,
-    "go": _of_go,
+    "cargo": _cargo_processes,
+    "go": _go_processes,
     "pytest": lambda output: iter(()),
 }
 
@@ -123,8 +123,8 @@ def _criterion_folder() -> Path:
     return Path(os.environ.get("CARGO_TARGET_DIR", "target"), "criterion")
 
 
-def _forget_earlier_runs() -> None:
-    """Remove what criterion saved of an earlier trial."""
+def _remove_earlier_results() -> None:
+    """Remove the results of criterion from an earlier trial."""
     if os.environ.get(VARIABLE) and os.environ.get("CARGO_TARGET_DIR"):
         shutil.rmtree(_criterion_folder(), ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Report a program's own metrics to Equipoise. One file, the standard library alone: copy it.
+"""Report a program's own metrics to Equipoise; this file, without dependencies, can be copied.
 
 ::
 
@@ -7,7 +7,7 @@
     report("latency_s", 0.0012, unit="s", resolution=0.0001)
     timed_iterations("request_s", handle_one_request, 200)
 
-Outside of Equipoise, where ``EQUIPOISE_METRICS`` is not set, reports go nowhere.
+Outside Equipoise, if ``EQUIPOISE_METRICS`` is not set, reports are dropped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def report(
 def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[float]:
     """Call a function ``count`` times; report each call's seconds and their mean.
 
-    All lines are written after the last call, so that no writing is between two calls.
+    All lines are written after the last call, so that nothing is written between calls.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def report_iterations(metric: str, seconds: list[float], step_s: float) -> None:
 
 
 def _line(metric: str, value: float, known: dict[str, Any], better: str = "lower") -> str:
-    fields = {name: one for name, one in known.items() if one is not None}
+    fields = {name: value for name, value in known.items() if value is not None}
     return json.dumps({"metric": metric, "value": value, **fields, "better": better})
 
 

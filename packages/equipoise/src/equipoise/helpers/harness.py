@@ -1,11 +1,11 @@
-"""Iterations of a Python callable, or of a command, in one trial.
+"""Run iterations of a Python callable, or of a command, in one trial.
 
 ::
 
     python -m equipoise.helpers.harness callable package.module:function --iterations 100
     python -m equipoise.helpers.harness command --iterations 20 -- sort words
 
-Each iteration's time goes to ``EQUIPOISE_METRICS`` as ``iteration_s``, with their mean.
+The time of each iteration goes to ``EQUIPOISE_METRICS`` as ``iteration_s``, with the mean.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from equipoise.helpers.equipoise_metrics import timed_iterations
 METRIC = "iteration_s"
 
 
-def callable_named(name: str) -> Callable[[], Any]:
-    """Import what ``module:function`` names; modules of the current folder are found.
+def import_callable(name: str) -> Callable[[], Any]:
+    """Import the callable ``module:function``, also from the current folder.
 
-    Raise `SystemExit` with one line, if there is no such callable.
+    Raise `SystemExit` with one line if there is no such callable.
     """
     module_name, colon, path = name.partition(":")
     if not colon or not path:
@@ -45,7 +45,7 @@ def callable_named(name: str) -> Callable[[], Any]:
 
 
 def run_command(command: Sequence[str]) -> None:
-    """Run a command to its end; its output goes nowhere.
+    """Run a command to its end, and discard its output.
 
     Raise `SystemExit` if it failed, or could not be started.
     """
@@ -58,7 +58,7 @@ def run_command(command: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Do what the command line asks for."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="harness", description=__doc__.partition("\n")[0])
     kinds = parser.add_subparsers(dest="kind", required=True)
     for kind, nargs, metavar in (("callable", 1, "MODULE:FUNCTION"), ("command", "+", "CMD")):
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.iterations < 1:
         parser.error("--iterations must be at least 1")
     if options.kind == "callable":
-        work = callable_named(options.what[0])
+        work = import_callable(options.what[0])
     else:
         work = partial(run_command, options.what)
     timed_iterations(METRIC, work, options.iterations)

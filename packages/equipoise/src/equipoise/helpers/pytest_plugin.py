@@ -1,15 +1,15 @@
-"""A pytest fixture whose benchmarks `equipoise gate --kind pytest` compares.
+"""A pytest fixture for benchmarks that `equipoise gate --kind pytest` compares.
 
 ::
 
     def test_parse(equipoise_benchmark):
         assert equipoise_benchmark(parse, TEXT) == EXPECTED
 
-The fixture `benchmark` of pytest-benchmark is read as well, where that plugin is installed.
+The fixture `benchmark` of pytest-benchmark is supported as well, if that plugin is installed.
 
-Under a gate each pytest process is one trial: the function is called again and again, and the mean
-of its calls is the metric ``file.py::test_parse time_s`` of that trial. In any other run of pytest
-the function is called once, and nothing is timed.
+Under a gate each pytest process is one trial: the function is called many times, and the mean of
+its calls is the metric ``file.py::test_parse time_s`` of that trial. In any other run of pytest the
+function is called once without timing.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ FIXTURE = "equipoise_benchmark"
 PYTEST_BENCHMARK = "benchmark"
 """Fixture of pytest-benchmark."""
 PYTEST_BENCHMARK_S = 0.1
-"""Seconds for which pytest-benchmark repeats a function under a gate, instead of its own 1 s."""
+"""Seconds for which pytest-benchmark repeats a function under a gate, instead of 1 s."""
 VARIABLE = "EQUIPOISE_METRICS"
-TREE = "EQUIPOISE_GATE_TREE"
-"""The working tree of the revision that is being measured."""
-INSTEAD_OF = "EQUIPOISE_GATE_INSTEAD_OF"
-"""The user's own working tree, from which nothing may come then."""
+REVISION_TREE = "EQUIPOISE_GATE_TREE"
+"""Variable with the working tree of the measured revision."""
+USER_TREE = "EQUIPOISE_GATE_INSTEAD_OF"
+"""Variable with the user's own working tree, from which no module may be imported."""
 
 BATCHES = 10
 BATCH_S = 0.01
-"""A batch is of so many calls that it takes at least about so long; the clock is then no matter."""
+"""Minimum seconds of a batch of calls, long enough for any clock."""
 _INSTALLED = ("site-packages", "dist-packages")
 
 Arguments = ParamSpec("Arguments")
@@ -45,7 +45,7 @@ Returned = TypeVar("Returned")
 
 
 class Benchmark:
-    """Calls the function of one test."""
+    """A callable fixture that calls the function of one test."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -57,44 +57,48 @@ class Benchmark:
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Returned:
-        """Call the function, under a gate often; return the result of its first call.
+        """Call the function, under a gate many times; return the result of the first call.
 
-        Raise `RuntimeError` if a test measures two things: they would be one metric.
+        Raise `RuntimeError` if a test measures twice, which would give one metric.
         """
         if self._was_used:
             raise RuntimeError(f"{FIXTURE} was called twice in {self._name}: write two tests")
         self._was_used = True
         result = function(*args, **kwargs)
         if os.environ.get(VARIABLE):
-            # Imported where it is used: most runs of pytest measure nothing.
+            # Imported late: most runs of pytest measure nothing.
             from equipoise.helpers.equipoise_metrics import report_iterations
 
-            seconds, step_s = _timed(lambda: function(*args, **kwargs))
+            seconds, step_s = _time_calls(lambda: function(*args, **kwargs))
             report_iterations(f"{self._name} time_s", seconds, step_s)
         return result
 
 
 @pytest.fixture
 def equipoise_benchmark(request: pytest.FixtureRequest) -> Benchmark:
-    """Call a function; under `equipoise gate` its time is compared between two revisions."""
+    """Fixture that calls a function, whose times `equipoise gate` compares between revisions."""
     return Benchmark(request.node.nodeid)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Under a gate let pytest-benchmark measure briefly, unless the user chose its time."""
+    """Shorten pytest-benchmark's runs under a gate, unless the user chose their time."""
     option = "--benchmark-max-time"
     chosen = any(word.startswith(option) for word in config.invocation_params.args)
-    if os.environ.get(TREE) and not chosen and hasattr(config.option, "benchmark_max_time"):
+    if (
+        os.environ.get(REVISION_TREE)
+        and not chosen
+        and hasattr(config.option, "benchmark_max_time")
+    ):
         config.option.benchmark_max_time = Decimal(str(PYTEST_BENCHMARK_S))
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Under a gate report what pytest-benchmark measured in a test."""
-    if not os.environ.get(VARIABLE) or not os.environ.get(TREE):
+    """Report the mean of pytest-benchmark in a test, under a gate."""
+    if not os.environ.get(VARIABLE) or not os.environ.get(REVISION_TREE):
         return
     fixture = getattr(item, "funcargs", {}).get(PYTEST_BENCHMARK)
-    # A fixture of that name that is not pytest-benchmark's has no such figures.
+    # A different fixture with that name does not have these statistics.
     stats = getattr(getattr(fixture, "stats", None), "stats", None)
     mean = getattr(stats, "mean", None)
     if isinstance(mean, float):
@@ -104,8 +108,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Under a gate run the benchmarks only."""
-    if not os.environ.get(TREE):
+    """Select only the benchmarks, under a gate."""
+    if not os.environ.get(REVISION_TREE):
         return
     benchmarks: list[pytest.Item] = []
     others: list[pytest.Item] = []
@@ -118,15 +122,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Under a gate nothing may have come from the user's tree: both revisions would share it."""
-    user_tree = os.environ.get(INSTEAD_OF)
-    if not os.environ.get(TREE) or not user_tree:
+    """Refuse modules from the user's tree under a gate: both revisions would share them."""
+    user_tree = os.environ.get(USER_TREE)
+    if not os.environ.get(REVISION_TREE) or not user_tree:
         return
     strangers = sorted(_modules_of(Path(user_tree)))
     if strangers:
         pytest.exit(
             f"{strangers[0]} was imported from {user_tree}, which is neither revision: let --build "
-            "install the revision into an environment of its own, or set PYTHONPATH to its sources",
+            "install the revision into its own environment, or set PYTHONPATH to its sources",
             pytest.ExitCode.USAGE_ERROR,
         )
 
@@ -135,7 +139,7 @@ def _modules_of(tree: Path) -> Iterator[str]:
     inside = f"{tree.resolve()}{os.sep}"
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        # What is installed in an environment that lies in the tree is no source of the tree.
+        # A package installed in an environment inside the tree is not a source of the tree.
         if not isinstance(file, str) or any(folder in file for folder in _INSTALLED):
             continue
         helps = name == "equipoise" or name.startswith("equipoise.helpers")
@@ -143,8 +147,8 @@ def _modules_of(tree: Path) -> Iterator[str]:
             yield name
 
 
-def _timed(call: Callable[[], object]) -> tuple[list[float], float]:
-    """Return the seconds of one call, as the mean of each of several batches, and their step."""
+def _time_calls(call: Callable[[], object]) -> tuple[list[float], float]:
+    """Return the mean seconds of a call in each batch, and the resolution of these means."""
 
     def batch_s(calls: int) -> float:
         started = time.perf_counter()

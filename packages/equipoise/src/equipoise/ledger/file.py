@@ -1,7 +1,7 @@
-"""The open file of a ledger: transactions and snapshots, and what may go wrong with it.
+"""The open file of a ledger: transactions, snapshots and errors.
 
-Errors of SQLite and of the disk become messages: what, where and the hint. No query takes more
-steps than a file of its size can need.
+Errors of SQLite and of the disk become messages with the file and a hint. No query takes more steps
+than a file of its size can need.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_ROOM_BYTES = 64 * 1024
 _STEPS_BETWEEN_CHECKS = 100_000
 _STEPS_FOR_ANY_FILE = 20_000_000
 _STEPS_FOR_A_BYTE = 16
-"""A row of a few bytes takes about as many steps of SQLite's machine as it has bytes."""
+"""Maximum steps for a byte: a row takes about as many steps of SQLite's machine as it has bytes."""
 
 
 class LedgerFile:
@@ -30,9 +30,9 @@ class LedgerFile:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.connection = connection
         self.path = path
-        """The file, absolute."""
+        """Absolute path of the file."""
         self.file_identity = _identity(path)
-        """Device and inode."""
+        """Device and inode of the file."""
 
     def __enter__(self) -> Self:
         """Return the ledger itself."""
@@ -43,22 +43,22 @@ class LedgerFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file; the last one to close it folds the log into it."""
-        with sqlite_errors_explained(self.path):
+        """Close the file; the last process that closes it merges the log into it."""
+        with explain_sqlite_errors(self.path):
             self.connection.close()
 
     def _refuse_if_moved(self) -> None:
-        """Detect that the file was removed or replaced: SQLite would write on into nowhere."""
+        """Refuse a file that was removed or replaced: SQLite would continue writing to nowhere."""
         if not self.path.exists() or _identity(self.path) != self.file_identity:
             raise UnusableInput(
                 f"the ledger {self.path} was removed or replaced while it was in use",
-                hint="leave the file where it is while a campaign runs, and start it again",
+                hint="leave the file in its place while a campaign runs, and start again",
             )
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction: committed when the block ends, undone if it raises."""
-        with sqlite_errors_explained(self.path):
+        """Run the block as a transaction: committed at its end, undone if it raises."""
+        with explain_sqlite_errors(self.path):
             self._refuse_if_moved()
             # Ctrl-C may come while the first statement returns: it is undone like the others.
             try:
@@ -66,15 +66,15 @@ class LedgerFile:
                 yield
                 self.connection.execute("COMMIT")
             except BaseException:
-                # SQLite has undone it by itself where the disk is full.
+                # If the disk is full, SQLite has already undone it.
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """One snapshot: what another process writes meanwhile is not half seen."""
-        with sqlite_errors_explained(self.path), bounded(self.connection, self.path):
+        """Run the block on a snapshot, without later changes by other processes."""
+        with explain_sqlite_errors(self.path), bounded(self.connection, self.path):
             try:
                 self.connection.execute("BEGIN")
                 yield
@@ -85,7 +85,7 @@ class LedgerFile:
             except (ValueError, TypeError) as error:
                 raise damaged(self.path, f"a row cannot be read ({error})") from error
             finally:
-                # SQLite has ended it by itself where the file turned out damaged.
+                # If the file is damaged, SQLite has already ended it.
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
 
@@ -97,10 +97,9 @@ def _identity(path: Path) -> tuple[int, int]:
 
 @contextmanager
 def bounded(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
-    """Stop what is read in the block once it takes more steps than the file can need.
+    """Stop queries in the block that take more steps than the file can need.
 
-    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT``: the pages of the file lead in
-    circles.
+    Raise `sqlite3.OperationalError` with ``SQLITE_INTERRUPT``: the pages of the file form a cycle.
     """
     files = (file, file.with_name(f"{file.name}-wal"))
     size = sum(os.stat(path).st_size for path in files if path.is_file())
@@ -114,11 +113,10 @@ def bounded(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def sqlite_errors_explained(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with the file inside the block into `UnusableInput`.
+def explain_sqlite_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the file inside the block into `UnusableInput`.
 
-    A `sqlite3.ProgrammingError` or `sqlite3.InterfaceError` is ours, not the file's, and
-    passes through.
+    A `sqlite3.ProgrammingError` or `sqlite3.InterfaceError` is a defect of ours and passes through.
     """
     try:
         yield
@@ -127,8 +125,8 @@ def sqlite_errors_explained(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise explanation(path, error) from error
     except UnicodeDecodeError as error:
-        # The complaint itself quotes damaged text.
-        raise damaged(path, "it holds text that is none") from error
+        # The error itself quotes damaged text.
+        raise damaged(path, "it contains invalid text") from error
     except OSError as error:
         raise UnusableInput(
             f"the ledger {path} cannot be used: "
@@ -143,7 +141,7 @@ def other_ledger() -> str:
 
 
 def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
-    """Return what an error of SQLite means for the ledger at ``path``."""
+    """Return the message for an error of SQLite with the ledger at ``path``."""
     code = primary_code(error)
     if code == sqlite3.SQLITE_IOERR and _has_no_room(path):
         code = sqlite3.SQLITE_FULL
@@ -151,20 +149,20 @@ def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
         return not_a_ledger(path, "it is not an SQLite database")
     if code in _DAMAGES:
         return damaged(path, _DAMAGES[code] or str(error))
-    trouble, hint = _troubles().get(code, ("cannot be used: {error}", other_ledger()))
+    trouble, hint = _problems().get(code, ("cannot be used: {error}", other_ledger()))
     what = trouble.format(error=error, why=_why_not_opened(path))
     return UnusableInput(f"the ledger {path} {what}", hint=hint)
 
 
 _DAMAGES = {
     sqlite3.SQLITE_CORRUPT: "",
-    sqlite3.SQLITE_INTERRUPT: "to read it takes more steps than a file of its size needs",
+    sqlite3.SQLITE_INTERRUPT: "reading it takes more steps than a file of its size needs",
     sqlite3.SQLITE_TOOBIG: "a row is larger than any that Equipoise records",
 }
 
 
-def _troubles() -> dict[int, tuple[str, str]]:
-    """Return what each error of SQLite means, and the hint for it, by its code."""
+def _problems() -> dict[int, tuple[str, str]]:
+    """Return the problem and the hint for each error of SQLite, by code."""
     other = other_ledger()
     return {
         sqlite3.SQLITE_FULL: (
@@ -191,7 +189,7 @@ def _troubles() -> dict[int, tuple[str, str]]:
             ("cannot be opened: {why}", other),
         ),
         sqlite3.SQLITE_CONSTRAINT: (
-            "refuses what was to be recorded: {error}",
+            "refuses a new row: {error}",
             "this is a defect of Equipoise: please report it with this line",
         ),
     }
@@ -212,7 +210,7 @@ def damaged(path: Path, why: str) -> UnusableInput:
 
 
 def primary_code(error: sqlite3.Error) -> int:
-    """Return SQLite's primary result code, the extended one's low byte; -1 if there is none."""
+    """Return SQLite's primary result code, the low byte of the extended code; -1 if unknown."""
     extended: int = getattr(error, "sqlite_errorcode", -1)
     return extended if extended < 0 else extended & 0xFF
 

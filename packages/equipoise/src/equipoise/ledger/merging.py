@@ -1,8 +1,8 @@
-"""Merging ledgers: the union of their runs by identity, whatever order they come in.
+"""Merging ledgers: the union of their runs by identity, in any order.
 
-A run that is only in one ledger is copied, the longer of two copies wins, and a fork is refused
-alone. Copies are made in parts, each in a transaction of its own: a merge that is killed leaves
-whole runs and beginnings of runs, which the next one finishes.
+A run that is only in one ledger is copied, the longer of two copies wins, and a fork alone is
+refused. Runs are copied in parts, each in its own transaction: a killed merge leaves whole runs and
+beginnings of runs, which the next merge finishes.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ class MergeReport(Struct, frozen=True):
     """Outcome of a merge of one ledger into another."""
 
     new: int
-    """Runs that were not there."""
+    """Number of runs that were missing."""
     extended: int
-    """Runs of which the other ledger has more."""
+    """Number of runs of which the other ledger had more."""
     unchanged: int
     trials: int
-    """Trials that were not there."""
+    """Number of trials that were missing."""
     refused: tuple[RunRefused, ...]
-    """Why each of the other runs, or a certificate, is left out."""
+    """Reasons why other runs, or certificates, are left out."""
 
 
 def merge(
     into: LedgerFile, source: LedgerFile, identities: Collection[bytes] | None
 ) -> MergeReport:
-    """Copy the runs of these identities, as far as a ledger has more of them than another one.
+    """Copy runs, as far as ``source`` has more of them than ``into``.
 
-    ``None`` stands for all runs, with the certificates.
+    ``identities`` are those of the runs; ``None`` stands for all runs, with the certificates.
 
     Raise `UnusableInput` if ``into`` cannot be written, or the list of runs in ``source`` cannot be
     read.
@@ -82,13 +82,14 @@ def merge(
     return MergeReport(**counts, trials=trials, refused=tuple(refused))
 
 
-def needed_by(ledger: Ledger, reference: str) -> frozenset[bytes]:
-    """Return the identities of a run and of the runs that its result needs, which are here.
+def needed_runs(ledger: Ledger, reference: str) -> frozenset[bytes]:
+    """Return the identities of a run and of the runs in this ledger that its result needs.
 
-    These are the hosts' of a fleet, the earlier campaigns of a history, and the campaigns that
-    explain a gap with the campaign that has it.
+    These are the runs of the hosts of a fleet, the earlier campaigns of a history, and campaigns
+    that explain a gap together with the campaign that has the gap.
 
-    Raise `UnusableInput` if no run or several fit, or an earlier campaign of a history is missing.
+    Raise `UnusableInput` if no run or several match, or an earlier campaign of a history is
+    missing.
     """
     needed: dict[int, bytes] = {}
     with ledger.reading():
@@ -102,7 +103,7 @@ def needed_by(ledger: Ledger, reference: str) -> frozenset[bytes]:
                 "SELECT identity, plan FROM run WHERE number = ?", (run,)
             ).fetchone()
             needed[run] = identity
-            waiting += _named_by(ledger, run, plan_from_text(text))
+            waiting += _runs_of_plan(ledger, run, plan_from_text(text))
             statement = "SELECT number FROM run WHERE whole = ?"
             waiting += [number for (number,) in ledger.connection.execute(statement, (identity,))]
             name = name_of(ledger.connection, run)
@@ -112,7 +113,7 @@ def needed_by(ledger: Ledger, reference: str) -> frozenset[bytes]:
     return frozenset(needed.values())
 
 
-def _named_by(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
+def _runs_of_plan(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
     for earlier in plan.rules.earlier:
         yield find_mentioned(ledger.connection, ledger.path, earlier, run)
     for mentioned in plan.rules.mentioned:
@@ -121,7 +122,7 @@ def _named_by(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
 
 
 def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:
-    """Copy what one run has more; return what became of it, and the number of new trials."""
+    """Copy the missing rest of a run; return the outcome and the number of new trials."""
     with into.reading():
         run = run_of(into.connection, identity)
         end = Cursor() if run is None else cursor_of(into.connection, run)
@@ -131,11 +132,11 @@ def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[s
                 check_part(into.connection, into.path, run, part)
             if part.end.reaches(end):
                 break
-        with _run_in(source, identity) as number:
+        with _readable_run(source, identity) as number:
             source_end = cursor_of(source.connection, number)
         if end.reaches(source_end):
             return "unchanged", 0
-    with _run_in(source, identity) as number:
+    with _readable_run(source, identity) as number:
         check_run(source.connection, source.path, number)
     trials = 0
     for part in _parts(source, identity, end):
@@ -145,10 +146,10 @@ def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[s
 
 
 def _parts(source: LedgerFile, identity: bytes, after: Cursor) -> Iterator[RunPart]:
-    """Yield the parts of a run behind a cursor."""
+    """Yield the parts of a run after a cursor."""
     more = True
     while more:
-        with _run_in(source, identity) as run:
+        with _readable_run(source, identity) as run:
             part, more = read_part(source.connection, run, after, MAX_TRIALS)
             if more and part.end == after:
                 raise damaged(source.path, "an index has rows that its table lacks")
@@ -157,8 +158,8 @@ def _parts(source: LedgerFile, identity: bytes, after: Cursor) -> Iterator[RunPa
 
 
 @contextmanager
-def _run_in(source: LedgerFile, identity: bytes) -> Iterator[int]:
-    """Read one run; what cannot be read is refused by its name (`RunRefused`)."""
+def _readable_run(source: LedgerFile, identity: bytes) -> Iterator[int]:
+    """Yield the number of a run for reading; raise `RunRefused`, with its name, if unreadable."""
     name = ""
     try:
         with source.reading():
@@ -171,7 +172,7 @@ def _run_in(source: LedgerFile, identity: bytes) -> Iterator[int]:
 
 
 def _merge_certificates(into: LedgerFile, source: LedgerFile) -> Iterator[RunRefused]:
-    """Copy the certificates that are not there; yield why one is left out."""
+    """Copy the missing certificates; yield an error for each that is left out."""
     with source.reading():
         rows = source.connection.execute("SELECT document FROM certificate").fetchall()
     for (document,) in rows:

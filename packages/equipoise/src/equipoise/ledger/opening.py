@@ -1,7 +1,7 @@
-"""How a ledger is opened, for reading or for writing, and who could have written its file.
+"""Opening a ledger for reading or for writing, and the check of who could have written it.
 
-`resume` runs the commands that a ledger holds. As with git's "dubious ownership", a file is refused
-that another user owns or could replace.
+`resume` runs the commands in a ledger. So, as with git's "dubious ownership", a file that another
+user owns or could replace is refused.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pathlib import Path
 from equipoise.ledger.file import (
     bounded,
     damaged,
+    explain_sqlite_errors,
     not_a_ledger,
     other_ledger,
     primary_code,
-    sqlite_errors_explained,
 )
 from equipoise.ledger.schema import APPLICATION_ID, latest_version, migrate, version_of
 from equipoise.ledger.store import Ledger
@@ -47,7 +47,7 @@ _CANNOT_MAKE_WAL_FILES = (
 def open_for_writing(
     path: str | os.PathLike[str], *, durable: bool, host: str | None = None
 ) -> Ledger:
-    """Open the ledger at ``path`` to record a campaign; make it if there is none.
+    """Open the ledger at ``path`` to record a campaign; create it if it is missing.
 
     Raise `UnusableInput` if the file is not a ledger, has another version, is damaged, locked or
     read-only, if another user owns or could replace it, or if the disk is full.
@@ -55,19 +55,19 @@ def open_for_writing(
     Parameters
     ----------
     path
-        The file. A new one is for its owner alone (mode 0600), since a plan holds the values of
-        environment variables; an existing one keeps its mode. A missing folder is made; one named
-        ``.equipoise`` has mode 0700, and gets a ``.gitignore``, so that no measurement is
+        Path of the file. A new file has mode 0600, because a plan contains the values of
+        environment variables; an existing file keeps its mode. A missing folder is created; a
+        folder ``.equipoise`` has mode 0700 and a ``.gitignore``, so that no measurement is
         committed by accident.
     durable
-        Every trial survives the loss of power, at the price of waiting for the disk;
-        without it every trial survives the death of the tool.
+        Whether every trial survives a loss of power, which takes waits for the disk. Without it
+        every trial survives a crash of the tool.
     host
-        What the user calls this host, for the runs that begin; by default what ``EQUIPOISE_HOST``
-        says, else the name of the machine.
+        Name of this host for new runs; by default the value of ``EQUIPOISE_HOST``, else the name of
+        the machine.
     """
     file = Path(path).absolute()
-    with sqlite_errors_explained(file):
+    with explain_sqlite_errors(file):
         _refuse_what_is_no_file(file)
         refuse_dubious_ownership(file)
         _make_folder(file.parent)
@@ -81,23 +81,23 @@ def open_for_writing(
             if version_of(connection) < latest_version():
                 _migrate(connection, file)
             else:
-                # A read-only or locked ledger is found now, not at the end of the first trial.
+                # This detects a read-only or locked ledger now, not after the first trial.
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute("ROLLBACK")
             connection.execute("PRAGMA foreign_keys = ON")
-            return _checked(connection, file, host)
+            return _check_ledger(connection, file, host)
 
 
 def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
-    """Open the ledger at ``path`` to read it, also while another process writes to it.
+    """Open the ledger at ``path`` to read it, even while another process writes to it.
 
-    Nothing is made or changed. A file of an earlier version is migrated in memory.
+    Nothing is created or changed. A file of an earlier version is migrated in memory.
 
     Raise `UnusableInput` if there is no ledger, if it is not one, has another version, or is
     damaged, or if another user owns or could replace it.
     """
     file = Path(path).absolute()
-    with sqlite_errors_explained(file):
+    with explain_sqlite_errors(file):
         _refuse_what_is_no_file(file)
         if not file.exists():
             raise UnusableInput(
@@ -111,19 +111,19 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
             if version_of(connection) == 0:
                 raise not_a_ledger(file, "it is empty")
             if version_of(connection) < latest_version():
-                connection = _migrated_copy(connection, file)
-            return _checked(connection, file)
+                connection = _migrate_copy(connection, file)
+            return _check_ledger(connection, file)
 
 
 def ledger_exists(path: str | os.PathLike[str]) -> bool:
-    """Return whether there is a ledger; a file without tables is none, as its maker was killed.
+    """Return whether there is a ledger; the file of a killed creator has no tables and is not one.
 
-    Raises as `open_for_reading` does for what is no ledger.
+    Errors for a file that is not a ledger are those of `open_for_reading`.
     """
     file = Path(path).absolute()
     if not file.exists():
         return False
-    with sqlite_errors_explained(file):
+    with explain_sqlite_errors(file):
         _refuse_what_is_no_file(file)
         refuse_dubious_ownership(file)
         with contextlib.closing(_connect_to_read(file)) as connection:
@@ -131,7 +131,7 @@ def ledger_exists(path: str | os.PathLike[str]) -> bool:
             return version_of(connection) > 0
 
 
-def _checked(connection: sqlite3.Connection, file: Path, host: str | None = None) -> Ledger:
+def _check_ledger(connection: sqlite3.Connection, file: Path, host: str | None = None) -> Ledger:
     with _closed_on_error(connection):
         with bounded(connection, file):
             check_small_tables(connection, file)
@@ -169,15 +169,15 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
 
 
 def _connect_without_log(file: Path) -> sqlite3.Connection:
-    """Read a file beside which no write-ahead log can be made, as on a read-only disk.
+    """Open a file for which no write-ahead log can be created, as on a read-only disk.
 
-    A log that is already there holds trials that are not in the file yet; to read past it
-    would lose them silently.
+    An existing log contains trials that are not in the file yet; ignoring it would lose them
+    silently.
     """
     log = file.with_name(f"{file.name}-wal")
     if log.exists() and log.stat().st_size > 0:
         raise UnusableInput(
-            f"the ledger {file} cannot be read where it is: its last trials are in {log.name} "
+            f"the ledger {file} cannot be read in its place: its last trials are in {log.name} "
             "and its folder is not writable",
             hint=f"copy {file.name} and {log.name} to a writable folder and name the copy "
             f"with {option('ledger', 'FILE')}",
@@ -190,10 +190,10 @@ def _migrate(connection: sqlite3.Connection, file: Path) -> None:
         with bounded(connection, file):
             migrate(connection)
     except sqlite3.IntegrityError as error:
-        raise damaged(file, f"it holds what no earlier version records ({error})") from error
+        raise damaged(file, f"it has rows that no earlier version records ({error})") from error
 
 
-def _migrated_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
+def _migrate_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
     copy = sqlite3.connect(":memory:", isolation_level=None)
     with _closed_on_error(copy):
         confine(copy)
@@ -211,7 +211,7 @@ def _refuse_what_is_no_file(file: Path) -> None:
 
 
 def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
-    # At one moment: between two looks another process may have made the tables.
+    # In one transaction: between two queries another process may create the tables.
     connection.execute("BEGIN")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = version_of(connection)
@@ -236,8 +236,8 @@ def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
     """Switch to the log that lets one process write while others read.
 
-    SQLite does not wait for other processes here, so two that make a ledger at the same
-    moment have to take turns by themselves.
+    SQLite does not wait for other processes here, so processes that create a ledger at the same
+    moment must retry.
     """
     deadline = time.monotonic() + _PATIENCE_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -262,8 +262,8 @@ def _make_folder(folder: Path) -> None:
 
 
 def _make_private_file(file: Path) -> None:
-    """Make an empty file for its owner; SQLite gives the files of its log the same mode."""
-    # An existing file stays as it is. Where none can be made, SQLite fails next, and explains it.
+    """Create an empty file for its owner; SQLite gives the files of its log the same mode."""
+    # An existing file stays unchanged. If none can be created, SQLite fails next with an error.
     with contextlib.suppress(OSError):
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         os.close(os.open(file, flags, _READABLE_BY_ITS_OWNER))
@@ -275,21 +275,21 @@ _ROOT = 0
 
 
 def refuse_dubious_ownership(ledger: Path) -> None:
-    """Refuse a ledger that a user who is not trusted owns or could replace.
+    """Refuse a ledger that an untrusted user owns or could replace.
 
-    Trusted are this user, root, and the users that ``EQUIPOISE_TRUSTED_OWNERS`` numbers. The rule
-    holds for the file, the files of its log, its folder and every parent, along links too. A folder
-    that everybody may write is trusted if it is sticky, as ``/tmp`` is; a group of one is nobody
-    else.
+    Trusted are this user, root, and the users whose numbers are in ``EQUIPOISE_TRUSTED_OWNERS``.
+    The rule holds for the file, the files of its log, its folder and every parent, also along
+    links. A folder writable by everybody is trusted if it is sticky, as ``/tmp`` is. A group
+    without other members is trusted.
 
     Raise `UnusableInput`; the error names the file or the folder and its owner.
     """
     trusted = {_ROOT, os.geteuid(), *_further_owners()}
-    for path in dict.fromkeys(_places(ledger)):
+    for path in dict.fromkeys(_files_and_folders(ledger)):
         try:
             status = path.lstat()
         except OSError:
-            # What is missing, or cannot be reached, is reported by whoever opens it.
+            # Opening a missing or unreachable file gives an error later.
             continue
         if status.st_uid not in trusted:
             raise UnusableInput(
@@ -305,8 +305,8 @@ def refuse_dubious_ownership(ledger: Path) -> None:
             )
 
 
-def _places(ledger: Path) -> Iterator[Path]:
-    """Yield the files of a ledger and the folders above, as named and as links lead to them."""
+def _files_and_folders(ledger: Path) -> Iterator[Path]:
+    """Yield the files of a ledger and the folders above, by name and along links."""
     for file in (ledger.absolute(), ledger.resolve()):
         yield file
         yield from (file.with_name(f"{file.name}{suffix}") for suffix in ("-wal", "-shm"))
@@ -323,13 +323,13 @@ def _others_may_write(status: os.stat_result, trusted: set[int]) -> bool:
 
 
 def _members(group: int) -> set[int]:
-    """Return the users of a group, by their number."""
+    """Return the numbers of the users of a group."""
     try:
         names = grp.getgrgid(group).gr_mem
     except KeyError:
         names = []
     every = pwd.getpwall()
-    return {one.pw_uid for one in every if one.pw_gid == group or one.pw_name in names}
+    return {user.pw_uid for user in every if user.pw_gid == group or user.pw_name in names}
 
 
 def _further_owners() -> set[int]:

@@ -1,14 +1,14 @@
-"""A part of a run: what goes from one ledger to another, as rows or as bytes.
+"""Parts of runs, which are copied from one ledger to another as rows or as bytes.
 
 A run is a head (plan, identity, host) and five lists that only grow: events of its segments, draws,
-trials with their samples, notices and observations. One process at a time writes a run, so of two
-copies each list of one is the beginning of that list of the other. A part holds a stretch of each
-list. `add_part` compares what both have, appends the rest, and refuses a `Fork`: two copies that
-were both written on.
+trials with their samples, notices and observations. One process at a time writes a run, so each
+list of a copy is the beginning of the same list of a longer copy. A part contains a stretch of each
+list. `add_part` compares the rows that both copies have, appends the rest, and refuses a `Fork`:
+two copies that were both continued.
 
-A slice is a part as MessagePack, compressed (RFC 1950), never a pickle. Whoever sends one may be
-hostile: before it reaches a ledger, its size is bounded, its rows go into a ledger in memory, and
-that one is checked like a file that somebody sent.
+A slice is a part as MessagePack, compressed (RFC 1950), never a pickle. Its sender may be hostile:
+before it reaches a ledger, its size is bounded, and its rows go into a ledger in memory, which is
+checked like a file from somebody else.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
 
 MAX_TRIALS = 20_000
-"""Trials that are copied in one transaction: a campaign that writes meanwhile waits for its end."""
+"""Maximum number of trials in one transaction, for whose end a running campaign waits."""
 _MAX_SAMPLES = 200_000
 _MAX_OBSERVED_BYTES = 8 * 1024 * 1024
 MAX_SLICE_BYTES = MAX_ROW_BYTES + 64 * 1024 * 1024
-"""Largest size of a slice before it is compressed; most have less than a MiB."""
+"""Maximum size of a slice before compression; most have less than a MiB."""
 _SLICE_FORM = 1
-_FAST = 1
+_FAST_COMPRESSION = 1
 _KINDS = (str, bytes, int, float, type(None))
-_NOWHERE = Path("slice")
+_SLICE_NAME = Path("slice")
 
 
 class RunRefused(UnusableInput):
-    """One run cannot be copied; the others of its ledger can."""
+    """One run cannot be copied; other runs of its ledger can."""
 
 
 class Fork(RunRefused):
-    """Two copies of a run were both written on: neither is the beginning of the other."""
+    """Two copies of a run were both continued: neither is the beginning of the other."""
 
 
 class Cursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -80,12 +80,12 @@ class Cursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class Head(Struct, frozen=True, array_like=True):
-    """Row of a run; the same in every ledger."""
+    """The row of a run, which is the same in every ledger."""
 
     identity: bytes
     id: str
     host: tuple[bytes, str] | None
-    """Identity and name."""
+    """Identity and name of the host."""
     whole: bytes | None
     place: int | None
     study: str
@@ -96,12 +96,12 @@ class Head(Struct, frozen=True, array_like=True):
 
 
 class RunPart(Struct, frozen=True, array_like=True):
-    """Stretches of the lists of a run; each begins at the row that ``start`` counts."""
+    """Stretches of the lists of a run; each begins after the number of rows in ``start``."""
 
     head: Head
     start: Cursor
     events: tuple[Row, ...]
-    """Number of the segment, its environment or null, the moment, and why it ended or null."""
+    """Events: number of the segment, environment or null, moment, and reason of the end or null."""
     draws: tuple[Row, ...]
     trials: tuple[TrialRows, ...]
     notices: tuple[Row, ...]
@@ -109,7 +109,7 @@ class RunPart(Struct, frozen=True, array_like=True):
 
     @property
     def end(self) -> Cursor:
-        """Place behind the last row of each list."""
+        """Number of rows up to the end of each stretch."""
         return Cursor(
             *(
                 start + len(rows)
@@ -150,7 +150,7 @@ _COUNT_ROWS = """
         (SELECT count(*) FROM notice WHERE run = ?1),
         (SELECT count(*) FROM observation WHERE run = ?1)
 """
-_EVERYTHING = -1
+_NO_LIMIT = -1
 
 
 def _insert(table: str, columns: str) -> str:
@@ -168,12 +168,12 @@ _INSERT_SAMPLE = _insert("sample", f"trial, place, {SAMPLE_COLUMNS}")
 
 
 def cursor_of(connection: sqlite3.Connection, run: int) -> Cursor:
-    """Return where the run of a number ends in this ledger."""
+    """Return the end of a run in this ledger."""
     return Cursor(*connection.execute(_COUNT_ROWS, (run,)).fetchone())
 
 
 def run_of(connection: sqlite3.Connection, identity: bytes) -> int | None:
-    """Return the number of the run of an identity; ``None`` if it is not here."""
+    """Return the number of the run with an identity; ``None`` if the ledger lacks it."""
     statement = "SELECT number FROM run WHERE identity = ?"
     row = connection.execute(statement, (identity,)).fetchone()
     return None if row is None else int(row[0])
@@ -182,14 +182,14 @@ def run_of(connection: sqlite3.Connection, identity: bytes) -> int | None:
 def read_part(
     connection: sqlite3.Connection, run: int, after: Cursor, max_trials: int
 ) -> tuple[RunPart, bool]:
-    """Return a part of a run that goes on from a cursor, and whether more is there.
+    """Return the part of a run after a cursor, and whether there is more.
 
-    The part begins with the last row before the cursor, so that a fork is seen. Draws come before
-    trials, and everything else behind the last trial: a copy that is behind has not ended yet.
+    The part begins with the last row before the cursor, so that a fork is detected. Draws come
+    before trials, and all other rows after the last trial, so that an incomplete copy has no end.
     """
     have = cursor_of(connection, run)
     anchors = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(have), strict=True))
-    # An observation may be large, and is not sent twice.
+    # Observations may be large, and are not sent twice.
     start = replace(Cursor(*anchors), observations=min(after.observations, have.observations))
     draws = _rows(connection, SELECT_DRAWS, run, start.draws, max_trials + 1)
     drawn = start.draws + len(draws) == have.draws
@@ -198,7 +198,7 @@ def read_part(
     whole = drawn and start.trials + len(trials) == have.trials
 
     def rest(statement: str, begin: int, known: int) -> tuple[Row, ...]:
-        most = _EVERYTHING if whole else known - begin
+        most = _NO_LIMIT if whole else known - begin
         return _rows(connection, statement, run, begin, most)
 
     part = RunPart(
@@ -214,13 +214,12 @@ def read_part(
 
 
 def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
-    """Append what a part has more than the ledger; return the number of new trials.
+    """Append the rows of a part that the ledger lacks; return the number of new trials.
 
-    The caller holds the transaction, and undoes it if this raises.
+    The caller opens the transaction, and undoes it on an exception.
 
-    Raise `Fork` if the part contradicts the ledger's copy. Raise `RunRefused` if the part repeats a
-    trial, or has none of the draws of one. Raise `UnusableInput` if the ledger's copy ends before
-    the part begins.
+    Raise `Fork` if the part contradicts the ledger's copy, `RunRefused` if the part repeats a trial
+    or lacks a trial's draw, `UnusableInput` if the ledger's copy ends before the part begins.
     """
     run = run_of(connection, part.head.identity)
     try:
@@ -231,8 +230,8 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
         have = cursor_of(connection, run)
         if not have.reaches(part.start):
             raise UnusableInput(
-                f"a slice of run {part.head.id} begins behind the end of the copy in {path}",
-                hint="ask for it after the cursor of this copy",
+                f"a slice of run {part.head.id} begins after the end of the copy in {path}",
+                hint="request the slice after the cursor of this copy",
             )
         ends = astuple(have)
         stretches = zip(_LISTS, part.lists, astuple(part.start), ends, strict=True)
@@ -241,13 +240,13 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
         raise RunRefused(
             f"run {part.head.id} is not one that Equipoise records: {error}",
-            hint="ask whoever sent it for a sound copy",
+            hint="ask the sender for an undamaged copy",
         ) from error
     return max(0, part.end.trials - have.trials)
 
 
 def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPart) -> None:
-    """Compare the rows that a part and the ledger's copy of its run both have.
+    """Compare the rows that both a part and the ledger's copy of its run have.
 
     Raise `Fork` if they differ.
     """
@@ -267,8 +266,8 @@ def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPa
 def _fork(connection: sqlite3.Connection, path: Path, run: int, what: str) -> Fork:
     name = name_of(connection, run)
     return Fork(
-        f"two copies of run {name} went on in different ways: the one in {path} has another {what}",
-        hint="a run is resumed in one ledger only; both copies stay as they are",
+        f"two copies of run {name} were continued differently: that in {path} has another {what}",
+        hint="resume a run in only one ledger; both copies stay unchanged",
     )
 
 
@@ -285,7 +284,7 @@ def _rows(
 def _read_trials(
     connection: sqlite3.Connection, run: int, start: int, most: int
 ) -> tuple[Any, ...]:
-    """Read trials with their samples; fewer than asked for if these have very many samples."""
+    """Read up to ``most`` trials with their samples; fewer if these have very many samples."""
     trials = _rows(connection, SELECT_TRIALS, run, start, most)
     if not trials:
         return ()
@@ -305,7 +304,7 @@ def _read_observations(connection: sqlite3.Connection, run: int, start: int) -> 
     observations: list[Row] = []
     size = 0
     statement = f"{SELECT_OBSERVATIONS} LIMIT ? OFFSET ?"
-    for row in connection.execute(statement, (run, _EVERYTHING, start)):
+    for row in connection.execute(statement, (run, _NO_LIMIT, start)):
         observations.append(row)
         size += len(row[5] or b"")
         if size > _MAX_OBSERVED_BYTES:
@@ -319,7 +318,7 @@ def _head(connection: sqlite3.Connection, run: int) -> Head:
 
 
 def _insert_host(connection: sqlite3.Connection, identity: bytes, name: str) -> int:
-    """Return the number of a host under this name, which gets a row if it has none."""
+    """Return the number of a host with this name; insert a row if there is none."""
     connection.execute(
         "INSERT INTO host (identity, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (identity, name)
     )
@@ -328,7 +327,7 @@ def _insert_host(connection: sqlite3.Connection, identity: bytes, name: str) -> 
 
 
 def insert_environment(connection: sqlite3.Connection, document: str) -> bytes:
-    """Return the digest of an environment, which gets a row if it has none."""
+    """Return the digest of an environment; insert a row if there is none."""
     digest = digest_of_text(document)
     connection.execute(
         "INSERT INTO environment (digest, document) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -340,7 +339,7 @@ def insert_environment(connection: sqlite3.Connection, document: str) -> bytes:
 def insert_certificate(
     connection: sqlite3.Connection, certificate: Certificate, document: str
 ) -> None:
-    """Insert a certificate, unless the same document is there."""
+    """Insert a certificate, unless the ledger has the same document."""
     connection.execute(
         "INSERT INTO certificate (digest, kernel, cpu_model, document) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING",
@@ -358,7 +357,7 @@ def insert_head(connection: sqlite3.Connection, head: Head) -> int:
 
 
 def append_events(connection: sqlite3.Connection, run: int, events: Sequence[Row]) -> None:
-    """Append beginnings and ends of segments, as `RunPart` has them."""
+    """Append beginnings and ends of segments, in the form of `RunPart`."""
     for number, document, moment, because in events:
         if document is None:
             connection.execute(_INSERT_SITTING_END, (run, number, moment, because))
@@ -373,7 +372,7 @@ def append_draws(connection: sqlite3.Connection, run: int, draws: Sequence[Row])
 
 
 def append_trials(connection: sqlite3.Connection, run: int, trials: Sequence[TrialRows]) -> None:
-    """Append trials with their samples; the draw of each has to be there."""
+    """Append trials with their samples; their draws must exist."""
     statement = "SELECT coalesce(max(number), 0) + 1 FROM trial"
     first: int = connection.execute(statement).fetchone()[0]
     connection.executemany(
@@ -410,7 +409,7 @@ append_observations = _append_with_place("observation", OBSERVATION_COLUMNS)
 class _RunList(NamedTuple):
     what: str
     read: Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]
-    """Return rows of a run, by the number of the run, the first row and the number of rows."""
+    """Function from the number of a run, the first row and a maximum number of rows to rows."""
     append: Callable[..., None]
 
 
@@ -436,19 +435,19 @@ _cursors = msgspec.msgpack.Decoder(Cursor)
 def slice_of(
     connection: sqlite3.Connection, run: int, after: bytes, max_trials: int
 ) -> tuple[bytes, bool]:
-    """Return a slice behind a cursor, ``b""`` if nothing is new, and whether more is there.
+    """Return the slice after a cursor, ``b""`` if nothing is new, and whether there is more.
 
-    Raise `UnusableInput` if the cursor is none.
+    Raise `UnusableInput` if ``after`` is not a cursor.
     """
     cursor = _cursor_from(after)
     part, more = read_part(connection, run, cursor, max_trials)
     if cursor.reaches(part.end):
         return b"", False
-    return zlib.compress(msgspec.msgpack.encode(_Slice(_SLICE_FORM, part)), _FAST), more
+    return zlib.compress(msgspec.msgpack.encode(_Slice(_SLICE_FORM, part)), _FAST_COMPRESSION), more
 
 
 def cursor_bytes(connection: sqlite3.Connection, identity: bytes) -> bytes:
-    """Return where a ledger's copy of a run ends; ``b""`` if it has none."""
+    """Return the end of a ledger's copy of a run; ``b""`` if it has none."""
     run = run_of(connection, identity)
     return b"" if run is None else msgspec.msgpack.encode(cursor_of(connection, run))
 
@@ -458,23 +457,23 @@ def _cursor_from(content: bytes) -> Cursor:
         return _cursors.decode(content) if content else Cursor()
     except msgspec.MsgspecError as error:
         raise UnusableInput(
-            f"this is no cursor of a run: {error}", hint="take what Ledger.cursor returns"
+            f"this is not the cursor of a run: {error}", hint="use the result of Ledger.cursor"
         ) from error
 
 
 def part_from(content: bytes) -> RunPart:
-    """Return the part of a run that a slice holds, with every row checked.
+    """Return the part of a run in a slice, after checking every row.
 
-    Raise `UnusableInput` if it is no slice, or holds what no campaign records.
+    Raise `UnusableInput` if it is not a slice, or has rows that no campaign records.
     """
     try:
-        part = _unpacked(content)
+        part = _unpack(content)
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
             migrate(connection)
             connection.execute("BEGIN")
-            add_part(connection, _NOWHERE, replace(part, start=Cursor()))
-            check_small_tables(connection, _NOWHERE)
-            check_run(connection, _NOWHERE, 1)
+            add_part(connection, _SLICE_NAME, replace(part, start=Cursor()))
+            check_small_tables(connection, _SLICE_NAME)
+            check_run(connection, _SLICE_NAME, 1)
     except (UnusableInput, ValueError, TypeError, RecursionError, sqlite3.Error) as error:
         what = error.what if isinstance(error, UnusableInput) else str(error)
         raise UnusableInput(
@@ -484,7 +483,7 @@ def part_from(content: bytes) -> RunPart:
     return part
 
 
-def _unpacked(content: bytes) -> RunPart:
+def _unpack(content: bytes) -> RunPart:
     inflater = zlib.decompressobj()
     try:
         unpacked = inflater.decompress(content, MAX_SLICE_BYTES)
@@ -494,7 +493,7 @@ def _unpacked(content: bytes) -> RunPart:
     except (zlib.error, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
     if decoded.form != _SLICE_FORM:
-        raise ValueError(f"its form is {decoded.form}, this Equipoise knows {_SLICE_FORM}")
+        raise ValueError(f"its form is {decoded.form}, this Equipoise reads {_SLICE_FORM}")
     if any(start < 0 for start in astuple(decoded.part.start)):
         raise ValueError("it begins before the beginning")
     for row in _every_row(decoded.part):

@@ -1,7 +1,7 @@
-"""Rows of the ledger as frozen data, and frozen data as rows.
+"""Conversion of frozen data to rows of the ledger, and back.
 
-Mappings are JSON as the standard library writes it: only it keeps infinities and the
-undecodable bytes of a command line (lone surrogates), which stricter encoders refuse.
+Mappings are JSON of the standard library: only this encoder keeps infinities and the undecodable
+bytes of a command line (lone surrogates), which stricter encoders refuse.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from equipoise.ledger.untrusted import WHOLE_NUMBERS, check_rows_of_run
 from equipoise.model.host import HostReference
 from equipoise.model.kinds import terms_from
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.quantities import MAX_MEASURED
+from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import (
     Accounting,
     CampaignWarning,
@@ -37,25 +37,25 @@ from equipoise.model.record import (
 from equipoise.shared.safe_text import as_unicode
 
 Row = tuple[Any, ...]
-"""Values of the kinds that SQLite knows, in the order of the columns below; without its run."""
+"""Values of SQLite's types, in the order of the columns below, without the run."""
 TrialRows = tuple[Row, tuple[Row, ...]]
-"""A trial, and its samples in the order in which the workload wrote them."""
+"""Row of a trial, and rows of its samples in the order of the workload."""
 Decoded = TypeVar("Decoded")
 _strict_json = msgspec.json.Decoder()
 
 
 def to_text(value: Any) -> str:
-    """Encode frozen data or a mapping as JSON; `from_text` gives it back, floats bit for bit."""
+    """Encode frozen data or a mapping as JSON; `from_text` decodes it, floats bit for bit."""
     return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
 
 
 def mapping_to_text(mapping: Mapping[str, Any]) -> str | None:
-    """Encode a mapping that is rarely filled; an empty one costs nothing (NULL)."""
+    """Encode a mapping that is often empty; the empty mapping is NULL."""
     return json.dumps(mapping, separators=(",", ":")) if mapping else None
 
 
 def from_text(text: str) -> Any:
-    """Decode what `to_text` wrote.
+    """Decode a text of `to_text`.
 
     Raise `ValueError` if it is not JSON.
     """
@@ -63,7 +63,7 @@ def from_text(text: str) -> Any:
 
 
 def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
-    """Decode what `to_text` or `mapping_to_text` wrote as one type.
+    """Decode a text of `to_text` or `mapping_to_text` as one type.
 
     Raise `ValueError` if it is not JSON, or JSON of another type.
     """
@@ -76,36 +76,36 @@ def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
 
 
 def digest_of_text(text: str) -> bytes:
-    """Return 16 bytes that name a text."""
+    """Return a digest of a text, 16 bytes."""
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def digest_of_commands(plan: Plan) -> bytes:
-    """Return 16 bytes that name what a plan runs: each condition's command and environment.
+    """Return a digest of the commands and environments of a plan, 16 bytes.
 
-    Names, hooks, budgets and seeds are left out: campaigns that differ in those alone
-    answer the same question, unless the terms of its kind say otherwise.
+    Names, hooks, budgets and seeds are left out: campaigns that differ only in these answer the
+    same question, unless the terms of their kind define it differently.
     """
-    runs = [_what_runs(condition) for condition in plan.conditions]
-    return digest_of_text(to_text(plan.rules.what_runs(runs)))
+    runs = [_workload_of(condition) for condition in plan.conditions]
+    return digest_of_text(to_text(plan.rules.shared_part(runs)))
 
 
-def _what_runs(condition: Condition) -> Sequence[Any]:
+def _workload_of(condition: Condition) -> Sequence[Any]:
     environment = sorted(condition.environment.items())
     process, server, output = condition.process, condition.server, condition.output
     return (condition.command, environment, process, server, output)
 
 
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
-"""Largest size of an observation as JSON; the largest in practice is a few MiB."""
+"""Maximum size of an observation as JSON; in practice the largest is a few MiB."""
 MAX_EVIDENCE_BYTES = 4 * MAX_DOCUMENT_BYTES
-"""The documents of one run together."""
+"""Maximum total size of the documents of a run."""
 _MAX_PLACES = 50_000_000
-"""Blocks times conditions: the size of the arrays that an analysis makes."""
+"""Maximum of blocks times conditions, the size of the arrays of an analysis."""
 
 _MAX_SEED = 2**64
 _MAX_MIN_EFFECT = 1000.0
-"""In percent."""
+"""Maximum of the smallest effect that matters, in percent."""
 
 TRIAL_COLUMNS = (
     "phase, block, position, condition, started_at, wall_s, user_s, sys_s, "
@@ -140,18 +140,18 @@ _SELECT_SITTINGS = """
 """
 
 _ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
-_Measured = Annotated[float, msgspec.Meta(ge=-MAX_MEASURED, le=MAX_MEASURED)]
+_Measured = Annotated[float, msgspec.Meta(ge=-MAX_MEASURED_VALUE, le=MAX_MEASURED_VALUE)]
 _NUMBERS = msgspec.json.Decoder(dict[str, _Measured | None])
 _REASONS = msgspec.json.Decoder(dict[str, str])
 _ORDER = msgspec.json.Decoder(tuple[int, ...])
-# mypy cannot know how many values a slice of a row has.
+# mypy does not know the number of values in a slice of a row.
 _make_accounting: Callable[..., Accounting] = Accounting
 _make_trial: Callable[..., Trial] = Trial
 _whole_numbers_of: Callable[[Accounting], tuple[int | None, ...]] = attrgetter(*WHOLE_NUMBERS)
 
 
 class _Cache(dict[str, Decoded]):
-    """Decoded texts, each of which very many rows share."""
+    """Decoded texts that very many rows share."""
 
     def __init__(self, decoder: msgspec.json.Decoder[Decoded]) -> None:
         self._decoder = decoder
@@ -162,9 +162,9 @@ class _Cache(dict[str, Decoded]):
 
 
 def trial_rows(trial: Trial) -> TrialRows:
-    """Return a trial and its samples as rows; what is rarely filled is NULL while it is empty.
+    """Return a trial and its samples as rows; empty mappings are NULL.
 
-    A value that no measurement can have is NULL, unknown.
+    A value that no measurement can have is NULL.
     """
     accounting = trial.accounting
     seconds = (accounting.wall_s, accounting.user_s, accounting.sys_s)
@@ -174,16 +174,16 @@ def trial_rows(trial: Trial) -> TrialRows:
         trial.position,
         trial.condition,
         float(trial.started_at),
-        *map(_measured, seconds),
+        *map(_known_value, seconds),
         *_whole_numbers_of(accounting),
-        mapping_to_text(_all_measured(accounting.counters)),
+        mapping_to_text(_known_values(accounting.counters)),
         mapping_to_text(accounting.unknown),
         trial.exit,
         _optional_text(trial.failure),
         trial.failure_kind,
         trial.washout,
         as_unicode(trial.error_tail) if trial.error_tail else None,
-        mapping_to_text(_all_measured(trial.covariates)),
+        mapping_to_text(_known_values(trial.covariates)),
     )
     return row, tuple(map(_sample_row, trial.samples))
 
@@ -191,17 +191,17 @@ def trial_rows(trial: Trial) -> TrialRows:
 def _sample_row(sample: Sample) -> Row:
     metric, unit = as_unicode(sample.metric), _optional_text(sample.unit)
     step = None if sample.resolution is None else float(sample.resolution)
-    return (metric, _measured(sample.value), sample.iteration, unit, sample.better, step)
+    return (metric, _known_value(sample.value), sample.iteration, unit, sample.better, step)
 
 
-def _measured(value: float | None) -> float | None:
-    # Written so that NaN is none, too.
-    return float(value) if value is not None and abs(value) <= MAX_MEASURED else None
+def _known_value(value: float | None) -> float | None:
+    # This form of the comparison also excludes NaN.
+    return float(value) if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
 
 
-def _all_measured(values: Mapping[str, float | None]) -> dict[str, float | None]:
+def _known_values(values: Mapping[str, float | None]) -> dict[str, float | None]:
     return {
-        name: value if value is not None and abs(value) <= MAX_MEASURED else None
+        name: value if value is not None and abs(value) <= MAX_MEASURED_VALUE else None
         for name, value in values.items()
     }
 
@@ -223,7 +223,7 @@ def notice_row(notice: CampaignWarning) -> Row:
 def observation_row(observation: Observation) -> Row:
     """Return an observation as a row; its document is compressed (RFC 1950).
 
-    A document that could not be read again is left out, and the row says so.
+    A document too large to be read again is left out, and the row has the reason.
     """
     document, failure = observation.document, observation.failure
     if document is not None and len(document) > MAX_DOCUMENT_BYTES:
@@ -245,10 +245,10 @@ def _optional_text(value: str | None) -> str | None:
 
 
 def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRecord:
-    """Read the run of a number, of which each row is checked.
+    """Read the run with a number, after checking each row.
 
-    Raise `UnusableInput` if a row holds a value of a kind that no campaign records. Raise
-    `ValueError` if a row cannot be decoded, or contradicts another one.
+    Raise `UnusableInput` if a row has a value that no campaign records, `ValueError` if a row
+    cannot be decoded or contradicts another row.
     """
     check_rows_of_run(connection, path, run)
 
@@ -280,9 +280,9 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
 
 
 def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
-    """Check that each row of a run is one that a campaign records, and agrees with its plan.
+    """Check that each row of a run is possible in a campaign, and agrees with its plan.
 
-    Raise `UnusableInput` or `ValueError` as `recorded_run` does.
+    Errors are those of `recorded_run`.
     """
     recorded_run(connection, path, run)
     study, names, whole, place, text = connection.execute(
@@ -306,8 +306,8 @@ def _samples(rows: Iterable[Row]) -> dict[int, tuple[Sample, ...]]:
 
 
 def _trials(rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]) -> tuple[Trial, ...]:
-    """Turn rows back into trials; a ledger of 100,000 of them has to open at once."""
-    # What a machine cannot read is the same at every trial.
+    """Convert rows to trials, fast enough for ledgers of 100,000 trials."""
+    # The facts that a machine cannot read are the same in every trial.
     reasons = _Cache(_REASONS)
     trials: list[Trial] = []
     for row in rows:
@@ -337,7 +337,7 @@ def _observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
     observations: list[Observation] = []
     room = MAX_EVIDENCE_BYTES
     for source, condition, repetition, position, at, document, failure in rows:
-        unpacked = None if document is None else _unpacked(document, room)
+        unpacked = None if document is None else _unpack(document, room)
         room -= len(unpacked or b"")
         observations.append(
             Observation(source, condition, repetition, position, at, unpacked, failure)
@@ -345,8 +345,8 @@ def _observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
     return tuple(observations)
 
 
-def _unpacked(document: bytes, room: int) -> bytes:
-    """Decompress a document, but no more of it than any document has."""
+def _unpack(document: bytes, room: int) -> bytes:
+    """Decompress a document up to the maximum size."""
     limit = min(MAX_DOCUMENT_BYTES, room)
     inflater = zlib.decompressobj()
     try:
@@ -366,7 +366,7 @@ def _unpacked(document: bytes, room: int) -> bytes:
 def plan_from_text(text: str) -> Plan:
     """Return a stored plan.
 
-    Raise `ValueError` if it is not a plan, or has terms that no campaign has.
+    Raise `ValueError` if it is not a plan, or has impossible terms.
     """
     plan = msgspec.convert(from_text(text), Plan, dec_hook=terms_from)
     if not plan.conditions:
@@ -376,7 +376,7 @@ def plan_from_text(text: str) -> Plan:
 
 
 def _refuse_impossible_terms(plan: Plan) -> None:
-    """Refuse numbers that no plan has: arithmetic with them would overflow, or divide by zero."""
+    """Refuse numbers that no plan has, with which arithmetic would overflow or divide by zero."""
     judgement, stopping = plan.judgement, plan.stopping
     holds = {
         "alpha": 0.0 < judgement.alpha < 1.0,
@@ -386,17 +386,17 @@ def _refuse_impossible_terms(plan: Plan) -> None:
         "smallest number of blocks": 0 <= stopping.min_blocks <= _MAX_PLACES,
         "number of blocks before the budget": 0 <= stopping.blocks_before_budget <= _MAX_PLACES,
         "tail": stopping.tail is None or 0.0 < stopping.tail < 100.0,
-        "precision": stopping.precision is None or 0.0 < stopping.precision <= MAX_MEASURED,
-        "budget": 0.0 <= stopping.budget_s <= MAX_MEASURED,
-        "number of seconds": 0.0 <= stopping.min_seconds <= MAX_MEASURED,
+        "precision": stopping.precision is None or 0.0 < stopping.precision <= MAX_MEASURED_VALUE,
+        "budget": 0.0 <= stopping.budget_s <= MAX_MEASURED_VALUE,
+        "number of seconds": 0.0 <= stopping.min_seconds <= MAX_MEASURED_VALUE,
     }
     for what, is_possible in holds.items():
         if not is_possible:
-            raise ValueError(f"a plan whose {what} no campaign has")
+            raise ValueError(f"a plan with an impossible {what}")
 
 
 def _refuse_inconsistent(record: RunRecord) -> None:
-    """Refuse a run whose rows name conditions that its plan does not have, or that is too large."""
+    """Refuse a run that is too large, or whose rows name conditions that its plan lacks."""
     plan, count = record.plan, len(record.plan.conditions)
     named = {index for contrast in plan.contrasts for index in contrast.pair}
     named |= {trial.condition for trial in record.trials}
@@ -412,13 +412,13 @@ def _refuse_inconsistent(record: RunRecord) -> None:
     washed = {(trial.phase, trial.block) for trial in record.trials if trial.washout}
     for trial in record.trials:
         block = (trial.phase, trial.block)
-        # A slice of a run may lack the draw: an earlier slice had it.
+        # A slice of a run may lack the draw, which was in an earlier slice.
         order = drawn.get(block)
         if order is None or trial.washout:
             continue
-        # A washout runs before each counted trial, which so has every other position.
+        # A washout runs before each counted trial, which therefore has every other position.
         place = trial.position // 2 if block in washed else trial.position
         if order[place : place + 1] != (trial.condition,):
-            raise ValueError(f"a trial of block {trial.block} is not the one that was drawn")
+            raise ValueError(f"a trial of block {trial.block} differs from its draw")
     if count * len(record.draws) > _MAX_PLACES:
         raise ValueError(f"{len(record.draws)} blocks of a plan with {count} conditions")

@@ -1,7 +1,7 @@
-"""Names of runs, such as ``20261120-113005-4f2a``, and the run that a user's reference means.
+"""Names of runs, such as ``20261120-113005-4f2a``, and the search for a run by a reference.
 
-Two runs of two hosts may have one id: then each is named with the first digits of its identity
-behind it, ``20261120-113005-4f2a-81c0``. Runs stand in the order of their start, those of one
+Runs of two hosts may have the same id: then the first digits of its identity are added to the name
+of each, ``20261120-113005-4f2a-81c0``. Runs are in the order of their start, and runs of the same
 moment in the order of their identities, which is the same in every ledger.
 """
 
@@ -21,10 +21,9 @@ from equipoise.shared.safe_text import as_unicode
 
 
 def new_run_id(started_at: float) -> str:
-    """Return a name for a run that starts at ``started_at`` (seconds since the epoch).
+    """Return an id for a run that starts at ``started_at`` (seconds since the epoch).
 
-    Names sort by the second at which their runs started. Two may be equal by chance; the
-    ledger then makes another one.
+    Ids sort by the second of the start. Two may be equal by chance; then the ledger draws another.
     """
     moment = datetime.fromtimestamp(started_at, UTC)
     return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
@@ -44,7 +43,7 @@ class _Run(NamedTuple):
 
     @property
     def longest(self) -> str:
-        """Return the name that fits no other run."""
+        """The longest name, which is unique."""
         return f"{self.id}-{self.identity}"
 
 
@@ -57,16 +56,16 @@ def _select(connection: sqlite3.Connection, where: str = "", *values: str) -> li
 def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     """Return the number of the run that ``reference`` names.
 
-    Raise `UnusableInput` if there is no run yet, or none or several fit; it names those that there
-    are.
+    Raise `UnusableInput`, with the existing runs, if there is no run yet, or if none or several
+    match.
 
     Parameters
     ----------
     reference
-        An id, the beginning of one that fits no other, an id and first digits of the identity, a
-        whole identity, or ``last``: the latest run. If there is another one, ``last`` is none that
-        starts in the future, failed before the end of its first block, or is a host's of a fleet
-        that is here.
+        An id, the unique beginning of an id, an id and the first digits of the identity, a whole
+        identity, or ``last`` for the latest run. If possible, ``last`` skips runs that start in the
+        future, that failed before the end of the first block, and members of a fleet in this
+        ledger.
     """
     if reference == LAST:
         return _latest(connection, path)
@@ -74,14 +73,14 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
 
 
 def find_named(connection: sqlite3.Connection, path: Path, reference: str) -> int:
-    """Return the number of the run of this name, which may be short; errors as for `find_run`."""
-    candidates = _fitting(connection, reference)
+    """Return the number of the run with this name, which may be short; errors as in `find_run`."""
+    candidates = _matching_runs(connection, reference)
     if len(candidates) == 1:
         return candidates[0].number
     everything = _runs(connection, path)
     if not candidates:
         raise UnusableInput(
-            f"no run {reference!r} in {path}; it holds {_listed(everything)}",
+            f"no run {reference!r} in {path}; it has {_run_list(everything)}",
             hint="give the id of a run or the beginning of one, or `last`; "
             "`equipoise list runs` shows them all",
         )
@@ -93,17 +92,18 @@ def find_named(connection: sqlite3.Connection, path: Path, reference: str) -> in
             hint="give one of these names",
         )
     raise UnusableInput(
-        f"{len(candidates)} runs in {path} begin with {reference!r}: {_listed(candidates, names)}",
+        f"{len(candidates)} runs in {path} begin with {reference!r}: "
+        f"{_run_list(candidates, names)}",
         hint="give more of the id",
     )
 
 
 def find_mentioned(connection: sqlite3.Connection, path: Path, reference: str, run: int) -> int:
-    """Return the number of the run that the plan of another run names; errors as for `find_run`.
+    """Return the number of the run that the plan of another run names; errors as in `find_run`.
 
-    Where several fit, it is the one of the same host: a plan was made in a ledger of that host.
+    If several match, it is the run of the same host: plans are made in a ledger of their host.
     """
-    candidates = _fitting(connection, reference)
+    candidates = _matching_runs(connection, reference)
     (host,) = connection.execute("SELECT host FROM run WHERE number = ?", (run,)).fetchone()
     near = [candidate for candidate in candidates if candidate.host == host]
     if len(candidates) > 1 and len(near) == 1:
@@ -112,9 +112,9 @@ def find_mentioned(connection: sqlite3.Connection, path: Path, reference: str, r
 
 
 def name_of(connection: sqlite3.Connection, run: int) -> str:
-    """Return the shortest name of a run that means no other run of this ledger."""
+    """Return the shortest unique name of a run in this ledger."""
     (identifier,) = connection.execute("SELECT id FROM run WHERE number = ?", (run,)).fetchone()
-    # The sign keeps SQLite from its index, which a damaged file may have without the run.
+    # The sign keeps SQLite from using its index, in which a damaged file may lack the run.
     return _names(_select(connection, "WHERE +id = ?", identifier))[run]
 
 
@@ -124,24 +124,25 @@ def names_of(connection: sqlite3.Connection) -> dict[int, str]:
 
 
 def _names(runs: Sequence[_Run]) -> dict[int, str]:
-    """Return the shortest names of runs, among which are all of the same ids."""
+    """Return the shortest unique names of runs; all runs with the same ids must be given."""
     same: dict[str, list[_Run]] = {}
     for run in runs:
         same.setdefault(run.id, []).append(run)
     return {
-        run.number: run.id if len(same[run.id]) == 1 else _longer(run, same[run.id]) for run in runs
+        run.number: run.id if len(same[run.id]) == 1 else _longer_name(run, same[run.id])
+        for run in runs
     }
 
 
-def _longer(run: _Run, same: Sequence[_Run]) -> str:
+def _longer_name(run: _Run, same: Sequence[_Run]) -> str:
     digits = _MIN_DIGITS
-    while len({one.identity[:digits] for one in same}) < len(same):
+    while len({run.identity[:digits] for run in same}) < len(same):
         digits += 1
     return f"{run.id}-{run.identity[:digits]}"
 
 
-def _fitting(connection: sqlite3.Connection, reference: str) -> list[_Run]:
-    """Return the runs with this id, or else those that the beginning of a name fits."""
+def _matching_runs(connection: sqlite3.Connection, reference: str) -> list[_Run]:
+    """Return the runs with this id, or else those whose name begins with it."""
     return _select(connection, "WHERE id = ?", as_unicode(reference)) or [
         run
         for run in _select(connection)
@@ -150,17 +151,17 @@ def _fitting(connection: sqlite3.Connection, reference: str) -> list[_Run]:
 
 
 def _latest(connection: sqlite3.Connection, path: Path) -> int:
-    failed, members = _failed_at_once(connection), _parts_of_runs_here(connection)
-    future = _starting_after(connection, time.time())
+    failed, members = _runs_failed_in_first_block(connection), _members_of_known_runs(connection)
+    future = _runs_starting_after(connection, time.time())
     numbers = [run.number for run in _runs(connection, path)]
     numbers = [number for number in numbers if number not in future] or numbers
     candidates = [number for number in numbers if number not in members] or numbers
     return ([number for number in candidates if number not in failed] or candidates)[-1]
 
 
-def _failed_at_once(connection: sqlite3.Connection) -> set[int]:
+def _runs_failed_in_first_block(connection: sqlite3.Connection) -> set[int]:
     """Return the runs in which a condition failed before the first block was complete."""
-    # The second block is drawn when the first one is complete.
+    # The second block is drawn when the first block is complete.
     rows = connection.execute(
         "SELECT run FROM sitting_end WHERE stopped_because = ? AND NOT EXISTS (SELECT * FROM draw "
         "WHERE draw.run = sitting_end.run AND phase = 'measured' AND block > 1)",
@@ -169,12 +170,12 @@ def _failed_at_once(connection: sqlite3.Connection) -> set[int]:
     return {int(run) for (run,) in rows}
 
 
-def _starting_after(connection: sqlite3.Connection, moment: float) -> set[int]:
+def _runs_starting_after(connection: sqlite3.Connection, moment: float) -> set[int]:
     rows = connection.execute("SELECT number FROM run WHERE started_at > ?", (moment,))
     return {int(run) for (run,) in rows}
 
 
-def _parts_of_runs_here(connection: sqlite3.Connection) -> set[int]:
+def _members_of_known_runs(connection: sqlite3.Connection) -> set[int]:
     rows = connection.execute(
         "SELECT number FROM run WHERE whole IN (SELECT identity FROM run AS other)"
     )
@@ -185,12 +186,12 @@ def _runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
     runs = _select(connection)
     if not runs:
         raise UnusableInput(
-            f"the ledger {path} holds no run yet", hint="run `equipoise compare` first"
+            f"the ledger {path} has no run yet", hint="run `equipoise compare` first"
         )
     return runs
 
 
-def _listed(runs: Sequence[_Run], names: dict[int, str] | None = None) -> str:
+def _run_list(runs: Sequence[_Run], names: dict[int, str] | None = None) -> str:
     known = _names(runs) if names is None else names
     latest = ", ".join(known[run.number] for run in runs[-_MAX_LISTED:])
     older = len(runs) - _MAX_LISTED

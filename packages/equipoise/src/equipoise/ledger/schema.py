@@ -1,12 +1,12 @@
-"""The tables of the ledger, and how a file of an earlier version is migrated.
+"""The tables of the ledger, and the migration of files of earlier versions.
 
-`CREATION` makes a ledger of version 1. A migration is a tuple of SQL statements:
-``MIGRATIONS[n]`` turns a file of version ``n + 1`` into one of version ``n + 2``. A published
-script is never edited: a change of the tables is a new migration. A migration that must touch
-existing rows drops the append-only triggers and makes them again.
+`CREATION` creates a ledger of version 1. A migration is a tuple of SQL statements:
+``MIGRATIONS[n]`` converts a file of version ``n + 1`` to version ``n + 2``. A published script is
+never edited: a change of the tables is a new migration. A migration that must change existing rows
+drops the append-only triggers and creates them again.
 
-Floats stand in columns without a type: SQLite keeps whole numbers of a REAL column as
-integers and so loses the sign of -0.0.
+Floats are in columns without a type: SQLite stores whole numbers of a REAL column as integers, and
+so loses the sign of -0.0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import hashlib
 import sqlite3
 
 APPLICATION_ID = 0x45515053
-"""``EQPS``, in the header of the file."""
+"""Application id in the header of the file: ``EQPS``."""
 IDENTITY_BYTES = 16
 """Size of the identity of a run and of a host."""
 
@@ -143,7 +143,7 @@ _TABLES = {
         document TEXT NOT NULL
     )""",
 }
-"""Statement that makes each table."""
+"""Statements that create the tables, by name."""
 
 
 def _refusals(table: str) -> Statements:
@@ -164,9 +164,10 @@ CREATION: Statements = (
     "CREATE UNIQUE INDEX trial_by_place ON trial (run, phase, block, position, washout)",
     *(trigger for table in _TABLES for trigger in _refusals(table)),
 )
-"""Script that makes a ledger of version 1. Keys of rows hold on any host: ledgers can be merged."""
+"""Script that creates a ledger of version 1. Keys are valid on any host, so ledgers can be
+merged."""
 MIGRATIONS: tuple[Statements, ...] = ()
-"""Scripts that lead from version 1 to version 2, from 2 to 3, and so on."""
+"""Migrations from version 1 to version 2, from 2 to 3, and so on."""
 
 
 def latest_version() -> int:
@@ -175,23 +176,23 @@ def latest_version() -> int:
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Return the version that the file says it is of; 0 for a new file."""
+    """Return the version in the file; 0 for a new file."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def scripts_up_to(version: int) -> tuple[Statements, ...]:
-    """Return the scripts that make a file of a version out of an empty one."""
+    """Return the scripts that turn an empty file into a file of a version."""
     return (CREATION, *MIGRATIONS)[:version]
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Make the tables of an empty file, or migrate a file of an earlier version.
+    """Create the tables of an empty file, or migrate a file of an earlier version.
 
-    Either all scripts are applied or none; two processes may do it at once.
+    All scripts are applied, or none; two processes may call this at once.
 
     Raise `sqlite3.Error` if the file cannot be written.
     """
-    # A migration cannot make a table again that others refer to while references are checked.
+    # While references are checked, a migration cannot recreate a table to which others refer.
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -208,7 +209,7 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def digest_of_content(*values: str | bytes | float | None) -> bytes:
-    """Return 16 bytes that name values of any kinds that SQLite knows, in their order."""
+    """Return a digest of values of SQLite's types, in their order, 16 bytes."""
     digest = hashlib.blake2b(digest_size=IDENTITY_BYTES)
     for value in values:
         content = value if isinstance(value, bytes) else repr(value).encode()

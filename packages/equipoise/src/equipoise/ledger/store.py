@@ -1,4 +1,4 @@
-"""The ledger itself: `Ledger` records runs and reads them."""
+"""The class `Ledger`, which records runs and reads them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ from equipoise.shared.safe_text import as_unicode, shortened
 from equipoise.shared.spelling import option
 
 FIRST_SEGMENT = 1
-"""The number of the segment that `Ledger.begin_run` opens."""
+"""Number of the segment that `Ledger.begin_run` opens."""
 
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _SELECT_SUMMARIES = """
@@ -95,10 +95,9 @@ _SELECT_WHOLES = """
 class Ledger(LedgerFile):
     """An open ledger; a context manager that closes it.
 
-    Made by `equipoise.ledger.open_for_writing` and `equipoise.ledger.open_for_reading`.
-    What is recorded is committed when the call returns, and nothing recorded is ever
-    changed. Every method raises `UnusableInput` for a full, failing, read-only, locked or
-    damaged file.
+    `equipoise.ledger.open_for_writing` and `equipoise.ledger.open_for_reading` return it. A record
+    is committed when the call returns, and never changed later. Every method raises `UnusableInput`
+    for a full, failing, read-only, locked or damaged file.
     """
 
     def __init__(
@@ -118,11 +117,10 @@ class Ledger(LedgerFile):
     ) -> str:
         """Record a plan and open its first segment; return the run's id.
 
-        The segment's number is `FIRST_SEGMENT`. The identity is 16 bytes that no other run has, by
-        default drawn by chance. If this ledger has a run of that identity and plan, nothing is
-        recorded.
+        The segment's number is `FIRST_SEGMENT`. The identity, 16 bytes, is unique; by default it is
+        random. If this ledger has a run with that identity and plan, nothing is recorded.
 
-        Raise `UnusableInput` if the ledger has a run of that identity with another plan.
+        Raise `UnusableInput` if the ledger has a run with that identity and another plan.
         """
         host = this_host(self._host_name)
         with self.writing():
@@ -134,7 +132,7 @@ class Ledger(LedgerFile):
         return name
 
     def identity_of(self, run_id: str) -> str:
-        """Return the identity of a run, 32 hexadecimal digits; errors as for `read_run`."""
+        """Return the identity of a run, 32 hexadecimal digits; errors as in `read_run`."""
         run = self._number_of(run_id)
         with self.reading():
             statement = "SELECT identity FROM run WHERE number = ?"
@@ -142,18 +140,18 @@ class Ledger(LedgerFile):
         return identity.hex()
 
     def id_of(self, identity: str) -> str | None:
-        """Return the id of the run of an identity; ``None`` if it is not in this ledger."""
+        """Return the id of the run with an identity; ``None`` if this ledger lacks it."""
         with self.reading():
             run = run_of(self.connection, bytes.fromhex(identity))
             return None if run is None else name_of(self.connection, run)
 
     def slice(self, identity: str, after: bytes = b"", *, max_trials: int) -> tuple[bytes, bool]:
-        """Return a slice of a run for `absorb` of another ledger, and whether more is there.
+        """Return a slice of a run for `absorb` of another ledger, and whether there is more.
 
-        The slice begins where the other ledger's copy ends, by its `cursor`. It holds at most so
-        many trials, and so many blocks; it is ``b""`` if nothing is new.
+        The slice begins at the end of the other ledger's copy, given by its `cursor`. It has at
+        most ``max_trials`` trials, and as many blocks; it is ``b""`` if nothing is new.
 
-        Raise `UnusableInput` if the run is not here, or the cursor is none.
+        Raise `UnusableInput` if the ledger lacks the run, or ``after`` is not a cursor.
         """
         with self.reading():
             run = run_of(self.connection, bytes.fromhex(identity))
@@ -165,14 +163,14 @@ class Ledger(LedgerFile):
             return slice_of(self.connection, run, after, max_trials)
 
     def absorb(self, slice: bytes, *, check: Callable[[Head], None] | None = None) -> None:
-        """Append what a slice of a run holds and this ledger lacks; the same one again is nothing.
+        """Append the rows of a slice that this ledger lacks; the same slice again changes nothing.
 
-        ``check`` raises if the run is not the one that was asked for: nobody may answer with
-        another one.
+        ``check`` raises if the run is not the requested run, so that a sender cannot substitute
+        another.
 
         Raise `Fork` if it contradicts this ledger's copy of the run. Raise `UnusableInput` if it is
-        no slice, holds what no campaign records, or begins behind the end of this ledger's copy; or
-        what ``check`` raises.
+        not a slice, has rows that no campaign records, or begins after the end of this ledger's
+        copy.
         """
         part = part_from(slice)
         if check is not None:
@@ -181,14 +179,14 @@ class Ledger(LedgerFile):
             add_part(self.connection, self.path, part)
 
     def cursor(self, identity: str) -> bytes:
-        """Return where this ledger's copy of a run ends, for `slice`; empty if it has none."""
+        """Return the end of this ledger's copy of a run, for `slice`; empty if it has none."""
         with self.reading():
             return cursor_bytes(self.connection, bytes.fromhex(identity))
 
     def record_import(self, record: RunRecord) -> str:
-        """Record a run that another tool measured, all of it or nothing; return its id."""
+        """Record a run measured by another tool, whole or not at all; return its id."""
         with self.writing():
-            # Its host is not this one, nor known.
+            # Its host is not known.
             run = self._insert_run(record.plan, record.environment, record.started_at, None, None)
             append_draws(self.connection, run, list(map(draw_row, record.draws)))
             append_trials(self.connection, run, list(map(trial_rows, record.trials)))
@@ -211,19 +209,18 @@ class Ledger(LedgerFile):
         return latest + 1
 
     def end_segment(self, run_id: str, segment: int, ended_at: float, stopped_because: str) -> None:
-        """Record that a segment ended, and why; a segment ends once."""
+        """Record the end of a segment, with the reason; a segment ends once."""
         end = (segment, None, float(ended_at), as_unicode(stopped_because))
         self._append(run_id, append_events, end)
 
     def key_of(self, run_id: str) -> str:
-        """Return a name of a run that no run of another ledger on this host has."""
+        """Return a key of a run that is unique among the ledgers on this host."""
         return digest_of_text(f"{self.file_identity} {run_id}").hex()
 
     def record_draw(self, run_id: str, draw: Draw) -> None:
-        """Record the order of a block, before its first trial starts; once for each block.
+        """Record the order of a block, once and before its first trial starts.
 
-        Raise `UnusableInput` if another process drew the block, on a host that cannot see this
-        process.
+        Raise `UnusableInput` if another process, perhaps on another host, drew the block.
         """
         run = self._number_of(run_id)
         with self.writing():
@@ -232,12 +229,12 @@ class Ledger(LedgerFile):
             except sqlite3.IntegrityError as error:
                 raise UnusableInput(
                     f"run {run_id} in {self.path} refuses a second draw of its {draw.phase} block "
-                    f"{draw.block}: another process goes on with it",
-                    hint="let one `equipoise resume` at a time go on with a run",
+                    f"{draw.block}: another process continues it",
+                    hint="run only one `equipoise resume` at a time for a run",
                 ) from error
 
     def record_trial(self, run_id: str, trial: Trial) -> None:
-        """Record a finished trial with its samples; its block's draw has to be here."""
+        """Record a finished trial with its samples; its block's draw must be in the ledger."""
         self._append(run_id, append_trials, trial_rows(trial))
 
     def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
@@ -245,11 +242,11 @@ class Ledger(LedgerFile):
         self._append(run_id, append_notices, notice_row(notice))
 
     def record_observation(self, run_id: str, observation: Observation) -> None:
-        """Record what an instrumented run of a condition showed."""
+        """Record an observation of an instrumented run."""
         self._append(run_id, append_observations, observation_row(observation))
 
     def record_certificate(self, certificate: Certificate) -> None:
-        """Record what certifies a host; the same certificate again changes nothing."""
+        """Record a certificate of a host; the same certificate again changes nothing."""
         with self.writing():
             insert_certificate(self.connection, certificate, to_text(certificate))
 
@@ -267,14 +264,14 @@ class Ledger(LedgerFile):
         return max(certificates, key=lambda certificate: certificate.made_at, default=None)
 
     def read_run(self, reference: str = LAST) -> RunRecord:
-        """Read a campaign whole, as it stood at one moment even while it goes on.
+        """Read a whole campaign at one moment, even while it runs.
 
-        That of a history comes with the earlier campaigns of its series, that of a coordinator
-        with the campaigns of its hosts that are here. The reference is a run's id, the beginning of
-        one that fits no other, or ``last``.
+        A campaign of a history includes the earlier campaigns of its series, that of a coordinator
+        the campaigns of its hosts that are in this ledger. The reference is a run's id, the unique
+        beginning of an id, or ``last``.
 
-        Raise `UnusableInput` if no run or several fit; it says which there are. Or the ledger lacks
-        an earlier campaign of the series.
+        Raise `UnusableInput` if no run or several match, or if the ledger lacks an earlier campaign
+        of the series.
         """
         with self.reading(), paused_garbage_collector():
             run = find_run(self.connection, self.path, reference)
@@ -284,20 +281,20 @@ class Ledger(LedgerFile):
                 return replace(record, earlier=earlier)
             if record.plan.rules.has_members:
                 members = self._members(record.identity, record.plan)
-                records = (recorded_run(self.connection, self.path, one) for one in members)
+                records = (recorded_run(self.connection, self.path, member) for member in members)
                 return replace(record, members=tuple(records))
             return record
 
     def read_campaigns(self, run_ids: Sequence[str]) -> tuple[RunRecord, ...]:
-        """Read campaigns of a series, each without the earlier ones.
+        """Read campaigns of a series, each without its earlier campaigns.
 
-        Raise `UnusableInput` if the ledger lacks one.
+        Raise `UnusableInput` if the ledger lacks a campaign.
         """
         with self.reading(), paused_garbage_collector():
             return tuple(self._of_series(run_ids, None))
 
     def _of_series(self, run_ids: Sequence[str], later: int | None) -> Iterator[RunRecord]:
-        """Yield campaigns that the plan of a later one names, or that this ledger listed."""
+        """Yield campaigns that the plan of a later campaign names, or that this ledger listed."""
         for run_id in run_ids:
             try:
                 run = (
@@ -307,16 +304,16 @@ class Ledger(LedgerFile):
                 )
             except UnusableInput as missing:
                 raise UnusableInput(
-                    f"{self.path} lacks campaign {run_id} of a series that goes on from it",
+                    f"{self.path} lacks campaign {run_id}, which its series continues",
                     hint=f"name the ledger that has it: {option('ledger', 'FILE')}",
                 ) from missing
             yield recorded_run(self.connection, self.path, run)
 
     def _members(self, whole: str, plan: Plan) -> dict[int, HostReference]:
-        """Return the numbers of the asked hosts' campaigns that are here, with their hosts.
+        """Return the numbers of the members in this ledger, with their hosts.
 
-        A run is one by its identity and its host. Any other run that claims a place of the whole,
-        perhaps from a merged ledger, is none of them.
+        Identity and host decide whether a run is a member. Any other run that claims a place of the
+        whole, perhaps from a merged ledger, is not a member.
         """
         members: dict[int, HostReference] = {}
         for place, host in enumerate(plan.rules.member_hosts):
@@ -327,21 +324,21 @@ class Ledger(LedgerFile):
         return members
 
     def runs(self) -> list[RunSummary]:
-        """Return every campaign in a line, in the order in which they began, the newest last."""
+        """Return a summary of every campaign, in the order of their start."""
         return self._summaries("", ())
 
     def same_commands(self, plan: Plan) -> list[RunSummary]:
-        """Return the campaigns of the same commands in the same environments, the newest last."""
+        """Return the campaigns of the same commands in the same environments, in order."""
         return self._summaries("WHERE commands_digest = ?", (digest_of_commands(plan),))
 
     def explaining(self, run_id: str) -> tuple[str, ...]:
-        """Return the campaigns whose terms say that they are about this one, the newest first."""
+        """Return the campaigns whose terms mention this campaign, the newest first."""
         with self.reading():
             run = find_run(self.connection, self.path, run_id)
             (identifier,) = self.connection.execute(
                 "SELECT id FROM run WHERE number = ?", (run,)
             ).fetchone()
-            # Quotes inside of a text are escaped there. The id may be the beginning of a name.
+            # Quotes inside a text are escaped there. The id may be the beginning of a name.
             begins = f'"run":{to_text(identifier)[:-1]}'
             return tuple(
                 name
@@ -362,7 +359,7 @@ class Ledger(LedgerFile):
             return tuple(name for _, name, _ in reversed(self._runs_whose_plan_has('"layouts":[{')))
 
     def of_series(self, series: str, study: str) -> tuple[str, ...]:
-        """Return the campaigns of a study that are one series, in the order of their begin."""
+        """Return the campaigns of a study and series, in the order of their start."""
         with self.reading():
             return tuple(
                 name
@@ -372,7 +369,7 @@ class Ledger(LedgerFile):
     def _runs_whose_plan_has(
         self, part: str, study: str | None = None
     ) -> list[tuple[int, str, str]]:
-        """Return number, name and plan of the runs whose plan has a part, in their order."""
+        """Return number, name and plan of the runs whose plan contains a text, in order."""
         cursor = self.connection.execute(
             "SELECT number, plan FROM run WHERE instr(plan, ?1) AND (?2 IS NULL OR study = ?2) "
             f"ORDER BY {ORDER}",
@@ -385,7 +382,7 @@ class Ledger(LedgerFile):
             names = names_of(self.connection)
             members: dict[int, dict[int, HostReference]] = {}
             for number, identity, plan in self.connection.execute(_SELECT_WHOLES):
-                # The list also has runs of kinds that no installed package has.
+                # The list may have runs of kinds that no installed package has.
                 with suppress(ValueError):
                     members[number] = self._members(identity, plan_from_text(plan))
             wholes = {member: whole for whole, hosts in members.items() for member in hosts}
@@ -397,12 +394,13 @@ class Ledger(LedgerFile):
                     study=study,
                     commands=tuple(shortened(name) for name in read_as(conditions, _NAMES)),
                     started_at=started_at,
-                    # A run of parts has no trial of its own: those of its parts are counted.
+                    # A run with members has no trials of its own: those of its members are counted.
                     trials=sum(map(self._trial_count, (run, *members.get(run, ())))),
                     stopped_because=ended,
                     host=host,
                     whole=names.get(wholes.get(run, 0)),
-                    hosts=len({one.identity for one in members.get(run, {}).values()}) or None,
+                    hosts=len({member.identity for member in members.get(run, {}).values()})
+                    or None,
                 )
                 for run, study, conditions, started_at, ended, host in rows
             ]
@@ -412,16 +410,16 @@ class Ledger(LedgerFile):
         return int(rows.fetchone()[0])
 
     def _run_with_identity(self, identity: bytes, plan: Plan) -> int | None:
-        """Return the number of the run of an identity, which must have this plan."""
+        """Return the number of the run with an identity, which must have this plan."""
         run = run_of(self.connection, identity)
         if run is not None:
             statement = "SELECT plan FROM run WHERE number = ?"
             (recorded,) = self.connection.execute(statement, (run,)).fetchone()
             if recorded != to_text(plan):
                 raise UnusableInput(
-                    f"run {name_of(self.connection, run)} in {self.path} has another plan than "
-                    "the one that is to be measured under its identity",
-                    hint="go on with it: equipoise resume, or begin a new one",
+                    f"run {name_of(self.connection, run)} in {self.path} has the same identity as "
+                    "the new run, but another plan",
+                    hint="continue it with equipoise resume, or start a new run",
                 )
         return run
 

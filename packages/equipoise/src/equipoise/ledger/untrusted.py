@@ -1,8 +1,9 @@
-"""Checks of a ledger's file, which somebody else may have sent: its content and its cost.
+"""Checks of the content and the cost of a ledger's file, which may come from somebody else.
 
-A database is a program: a view, a trigger or a generated column in the place of a table runs
-expressions of whoever wrote the file. So every object with a name of ours is one of ours, to the
-letter, before the first query; and no query takes more steps than a file of its size can need.
+A database is a program: a view, a trigger or a generated column in place of a table runs
+expressions of the file's author. So before the first query every object with one of our names is
+compared, letter by letter, with our own statement; and no query takes more steps than a file of its
+size can need.
 """
 
 from __future__ import annotations
@@ -19,30 +20,30 @@ from typing import get_args
 
 from equipoise.ledger.file import damaged
 from equipoise.ledger.schema import IDENTITY_BYTES, Statements, scripts_up_to
-from equipoise.model.quantities import MAX_MEASURED
+from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import FailureKind
 
 MAX_ROW_BYTES = 256 * 1024 * 1024
 _MAX_SQL_BYTES = 100_000
 
-_LARGEST = 2**53
-_LATEST = 253402300799.0
-"""End of the year 9999, in seconds since 1970: later moments have no date."""
-_MOMENT = f"typeof({{0}}) = 'real' AND abs({{0}}) <= {_LATEST}"
+_MAX_COUNT = 2**53
+_MAX_MOMENT_S = 253402300799.0
+"""End of the year 9999, in seconds since 1970; later moments have no date."""
+_MOMENT = f"typeof({{0}}) = 'real' AND abs({{0}}) <= {_MAX_MOMENT_S}"
 _FLAG = "typeof({0}) = 'integer' AND {0} IN (0, 1)"
 _OPTIONAL_FAILURE_KIND = (
     f"({{0}} IS NULL OR {{0}} IN ({', '.join(map(repr, get_args(FailureKind)))}))"
 )
 _TEXT = "typeof({0}) = 'text'"
 _OPTIONAL_TEXT = "typeof({0}) IN ('text', 'null')"
-_OPTIONAL_REAL = f"({{0}} IS NULL OR typeof({{0}}) = 'real' AND abs({{0}}) <= {MAX_MEASURED})"
-_COUNT = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {_LARGEST}"
+_OPTIONAL_REAL = f"({{0}} IS NULL OR typeof({{0}}) = 'real' AND abs({{0}}) <= {MAX_MEASURED_VALUE})"
+_COUNT = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {_MAX_COUNT}"
 _OPTIONAL_COUNT = f"({{0}} IS NULL OR {_COUNT})"
 _OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
 _DIGEST = f"typeof({{0}}) = 'blob' AND length({{0}}) = {IDENTITY_BYTES}"
 _OPTIONAL_DIGEST = f"({{0}} IS NULL OR {_DIGEST})"
 _RUN_ID = f"typeof({{0}}) = 'text' AND {{0}} GLOB '{'[0-9]' * 8}-{'[0-9]' * 6}-{'[0-9a-f]' * 4}'"
-"""Form of a run's id (`new_run_id`): never ``last``, and never the identity of another run."""
+"""Condition on a run's id (`new_run_id`), which is never ``last`` or an identity."""
 _VIRTUAL = re.compile(r"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
 _PHASE = "{0} IN ('warmup', 'measured')"
 
@@ -56,7 +57,7 @@ WHOLE_NUMBERS = (
     "block_writes",
     "output_bytes",
 )
-"""Columns of a trial, and fields of its accounting, that hold whole numbers."""
+"""Columns of a trial, and fields of its accounting, with whole numbers."""
 
 _SMALL_TABLES: dict[str, dict[str, str]] = {
     "host": {"number": _COUNT, "identity": _DIGEST, "name": _TEXT},
@@ -86,7 +87,7 @@ _SMALL_TABLES: dict[str, dict[str, str]] = {
         "document": _TEXT,
     },
 }
-"""Rules for each row of the tables that have few rows for each run."""
+"""Conditions on the columns of tables with few rows for each run."""
 
 _TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
     "draw": {
@@ -128,7 +129,7 @@ _SAMPLE: dict[str, str] = {
 
 
 def confine(connection: sqlite3.Connection) -> None:
-    """Let SQLite trust nothing that is in the file, and give each row a largest size."""
+    """Make SQLite distrust the file, and bound the size of rows."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
@@ -141,11 +142,11 @@ def confine(connection: sqlite3.Connection) -> None:
 
 
 def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: int) -> None:
-    """Refuse a file in which anything with a name of ours is not what we made.
+    """Refuse a file in which an object with one of our names is not ours.
 
-    A user may keep tables and indexes of their own there, which are never used. A view, a trigger
-    or a virtual table of theirs is refused, whatever its name: it is a program in the file. A
-    trigger that is missing makes the file no worse to read.
+    A user may add tables and indexes, which are never used. An added view, trigger or virtual table
+    is refused, whatever its name, because it is a program in the file. A missing trigger does not
+    matter for reading.
 
     Raise `UnusableInput`; the error names the object.
     """
@@ -165,14 +166,14 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
         if kind == "index" and statement is None:
             continue
         if expected.get((str(kind), str(name))) != _normalised(statement):
-            raise damaged(file, f"its {kind} {name!r} is not one that Equipoise makes")
+            raise damaged(file, f"its {kind} {name!r} was not created by Equipoise")
         missing.discard((str(kind), str(name)))
     for kind, name in sorted(missing, reverse=True):
         raise damaged(file, f"its {kind} {name!r} is missing")
 
 
 def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
-    """Refuse a value of a kind that its column never has, in the tables with few rows.
+    """Refuse a value that its column never has, in the tables with few rows.
 
     Raise `UnusableInput`; the error names the column.
     """
@@ -203,7 +204,7 @@ def _refuse_rows(
     *parameters: int,
 ) -> None:
     checks = {name: f"({check.format(name)})" for name, check in columns.items()}
-    # A comparison with NULL is NULL, which counts as refused.
+    # A comparison with NULL is NULL, which counts as a refusal.
     query = (
         f"SELECT {', '.join(checks.values())} {source} "
         f"NOT coalesce({' AND '.join(checks.values())}, 0) LIMIT 1"
@@ -212,12 +213,12 @@ def _refuse_rows(
     if results is not None:
         wrong = next(name for name, holds in zip(checks, results, strict=True) if not holds)
         column = f"{table}.{wrong.rpartition('.')[2]}"
-        raise damaged(file, f"a value of {column} is not one that a campaign records")
+        raise damaged(file, f"{column} has a value that no campaign records")
 
 
 @functools.cache
 def _objects(scripts: tuple[Statements, ...]) -> Mapping[tuple[str, str], str]:
-    """Return the statement of each object that scripts make, as SQLite itself keeps it."""
+    """Return the statements of the objects that scripts create, in SQLite's own form."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
         for statement in chain.from_iterable(scripts):
             fresh.execute(statement)
@@ -230,6 +231,6 @@ def _objects(scripts: tuple[Statements, ...]) -> Mapping[tuple[str, str], str]:
 
 
 def _normalised(statement: object) -> str:
-    """Return a statement without the blanks in which two ways to write it may differ."""
+    """Return a statement with normalised blanks."""
     line = re.sub(r"\s+", " ", str(statement)).strip()
     return re.sub(r" ?([(),]) ?", r"\1", line)

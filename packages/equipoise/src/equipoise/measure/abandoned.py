@@ -1,9 +1,9 @@
-"""Ending what a trial or a build has started, when the process that should end it is gone.
+"""Ending processes of a trial or a build, when the process that should end them is gone.
 
 A process belongs to a campaign if its environment names a file in the campaign's scratch folder, or
 if it descends from such a process. A process that only works in the folder may be a user's shell:
 it is named, not killed. Each process is killed through a pidfd that is opened before its
-environment is read, so that a number that the kernel gives to another process is never signalled.
+environment is read: a process that reuses the number is never signalled.
 
 A launcher holds trials in cgroups (crates/launcher/src/cgroup.rs). Such a leaf is called
 ``equipoise-IDENTITY-PID-NUMBER``; the identity is that of the campaign.
@@ -28,21 +28,21 @@ from equipoise.measure.workload_metrics import METRICS_VARIABLE
 BUILD_VARIABLE = "EQUIPOISE_BUILD"
 """Variable that names the folder of a build."""
 CAMPAIGN_VARIABLE = "EQUIPOISE_CAMPAIGN"
-"""Variable of a build outside the scratch folder: names that folder, with a slash at its end."""
+"""Variable of a build outside the scratch folder, with the path of that folder and a slash."""
 _VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE, CAMPAIGN_VARIABLE)
 _PROC = Path("/proc")
 _PREFIX = "equipoise-"
 _PATIENCE_S = 10.0
 _PAUSE_S = 0.005
 _STATE, _PARENT = 0, 1
-"""Indices of the fields of ``/proc/PID/stat`` behind the name (proc_pid_stat(5))."""
+"""Indices of the fields after the name in ``/proc/PID/stat`` (proc_pid_stat(5))."""
 
 
 def end_descendants(launcher: int, identity: str, scratch: Path | None) -> None:
-    """End what the trials of a launcher left, after the launcher (a process number) was killed.
+    """End what the trials of a launcher left, after the launcher was killed.
 
-    Its cgroups have the identity of its campaign in their names. ``scratch`` is the campaign's
-    scratch folder, if it has one.
+    ``launcher`` is its process number; its cgroups have the ``identity`` of its campaign in their
+    names. ``scratch`` is the campaign's scratch folder, if it has one.
     """
     parent = own_cgroup()
     if parent is not None:
@@ -55,8 +55,8 @@ def end_descendants(launcher: int, identity: str, scratch: Path | None) -> None:
 def end_processes_of(folder: Path) -> int:
     """Kill the processes that belong to a scratch folder; return their number.
 
-    Only processes of this user are killed; root also kills those that it started as other users. A
-    process that does not die within ten seconds is given up.
+    Only processes of this user are killed; root also kills processes that it started as other
+    users. After ten seconds the function gives up.
     """
     inside = tuple(os.fsencode(f"{name}={folder}/") for name in _VARIABLES)
     return _end_processes(lambda variable: variable.startswith(inside))
@@ -69,7 +69,7 @@ def end_build(folder: str) -> int:
 
 
 Belongs = Callable[[bytes], bool]
-"""Function that tells by one variable whether a process is to be ended."""
+"""Predicate on a variable of a process: whether to end the process."""
 
 
 def _end_processes(belongs: Belongs) -> int:
@@ -89,7 +89,7 @@ def _end_processes(belongs: Belongs) -> int:
 
 
 def processes_working_in(folder: Path) -> tuple[int, ...]:
-    """Return the processes whose working folder is a folder or lies in it."""
+    """Return the processes whose working folder is a folder or is inside it."""
     inside = f"{os.path.realpath(folder)}/"
     working = []
     for process in _process_numbers():
@@ -101,7 +101,7 @@ def processes_working_in(folder: Path) -> tuple[int, ...]:
 
 @contextmanager
 def _opened_processes(belongs: Belongs) -> Iterator[Mapping[int, int]]:
-    """Open the living processes to be ended: descriptors by process number."""
+    """Open the living processes to end; yield descriptors by process number."""
     with contextlib.ExitStack() as stack:
         opened: dict[int, int] = {}
         parents = {number: parent for number in _process_numbers() if (parent := _parent(number))}
@@ -110,7 +110,7 @@ def _opened_processes(belongs: Belongs) -> Iterator[Mapping[int, int]]:
         for process in candidates:
             if _has_variable(process, belongs):
                 _open_process(process, belongs, opened, stack)
-        # Parents do not always come before their children: look until nothing is added.
+        # Parents do not always come before their children: repeat until nothing is added.
         before = -1
         while before != len(opened):
             before = len(opened)
@@ -123,7 +123,7 @@ def _opened_processes(belongs: Belongs) -> Iterator[Mapping[int, int]]:
 def _open_process(
     process: int, belongs: Belongs, opened: dict[int, int], stack: contextlib.ExitStack
 ) -> None:
-    """Open a process and check it again: only now it is certainly the same one."""
+    """Open a process and check it again: only now it is certainly the same process."""
     try:
         descriptor = os.pidfd_open(process)
     except ProcessLookupError:
@@ -147,9 +147,9 @@ def _own_ancestors(parents: Mapping[int, int]) -> set[int]:
 def environment_of(process: int) -> bytes:
     """Return the environment of a process: ``NAME=value`` entries, each with a NUL at its end.
 
-    While a process executes a new program it has neither environment nor arguments for a moment.
-    This function waits until it has, ten seconds at most. Raise `OSError` if the process has ended,
-    or belongs to another user.
+    While a process starts a new program it has neither environment nor arguments for a moment. This
+    function waits for them, at most ten seconds. Raise `OSError` if the process has ended, or
+    belongs to another user.
     """
     folder = _PROC / str(process)
     deadline = time.monotonic() + _PATIENCE_S
@@ -159,7 +159,7 @@ def environment_of(process: int) -> bytes:
         before, environment, after = (
             (folder / name).read_bytes() for name in ("cmdline", "environ", "cmdline")
         )
-        # One program with arguments and without an environment, not two of which one is beginning.
+        # The same program before and after, with arguments and really without an environment.
         if environment or (before and before == after):
             break
         time.sleep(_PAUSE_S)
@@ -167,7 +167,7 @@ def environment_of(process: int) -> bytes:
 
 
 def _has_program(folder: Path) -> bool:
-    """Return whether a process has one: a thread of the kernel and an ended process have none."""
+    """Return whether a process has a program: kernel threads and ended processes have none."""
     try:
         os.readlink(folder / "exe")
     except FileNotFoundError:
@@ -199,12 +199,12 @@ def _process_numbers() -> list[int]:
 
 
 def _parent(process: int) -> int | None:
-    """Return the parent of a living process, 0 for one without, ``None`` if it has ended."""
+    """Return the parent of a living process, 0 if it has none, ``None`` if it has ended."""
     try:
         text = (_PROC / str(process) / "stat").read_bytes()
     except OSError:
         return None
-    # The name stands in parentheses and may hold any character.
+    # The name is in parentheses and may contain any character.
     fields = text.rpartition(b")")[2].split()
     return None if fields[_STATE] in (b"Z", b"X") else int(fields[_PARENT])
 
@@ -220,8 +220,8 @@ def own_cgroup() -> Path | None:
 def leaves_of(identity: str, parent: Path, launcher: int | None = None) -> list[Path]:
     """Return the leaves below a cgroup of a campaign's launchers, or of one of them.
 
-    ``parent`` is the folder of the cgroup in which the launchers make theirs; ``launcher`` is a
-    process number.
+    ``parent`` is the folder of the cgroup in which the launchers create their leaves; ``launcher``
+    is a process number.
     """
     owner = f"{_PREFIX}{identity}-" + ("" if launcher is None else f"{launcher}-")
     try:
@@ -233,7 +233,7 @@ def leaves_of(identity: str, parent: Path, launcher: int | None = None) -> list[
 def end_leaf(leaf: Path) -> int:
     """Kill all processes in a leaf of this user and remove it; return their number.
 
-    A leaf that does not empty within ten seconds stays.
+    A leaf that is not empty within ten seconds stays.
     """
     try:
         with opened(leaf, OPEN_FOLDER) as folder:
@@ -248,7 +248,7 @@ def end_leaf(leaf: Path) -> int:
                     return processes
                 time.sleep(_PAUSE_S)
     except OSError:
-        # Its launcher has just removed it, or it is none.
+        # Its launcher has just removed it, or it is not a leaf.
         return 0
     with contextlib.suppress(OSError):
         os.rmdir(leaf)

@@ -21,9 +21,9 @@ from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInpu
 from equipoise.shared.spelling import option
 
 BUILDS_VARIABLE = "EQUIPOISE_BUILDS"
-"""Variable that names the folder in which builds of revisions are kept."""
+"""Variable with the folder for builds of revisions."""
 MAX_LETTERS = 40
-"""Number of letters of a level in the name of its folder; a file system limits the bytes."""
+"""Maximum number of letters of a level in the name of its folder; file systems limit bytes."""
 _FULL_BYTES = 1 << 20
 _LAST_LINES = 5
 
@@ -33,17 +33,17 @@ def build_levels(
 ) -> dict[str, str]:
     """Build each level in a new folder below ``home``; return the folders by level.
 
-    In a level's shell line ``{build}`` stands for its folder, which ``$EQUIPOISE_BUILD`` names as
-    well. The folders stay: a campaign that is resumed runs the programs that it began with.
+    In a level's shell line ``{build}`` stands for its folder, which is also the value of
+    ``$EQUIPOISE_BUILD``. The folders stay, so that a resumed campaign runs the same programs.
 
-    Raise `ConditionFailed` if a line fails, `UnusableInput` if it has ``{build}`` in it and the
+    Raise `ConditionFailed` if a line fails, `UnusableInput` if it contains ``{build}`` and the
     shell would misread the name of the folder.
     """
     for line in lines.values():
         refuse_in_shell_line(
             line,
             {"build": os.path.abspath(home)},
-            hint=f'write "${BUILD_VARIABLE}" for it, or name a '
+            hint=f'write "${BUILD_VARIABLE}" instead, or name a '
             f"{option('ledger')} in another folder",
         )
     builds: dict[str, str] = {}
@@ -67,16 +67,16 @@ def build_revision(
 ) -> None:
     """Run the line that builds a revision in a folder, untimed.
 
-    ``$EQUIPOISE_BUILD`` names ``home``, the working tree: so a build that outlives a killed gate is
-    found. Raise `ConditionFailed` with the end of what the line printed if it fails.
+    ``$EQUIPOISE_BUILD`` is ``home``, the working tree, by which a build that outlives a killed gate
+    is found. Raise `ConditionFailed` with the end of the output if the line fails.
     """
     status, output = _run_build(line, str(folder), str(home), environment)
     if status == 0:
         return
     hint = "try the line by hand in a fresh clone: files that are not committed are missing there"
-    # What a build reports of a full disk often went to that disk.
+    # The report of a full disk is often written to that disk, and lost.
     if shutil.disk_usage(home).free < _FULL_BYTES:
-        hint = f"the disk of {home} is full: set {BUILDS_VARIABLE} to a folder of one with room"
+        hint = f"the disk of {home} is full: set {BUILDS_VARIABLE} to a folder on another disk"
     raise ConditionFailed(
         f"{revision} cannot be built: {describe_status(status)}: {line}"
         + stderr_suffix(output, "its output: "),
@@ -87,10 +87,10 @@ def build_revision(
 def _run_build(
     line: str, working_folder: str, build: str, environment: Mapping[str, str]
 ) -> tuple[int, str]:
-    """Run a line that builds; return its status and the end of its output.
+    """Run the line of a build; return its status and the end of its output.
 
-    A process that the line started in the background goes on after a build that succeeded. One
-    that failed or was interrupted is ended with everything that it started.
+    After a successful build, a process that it started in the background continues. A build that
+    failed or was interrupted is ended with everything that it started.
     """
     # A file, not a pipe: a process in the background would hold a pipe open.
     with tempfile.TemporaryFile() as output:
@@ -105,7 +105,7 @@ def _run_build(
         )
         succeeded = False
         try:
-            # Not reaped yet: the group keeps its number until it was ended.
+            # Not reaped yet, so that the group keeps its number until it is ended.
             end = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             succeeded = end is not None and (end.si_code, end.si_status) == (os.CLD_EXITED, 0)
         finally:
@@ -121,11 +121,11 @@ class Layouts(Struct, frozen=True):
     programs: tuple[Path, ...]
     linker: Linker
     different: int
-    """Number of programs that differ in their bytes."""
+    """Number of programs with different bytes."""
 
 
 def host_linker() -> Linker:
-    """Return the linker that can shuffle sections; without one, the order of objects is left."""
+    """Return a linker that can shuffle sections, or ``objects``, whose order alone varies."""
     if shutil.which("ld.lld"):
         return "lld"
     return "mold" if shutil.which("mold") else "objects"
@@ -150,7 +150,7 @@ def make_layouts(compilation: Compilation, folder: Path, seeds: range, linker: L
         for number, source in enumerate(compilation.sources)
     ]
     programs: list[Path] = []
-    # A compiler that is killed leaves its own temporary files.
+    # A killed compiler leaves its temporary files.
     with tempfile.TemporaryDirectory(dir=object_folder) as temporary:
         for line in compilation.compile_lines(objects):
             _run_compiler(line, temporary)
@@ -175,5 +175,5 @@ def _run_compiler(line: tuple[str, ...], temporary: str) -> None:
     if done.returncode != 0:
         output = "\n".join(done.stderr.strip().splitlines()[-_LAST_LINES:])
         raise UnusableInput(
-            f"{shlex.join(line)} failed:\n{output}", hint="correct what the compiler complains of"
+            f"{shlex.join(line)} failed:\n{output}", hint="correct the error of the compiler"
         )

@@ -1,4 +1,4 @@
-"""Where the package's own programs and the system's shared libraries lie on this host."""
+"""Places of the package's own programs and of the system's shared libraries on this host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def native_programs() -> Path:
 
 
 def launcher_program() -> Path:
-    """Return the launcher: the package's own, or the one that ``EQUIPOISE_LAUNCHER`` names.
+    """Return the path of the launcher: the package's own, or the value of ``EQUIPOISE_LAUNCHER``.
 
     Raise `UnusableInput` if it is missing.
     """
@@ -43,7 +43,7 @@ def present(path: Path, problem: str) -> Path:
 
 
 def host_site() -> Site:
-    """Return what the design of a study has to know of this host."""
+    """Return the facts of this host that the design of a study needs."""
     own = native_programs()
     return Site(own, lambda name: installed_library(name, own, os.environ), instructions(Host()))
 
@@ -52,7 +52,7 @@ def installed_library(name: str, own_folder: Path, environment: Mapping[str, str
     """Return the absolute path of a library that the dynamic loader would find, or ``None``.
 
     ``name`` is a file name or a path. The library of Equipoise in ``own_folder``, or of a package
-    beside it, comes first, then those of ``LD_LIBRARY_PATH`` in ``environment``.
+    that extends it, comes first, then those of ``LD_LIBRARY_PATH`` in ``environment``.
     """
     if "/" in name:
         return os.path.abspath(name) if os.path.isfile(name) else None
@@ -78,7 +78,7 @@ def _configured_folders(file: str) -> Iterator[str]:
     try:
         lines = Path(file).read_text("utf-8", "replace").splitlines()
     except OSError:
-        # Not every system has one.
+        # Not every system has this file.
         return
     for line in lines:
         words = line.partition("#")[0].split()

@@ -1,11 +1,13 @@
 """The native launcher, which starts, times and accounts for one trial at a time.
 
-The launcher is a small program of its own (``crates/launcher``), because the Python process
-must not be in the measurement (rule 4): one launcher serves a whole campaign, over a pipe.
+The launcher is a separate small program (``crates/launcher``), because the Python process must not
+be in the measurement (rule 4). One launcher runs all trials of a campaign, and communicates over a
+pipe.
 
-On request it counts by ``perf_event_open`` (crates/launcher/src/counters.rs has the same names):
-in the trial's process from its exec on and in all of its descendants, until its end was seen.
-docs/evidence/counters.md has what each counter counts, what is left out, and what counting costs.
+On request it counts by ``perf_event_open`` (crates/launcher/src/counters.rs has the same names): in
+the trial's process, from its exec to its observed end, and in all of its descendants.
+docs/evidence/counters.md explains what each counter counts and leaves out, and the cost of
+counting.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ OnWait = Callable[[], None]
 """Function to call about once a second during a long trial."""
 
 SOFTWARE_COUNTERS = ("task_clock", "page_faults", "context_switches", "cpu_migrations")
-"""Counters of the kernel, which are there anywhere; ``task_clock`` is in seconds."""
+"""Counters of the kernel, which every host has; ``task_clock`` is in seconds."""
 HARDWARE_COUNTERS = (
     "cycles",
     "instructions",
@@ -43,17 +45,17 @@ HARDWARE_COUNTERS = (
     "branches",
     "branch_misses",
 )
-"""Counters of the processor, where it has them."""
+"""Counters of the processor, if it has them."""
 COUNTERS = (*SOFTWARE_COUNTERS, *HARDWARE_COUNTERS)
 
 _WAIT_S = 1.0
 _CHUNK_BYTES = 1 << 16
 _CLOSING_S = 30.0
-"""Time for the launcher to end; it waits up to twice 10 s for what cannot be killed."""
+"""Maximum time for the launcher to end; it waits up to twice 10 s for unkillable processes."""
 
 
 def counters_among(metrics: Iterable[str]) -> tuple[str, ...]:
-    """Return the metrics that the launcher has to count."""
+    """Return the metrics that are counters of the launcher."""
     return tuple(name for name in metrics if name in COUNTERS)
 
 
@@ -67,11 +69,11 @@ class User(Struct, frozen=True):
 class Request(Struct, frozen=True):
     """One trial to run.
 
-    Strings that come from the system may hold any bytes, as ``os.fsdecode`` gives them.
+    Strings from the system may contain any bytes, in the form of ``os.fsdecode``.
     """
 
     argv: tuple[str, ...]
-    """Argument vector; the caller finds the program, see ``program``."""
+    """Argument vector; ``program`` is the file to execute."""
     environment: Mapping[str, str]
     """Complete environment."""
     working_folder: str
@@ -86,7 +88,7 @@ class Request(Struct, frozen=True):
     error_cap_bytes: int = 4096
     """Number of bytes of the end of standard error to report."""
     process: Process = Process()
-    """Process settings; their working folder is ignored in favour of the one above."""
+    """Process settings; their working folder is ignored."""
     user: User | None = None
     """User to run as; by default the launcher's. Only root may set it."""
 
@@ -98,10 +100,11 @@ class Report(Struct, frozen=True):
     wall_ns: int | None
     """Nanoseconds of the monotonic clock from just before the start to the observed end."""
     user_s: float | None
-    """User CPU seconds of the process and of the children that it waited for, as all counts."""
+    """User CPU seconds of the process and of the children that it waited for, like all counts."""
     sys_s: float | None
     max_rss_bytes: int | None
-    """Peak memory of the largest of these processes; near ``floor_rss_bytes`` only a bound."""
+    """Peak memory of the largest of these processes; near ``floor_rss_bytes`` it is only a
+    bound."""
     floor_rss_bytes: int | None
     """The launcher's own peak, which the kernel passes on to the trial at its start."""
     minor_faults: int | None
@@ -117,9 +120,10 @@ class Report(Struct, frozen=True):
     """Signal that ended it; 9 after a timeout."""
     timed_out: bool
     stopped_by: int | None
-    """Signal that had stopped the trial when it was killed: it waited for a terminal."""
+    """Signal that had stopped the trial before it was killed, because it waited for a terminal."""
     could_not_start: str | None
-    """What could not be used, and why: "/no/such: No such file or directory"."""
+    """Name of the unusable file or folder, with the reason: "/no/such: No such file or
+    directory"."""
     start_errno: int | None
     """Error number of the failed start."""
     error_tail: str
@@ -134,7 +138,7 @@ class Report(Struct, frozen=True):
     cpu: int | None
     """CPU on which it ran last."""
     run_delay_s: float | None
-    """Seconds for which its main thread was ready but waited for a CPU."""
+    """Seconds during which its main thread was ready but waited for a CPU."""
     out_of_memory: bool | None
     """Whether the kernel killed it because memory ran out."""
     counters: dict[str, float | None] = field(default_factory=dict)
@@ -145,7 +149,7 @@ class Report(Struct, frozen=True):
 
 
 class Starter(Protocol):
-    """Something that runs trials: the launcher, or in tests a scripted clock."""
+    """A runner of trials: the launcher, or in tests a scripted clock."""
 
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
         """Run one trial to its end."""
@@ -155,16 +159,15 @@ class Starter(Protocol):
 class Launcher(AbstractContextManager["Launcher"]):
     """A running launcher; a context manager.
 
-    Descendants are held together by ``containment``: ``auto`` is what crates/launcher/README.md
-    found best; ``cgroup`` falls back to a process group where no cgroup can be made, and says why
-    under ``unknown["cgroup"]``. Trials that inherit standard output have ``inherit_stdout``.
-
-    The ``counters``, of `COUNTERS`, are counted in each trial. What this
-    machine lacks or forbids is ``None`` in each report, with its reason.
+    ``containment`` is how descendants are kept together: ``auto`` is the best by
+    crates/launcher/README.md; ``cgroup`` falls back to a process group if no cgroup can be created,
+    with the reason in ``unknown["cgroup"]``. Trials that inherit standard output have
+    ``inherit_stdout``. The ``counters``, of `COUNTERS`, are counted in each trial; a counter that
+    this machine lacks or forbids is ``None`` in each report, with its reason.
 
     The launcher removes ``scratch``, the scratch folder of the campaign, when it ends, even if this
     process is killed. ``campaign`` is that folder if another launcher removes it. If the launcher
-    is killed, the processes with files in either are ended.
+    is killed, the processes that belong to either folder are ended.
 
     It raises `UnusableInput` if a counter does not exist, `EquipoiseError` if the launcher cannot
     be started.
@@ -189,7 +192,7 @@ class Launcher(AbstractContextManager["Launcher"]):
         if scratch is not None:
             arguments += ["--scratch", str(scratch)]
         descriptors: tuple[int, ...] = ()
-        # Where it is closed, the launcher reports that for a trial that inherits it.
+        # If it is closed, the launcher reports that for a trial that inherits it.
         with suppress(OSError):
             descriptors = (os.dup(inherit_stdout),)
             arguments += ["--inherit-stdout", str(descriptors[0])]
@@ -208,21 +211,21 @@ class Launcher(AbstractContextManager["Launcher"]):
         return self._process.pid
 
     def __exit__(self, *_: object) -> None:
-        """Close it at the end of the block."""
+        """Close the launcher at the end of the block."""
         self.close()
 
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
         """Run one trial to its end and report it.
 
-        A program that cannot be started is reported, not raised. Whatever interrupts the
-        wait (Ctrl-C, an error in ``on_wait``) ends the trial with all of its descendants,
-        and the launcher. Raise `EquipoiseError` if the launcher refuses the request or has died.
+        A program that cannot be started gives a report, not an exception. An interruption of the
+        wait (Ctrl-C, an error in ``on_wait``) ends the trial with all of its descendants, and the
+        launcher. Raise `EquipoiseError` if the launcher refuses the request or has died.
         """
         self.begin(request)
         return self.finish(on_wait)
 
     def begin(self, request: Request) -> None:
-        """Start one trial and do not wait for its end."""
+        """Start one trial without waiting for its end."""
         try:
             self._send(_encode(request))
         except BaseException:
@@ -230,11 +233,11 @@ class Launcher(AbstractContextManager["Launcher"]):
             raise
 
     def has_ended(self) -> bool:
-        """Return whether the begun trial, or the launcher, has ended."""
+        """Return whether the running trial, or the launcher, has ended."""
         return becomes_readable(self._reports.fileno(), 0.0)
 
     def finish(self, on_wait: OnWait | None = None) -> Report:
-        """Wait for the end of the trial that was begun, and report it; as `run`."""
+        """Wait for the end of the running trial, and report it, as in `run`."""
         try:
             answer = self._receive(on_wait)
         except BaseException:
@@ -243,7 +246,7 @@ class Launcher(AbstractContextManager["Launcher"]):
         return _decode(answer)
 
     def close(self) -> None:
-        """End the launcher, and with it a trial that is running; may be called again."""
+        """End the launcher, and with it a running trial; may be called again."""
         self._requests.close()
         try:
             self._process.wait(_CLOSING_S)
@@ -251,7 +254,7 @@ class Launcher(AbstractContextManager["Launcher"]):
             self._process.kill()
             self._process.wait()
         if self._process.returncode < 0:
-            # It was killed before it could do so itself.
+            # It was killed before it could end them itself.
             end_descendants(self.pid, self._identity, self._campaign)
         self._reports.close()
         self._errors.close()
@@ -281,18 +284,18 @@ class Launcher(AbstractContextManager["Launcher"]):
         return bytes(answer)
 
     def _death(self) -> EquipoiseError:
-        # Its last output is a line at most, so that the launcher never blocks on this pipe.
+        # The launcher writes at most one line there, so that it never blocks on this pipe.
         output = os.read(self._errors.fileno(), _CHUNK_BYTES)
         end = describe_status(self._process.wait())
         reason = output.decode("utf-8", "replace").strip()
         return EquipoiseError(
             f"the launcher died during a trial ({end}){': ' + reason if reason else ''}",
-            hint="finished trials are in the ledger: go on with `equipoise resume`",
+            hint="finished trials are in the ledger: continue with `equipoise resume`",
         )
 
 
 def _check_counters(names: Iterable[str]) -> None:
-    """Raise `UnusableInput`, which names all counters, for a name that is none."""
+    """Raise `UnusableInput`, with the names of all counters, for a name that is not a counter."""
     for name in names:
         if name not in COUNTERS:
             raise UnusableInput(
@@ -301,8 +304,7 @@ def _check_counters(names: Iterable[str]) -> None:
 
 
 def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
-    # It needs only this variable; a preload would make it larger, and with it every peak of
-    # memory that it reports.
+    # It needs only this variable; a preload would enlarge it, and every peak of memory it reports.
     environment = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
     try:
         return subprocess.Popen(

@@ -1,8 +1,8 @@
-"""Clearing away what campaigns left that were killed together with their launchers.
+"""Clearing away what killed campaigns left, if their launchers were killed as well.
 
-The folder of a user holds a lock file for each campaign (`equipoise.measure.scratch`). Nobody else
-can write there, so that a lock file that nobody has locked proves that its campaign was killed.
-Whatever is in doubt is left and named.
+The folder of a user has a lock file for each campaign (`equipoise.measure.scratch`). Nobody else
+can write there, so a lock file that is not locked proves that its campaign was killed. Anything
+doubtful is left and reported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from equipoise.measure.scratch import (
 _REMOVE = "remove it yourself if nothing in it is yours"
 _MAX_BYTES = 1 << 16
 _NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
-"""Form of a probe's folder, which its cleaner removes (scratch.rs in the crate of the probes)."""
+"""Name of a probe's folder, which its cleaner removes (scratch.rs in the crate of the probes)."""
 
 
 class Cleared(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Cleared(Struct, frozen=True):
 
     folder: str
     processes: int
-    """Number of its processes that still ran and were killed."""
+    """Number of its processes that were still running and were killed."""
 
     def describe(self) -> str:
         """Return a sentence for the user."""
@@ -56,7 +56,7 @@ class Cleared(Struct, frozen=True):
 
 
 class Leftover(Struct, frozen=True):
-    """Folder or file that may be a leftover and was not touched."""
+    """Folder or file that may be a leftover and was left alone."""
 
     path: str
     reason: str
@@ -75,7 +75,7 @@ class Clearance(Struct, frozen=True):
 
 
 class _Doubt(Exception):
-    """A file is not what Equipoise wrote, or a folder is still in use."""
+    """A file may not be from Equipoise, or a folder is still in use."""
 
     def __init__(self, path: Path, reason: str, hint: str = _REMOVE) -> None:
         super().__init__(reason)
@@ -83,7 +83,7 @@ class _Doubt(Exception):
 
 
 def clear_leftovers() -> Clearance:
-    """End and remove what killed campaigns of this user left, as far as it is proven."""
+    """End and remove what killed campaigns of this user left, if that is proven."""
     cleared: list[Cleared] = []
     leftovers: list[Leftover] = []
     usual = user_folder_path()
@@ -104,8 +104,8 @@ def clear_leftovers() -> Clearance:
 def abandoned_probes(around: Path | None = None) -> tuple[Leftover, ...]:
     """Return the folders of probes of this user whose cleaner was killed.
 
-    They lie in ``around``, by default the folder for temporary files. No lock file proves that a
-    folder of this name is Equipoise's own.
+    They are in ``around``, by default the folder for temporary files. No lock file proves that a
+    folder with such a name belongs to Equipoise.
     """
     around = around or Path(tempfile.gettempdir())
     return tuple(
@@ -121,9 +121,9 @@ def _clear(user_folder: int, path: Path, name: str) -> list[Cleared]:
         return []
     folder = path / identity
     if identity == name:
-        # Its lock file is made before it and removed after it.
+        # Its lock file is created before the folder and removed after it.
         if not os.path.lexists(path / (name + LOCK_SUFFIX)) and os.path.lexists(folder):
-            raise _Doubt(folder, "it has no lock file beside it")
+            raise _Doubt(folder, "it has no lock file")
         return []
     with _free_lock(user_folder, path / name) as content:
         if content is None:
@@ -163,18 +163,18 @@ def _free_lock(user_folder: int, path: Path) -> Iterator[LockContent | None]:
         if not _locks(descriptor) or not os.fstat(descriptor).st_nlink:
             yield None
         elif text := os.pread(descriptor, _MAX_BYTES, 0):
-            content = _decoded(text, path)
-            # Hosts may share a folder; each clears away its own.
+            content = _decode(text, path)
+            # Hosts may share a folder; each clears away its own leftovers.
             yield content if content.host == os.uname().nodename else None
         else:
-            # Its campaign was killed before it had written a byte, and had made nothing yet.
+            # Its campaign was killed before it wrote a byte, and had created nothing else.
             os.unlink(path.name, dir_fd=user_folder)
             yield None
     finally:
         os.close(descriptor)
 
 
-def _decoded(text: bytes, path: Path) -> LockContent:
+def _decode(text: bytes, path: Path) -> LockContent:
     try:
         return msgspec.json.decode(text, type=LockContent)
     except (ValueError, msgspec.MsgspecError):
@@ -182,7 +182,7 @@ def _decoded(text: bytes, path: Path) -> LockContent:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Return whether a folder is this user's and nobody has locked it."""
+    """Return whether a folder belongs to this user and is not locked."""
     try:
         with opened(folder, OPEN_FOLDER) as descriptor:
             return os.fstat(descriptor).st_uid == os.geteuid() and _locks(descriptor)

@@ -3,8 +3,8 @@
 The lock is an abstract Unix socket (unix(7)). It needs no file with permissions, which a cleaner
 could remove or a crash leave behind. Any user can take it, and the kernel releases it when its
 owner ends, however that happens. A waiting campaign sleeps in the kernel, so that it disturbs
-nothing. Campaigns in another network namespace, as in most containers, are not seen;
-`equipoise doctor` sees the CPU time that they take.
+nothing. Campaigns in another network namespace, as in most containers, are invisible;
+`equipoise doctor` reports the CPU time that they take.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAME = "equipoise-campaign"
 _CREDENTIALS = struct.Struct("3i")
 _MAX_WAITERS = 128
 _RETRY_S = 1.0
-"""Seconds between two attempts where the owner cannot be waited for."""
+"""Seconds between two attempts if it is impossible to wait for the owner."""
 
 
 class LockOwner(Struct, frozen=True):
@@ -44,9 +44,9 @@ class LockOwner(Struct, frozen=True):
 
 
 MeasurementLock = socket.socket
-"""A lock that this process has; to close it releases it.
+"""A lock that this process has; closing it releases it.
 
-It ends with the process at the latest. Trials do not inherit it.
+It is released at the latest with the end of the process. Trials do not inherit it.
 """
 
 
@@ -58,12 +58,13 @@ def lock_host(
 ) -> MeasurementLock:
     """Take the lock of this host; wait while another campaign has it.
 
-    ``on_wait`` is called with each owner that this process waits for, at most ``timeout_s`` seconds
-    (``None``: for ever; 0: not at all). ``name`` is the name of the lock; tests have their own.
+    ``on_wait`` is called with each owner for which this process waits. It waits at most
+    ``timeout_s`` seconds (``None``: without a limit; 0: not at all). ``name`` is the name of the
+    lock; tests use others.
 
-    Raise `UnusableInput` if another process still has the lock after ``timeout_s``, or the owner is
-    one of our own ancestors, which waits for us; `EquipoiseError` if the system allows no such
-    socket.
+    Raise `UnusableInput` if another process still has the lock after ``timeout_s``, or if the owner
+    is one of our ancestors, which waits for us; `EquipoiseError` if the system does not allow such
+    a socket.
     """
     end_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     reported: LockOwner | None = None
@@ -81,7 +82,7 @@ def lock_host(
                 raise UnusableInput(
                     f"another campaign is running on this host ({who}), "
                     "and the two would disturb each other",
-                    hint="wait until it has ended, or measure all the same: "
+                    hint="wait until it has ended, or measure anyway: "
                     f"{option('allow_concurrent', True)}",
                 )
             if owner is None:
@@ -95,9 +96,9 @@ def lock_host(
 def lock_run(run_id: str, key: str) -> MeasurementLock:
     """Take the lock of one run, so that only this process adds trials to it.
 
-    ``run_id`` is the name of the run in messages; no run of another ledger has the same ``key``.
-    Raise `UnusableInput` if another process measures the run now, `EquipoiseError` if the system
-    allows no such socket.
+    ``run_id`` is the name of the run in messages; ``key`` is unique among all ledgers. Raise
+    `UnusableInput` if another process measures the run now, `EquipoiseError` if the system does not
+    allow such a socket.
     """
     name = f"{NAME}-{key}"
     lock = _try_lock(name)
@@ -130,7 +131,7 @@ def _try_lock(name: str) -> MeasurementLock | None:
 
 def _connect_to_owner(line: socket.socket, name: str) -> LockOwner | None:
     """Connect to the owner; return ``None`` while it takes or releases the lock."""
-    # Without a limit, connecting would hang where too many wait already.
+    # Without a limit, connecting would hang if too many processes are waiting.
     line.settimeout(0)
     try:
         line.connect(f"\0{name}")
@@ -146,7 +147,7 @@ def _refuse_ancestor(owner: LockOwner) -> None:
     import psutil
 
     ancestors: list[psutil.Process] = []
-    # An ancestor that cannot be read ends the chain: it has ended, or is hidden.
+    # The chain stops at an ancestor that cannot be read: it has ended, or is hidden.
     with contextlib.suppress(psutil.Error):
         ancestors = psutil.Process().parents()
     if owner.process in [ancestor.pid for ancestor in ancestors]:

@@ -1,13 +1,13 @@
 """The private folder of a campaign, and the lock that shows whether the campaign still runs.
 
-Each user has one folder in the folder for temporary files, ``equipoise-UID``, to which nobody else
-can write. For each campaign it holds a file ``IDENTITY.lock``, which is locked (flock(2)) while the
-campaign runs, and a folder ``IDENTITY``. The lock file is made before the folder and removed after
-it: a campaign that is killed at any moment leaves no folder without a lock file. A free lock
-therefore marks a leftover (`equipoise.measure.leftovers`).
+Each user has one folder ``equipoise-UID`` in the folder for temporary files; nobody else can write
+to it. For each campaign it has a file ``IDENTITY.lock``, which is locked (flock(2)) while the
+campaign runs, and a folder ``IDENTITY``. The lock file is created before the folder and removed
+after it, so a campaign that is killed at any moment never leaves a folder without a lock file. A
+free lock therefore marks a leftover (`equipoise.measure.leftovers`).
 
-If another user has taken the name ``equipoise-UID``, a campaign makes a folder of its own,
-``equipoise-UID-XXXXXXXX``, which is like it.
+If another user has taken the name ``equipoise-UID``, a campaign creates its own folder
+``equipoise-UID-XXXXXXXX`` instead.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class LockContent(Struct, frozen=True):
     host: str
     """Name of the host: several may share the folder for temporary files."""
     cgroup: str | None
-    """Folder of the cgroup in which the campaign's launchers make theirs."""
+    """Folder of the cgroup in which the campaign's launchers create theirs."""
 
 
 class UserFolderUnusable(UnusableInput):
-    """The folder of this user cannot be made or trusted."""
+    """The folder of this user cannot be created or trusted."""
 
     def __init__(self, path: Path, reason: str | None) -> None:
         super().__init__(
@@ -60,7 +60,7 @@ class UserFolderUnusable(UnusableInput):
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a new folder for the time of the block, and remove it at the end."""
+    """Create a new folder for the duration of the block, and remove it at the end."""
     identity = secrets.token_hex(_IDENTITY_BYTES)
     cgroup = own_cgroup()
     with contextlib.ExitStack() as stack:
@@ -83,9 +83,9 @@ def let_others_enter(scratch: Path) -> None:
 
 
 def identity_of(folder: Path | None) -> str:
-    """Return the identity of the campaign that has a scratch folder; a new one for other folders.
+    """Return the identity of the campaign with a scratch folder; for other folders, a new one.
 
-    It is 64 random bits in hexadecimal digits. The cgroups of the campaign have it in their names.
+    It is 64 random bits in hexadecimal digits, and part of the names of the campaign's cgroups.
     """
     if folder is not None and is_identity(folder.name):
         return folder.name
@@ -104,7 +104,7 @@ def user_folder_path() -> Path:
 
 @contextmanager
 def open_user_folder(path: Path) -> Iterator[int]:
-    """Open a folder that holds campaigns of this user; remove it at the end if it is empty.
+    """Open the folder of this user's campaigns; remove it at the end if it is empty.
 
     Raise `UserFolderUnusable` if it is missing or a link, or other users could change it.
     """
@@ -126,7 +126,7 @@ def open_user_folder(path: Path) -> Iterator[int]:
 
 
 def remove_campaign_folder(user_folder: int, identity: str) -> bool:
-    """Remove the folder of a campaign with all that is in it; return whether it is gone.
+    """Remove the folder of a campaign with its content; return whether it is gone.
 
     No symbolic link is followed.
     """
@@ -140,10 +140,10 @@ def remove_campaign_folder(user_folder: int, identity: str) -> bool:
 
 
 def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -> tuple[int, Path]:
-    """Make and lock the lock file of a campaign; return the opened folder of the user and its path.
+    """Create and lock the lock file of a campaign; return the open folder of the user and its path.
 
-    Another campaign that ends or begins may remove the empty folder, or the file before it is
-    locked.
+    Meanwhile another campaign that starts or ends may remove the empty folder, or the file before
+    it is locked; then the function tries again.
     """
     content = LockContent(
         host=os.uname().nodename, cgroup=None if cgroup is None else as_text(cgroup)
@@ -176,10 +176,10 @@ def _new_lock(identity: str, cgroup: Path | None, stack: contextlib.ExitStack) -
 
 
 def as_text(path: str | Path) -> str:
-    """Return any bytes as text: each character, U+0000 to U+00FF, stands for one."""
+    """Return the bytes of a path as text: each character, U+0000 to U+00FF, stands for a byte."""
     return os.fsencode(path).decode("latin-1")
 
 
 def from_text(text: str) -> Path:
-    """Return the path that `as_text` made text of."""
+    """Return the path that `as_text` converted."""
     return Path(os.fsdecode(text.encode("latin-1")))

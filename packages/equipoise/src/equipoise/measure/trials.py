@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from equipoise.measure.servers import Servers, Service
 
 OUTPUT_ROOM = "output_room"
-"""Key of the launcher's reason why the output of a trial had no room (crates/launcher)."""
+"""Key of the launcher's reason for missing room for a trial's output (crates/launcher)."""
 ITERATION_VARIABLE = "HYPERFINE_ITERATION"
-"""Number of the run, from 0, for a command or hook that mentions it; ``warmup-0`` in a warm-up."""
+"""Variable with the number of the run, from 0, or ``warmup-0``, for commands that mention it."""
 _COVARIATES = ("cpu", "run_delay_s")
 """Covariates that the launcher reads."""
 
 
 class TrialReport(Struct, frozen=True):
-    """A finished trial, and what the user should hear about it beside its numbers."""
+    """A finished trial, with facts that cause warnings."""
 
     trial: Trial
     left_behind: int
-    """Number of processes that the trial left and that were ended."""
+    """Number of processes that the trial left behind; they were ended."""
     metrics_problem: str | None
 
 
@@ -49,28 +49,28 @@ class TrialRunner(Struct):
     scratch: Path
     """Private folder for the workload's own metrics."""
     environment: Mapping[str, str]
-    """The caller's own, which each trial's environment is added to."""
+    """Environment of the caller, to which each trial's environment is added."""
     covariates: CovariateReader
     servers: Servers | None = None
-    """Starter of the servers that conditions have."""
+    """Manager of the conditions' servers."""
     on_wait: Callable[[], None] = lambda: None
-    """Called about once a second during a long trial."""
+    """Function to call about once a second during a long trial."""
     now: Callable[[], float] = time.time
-    """Seconds since the epoch."""
-    _was_set_up: set[int] = field(default_factory=set)
-    _numbers_runs: bool = False
-    """Only for whoever asks for it: a variable more is another environment."""
+    """Clock in seconds since the epoch."""
+    _set_up_conditions: set[int] = field(default_factory=set)
+    _uses_run_number: bool = False
+    """Whether a command uses the number; if none does, the variable is not set."""
     _iteration: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Leave out of the environment what each trial gets anew."""
+        """Remove the variables that each trial sets itself from the environment."""
         self.environment = base_environment(self.environment)
-        self._numbers_runs = any(map(_mentions_iteration, self.plan.conditions))
+        self._uses_run_number = any(map(_mentions_iteration, self.plan.conditions))
 
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one place of a block; each runs when it is called.
 
-        There is one trial; in a block with washouts there are two, of which the second counts. The
+        There is one trial; in a block with washouts there are two, and the second counts. The
         caller stores each in the ledger before it starts the next.
         """
         condition, washout = draw.order[place], draw.washout
@@ -82,20 +82,20 @@ class TrialRunner(Struct):
         )
 
     def clean_up(self) -> None:
-        """Run the ``--cleanup`` of every condition whose ``--setup`` may have run."""
-        for index in sorted(self._was_set_up):
+        """Run ``--cleanup`` of every condition whose ``--setup`` may have run."""
+        for index in sorted(self._set_up_conditions):
             condition = self.plan.conditions[index]
             self._run_hook("cleanup", condition)
-        self._was_set_up.clear()
+        self._set_up_conditions.clear()
 
     def _run(self, draw: Draw, index: int, position: int, *, washout: bool) -> TrialReport:
         condition = self.plan.conditions[index]
-        if self._numbers_runs:
+        if self._uses_run_number:
             number = draw.block - 1
             warmup = "warmup-" if draw.phase == "warmup" else ""
             self._iteration = {ITERATION_VARIABLE: f"{warmup}{number}"}
-        if index not in self._was_set_up:
-            self._was_set_up.add(index)
+        if index not in self._set_up_conditions:
+            self._set_up_conditions.add(index)
             self._run_hook("setup", condition)
         self._run_hook("prepare", condition)
         metrics_file = MetricsFile(self.scratch)
@@ -116,7 +116,7 @@ class TrialRunner(Struct):
         if service is not None:
             samples += service.samples
             if service.failure is not None:
-                # The client's own failure only follows from it.
+                # The client's own failure is only a consequence.
                 client = "" if failure is None else f", and its client: {failure}"
                 kind = "timed out" if report.timed_out else "failed"
                 failure = f"its server ended: {service.failure}{client}"
@@ -199,7 +199,7 @@ def _mentions_iteration(condition: Condition) -> bool:
 
 
 def in_layout(request: Request, layout: Layout) -> Request:
-    """Return the same trial in one layout; an address setting of the condition itself stays."""
+    """Return the same trial in one layout; an address setting of the condition has precedence."""
     process = request.process
     if process.random_addresses is None:
         process = replace(process, random_addresses=layout.random_addresses)
@@ -208,7 +208,7 @@ def in_layout(request: Request, layout: Layout) -> Request:
 
 
 def accounting_of(report: Report) -> Accounting:
-    """Return the launcher's measurements as the ledger keeps them, with times in seconds."""
+    """Return the launcher's measurements for the ledger, with times in seconds."""
     fields = set(Accounting.__struct_fields__)
     reasons = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
     return Accounting(
@@ -223,7 +223,7 @@ def accounting_of(report: Report) -> Accounting:
 
 
 def failure_of(report: Report, timeout_s: float) -> tuple[FailureKind | None, str | None]:
-    """Return the kind of a trial's failure and its description; two ``None`` if it succeeded."""
+    """Return the kind and the description of a trial's failure; twice ``None`` if it succeeded."""
     if report.could_not_start is not None:
         return "failed", f"could not be started: {report.could_not_start}"
     if report.timed_out:
@@ -253,11 +253,11 @@ def _name(number: int) -> str:
 
 
 def own_environment() -> dict[str, str]:
-    """Return the environment that Equipoise itself was started in."""
+    """Return the environment of Equipoise itself."""
     return dict(os.environ)
 
 
 def base_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the variables that each trial gets anew."""
+    """Return an environment without the variables that each trial sets itself."""
     left_out = (PADDING_VARIABLE, METRICS_VARIABLE)
     return {key: value for key, value in environment.items() if key not in left_out}

@@ -1,7 +1,7 @@
-"""Commands that run untimed: hooks around trials, and runs that only show what a command does.
+"""Commands that run untimed: hooks around trials, and runs that examine a command.
 
-The launcher does not start them, because it ends whatever a trial leaves behind: a ``--setup`` may
-start a server in the background.
+The launcher does not start them, because it ends every process that a trial leaves behind, and
+``--setup`` may start a server in the background.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from equipoise.shared.spelling import option
 SHELL = "/bin/sh"
 TAIL_BYTES = 4096
 NOT_FOUND_STATUS = 127
-"""Exit status of a shell that finds no such program."""
+"""Exit status of a shell that does not find a program."""
 UNAVAILABLE_STATUS = 69
 """Exit status of a workload that this machine cannot run (``EX_UNAVAILABLE`` of sysexits.h)."""
 
@@ -36,12 +36,12 @@ def run_hook(
     working_folder: str,
     timeout_s: float,
 ) -> None:
-    """Run the line of one hook (``prepare`` and its like) of a condition, through a shell.
+    """Run the line of one hook (such as ``prepare``) of a condition, through a shell.
 
     Raise `ConditionFailed` if it exits non-zero, dies of a signal or takes longer than
     ``timeout_s`` seconds.
     """
-    # A file, not a pipe: a server that the hook starts keeps the descriptor open for ever.
+    # A file, not a pipe: a server that the hook starts keeps the descriptor open.
     with tempfile.TemporaryFile() as errors:
         try:
             command = [SHELL, "-c", line]
@@ -50,7 +50,7 @@ def run_hook(
         except subprocess.TimeoutExpired:
             status, failure = None, f"timed out after {timeout_s:g} s: {line}"
     if status != 0:
-        # `compare gzip -c FILE` without quotes: the letters are those of our options.
+        # `compare gzip -c FILE` without quotes: `-c` is read as an option of Equipoise.
         hint = (
             "correct the line; or, if it belongs to a command, put that whole command in quotes"
             if status == NOT_FOUND_STATUS
@@ -67,7 +67,7 @@ def run_untimed(
     errors: IO[bytes] | None = None,
     output: IO[bytes] | None = None,
 ) -> int:
-    """Run a command to its end; return its status, negative where a signal ended it.
+    """Run a command to its end; return its status, negative if a signal ended it.
 
     ``environment`` is complete. Standard error goes to ``errors`` and standard output to
     ``output``; by default they are discarded. The process group is ended if the command takes
@@ -91,7 +91,7 @@ def run_untimed(
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a session, with all that is still in its group."""
+    """End a process that leads a session, with all processes still in its group."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -104,13 +104,13 @@ def tail(descriptor: int) -> str:
 
 
 def stderr_suffix(error_tail: str, label: str = "stderr: ") -> str:
-    """Return the last lines of standard error, in the form that ends a message."""
+    """Return the last lines of standard error as the end of a message."""
     lines = [line.strip() for line in error_tail.splitlines() if line.strip()]
     return f"; {label}{' / '.join(lines[-3:])}" if lines else ""
 
 
 def describe_status(status: int) -> str:
-    """Describe how a child ended, by the status that ``subprocess`` gives."""
+    """Describe how a child ended, by its status in ``subprocess``."""
     return describe_signal(-status) if status < 0 else f"exit status {status}"
 
 
@@ -127,11 +127,10 @@ class _Unavailable(Struct, frozen=True):
 
 
 def unavailable_reason(status: int | None, error_text: str) -> str | None:
-    """Return why this machine cannot run a workload (rule 7); ``None`` if it does not say so.
+    """Return the reason why this machine cannot run a workload (rule 7); ``None`` without one.
 
-    The workload exits with status 69, and the last line on standard error is
-    ``{"unavailable": "it needs two CPUs"}``. So a machine that cannot do the work is told apart
-    from a workload that is broken.
+    The workload then exits with status 69, and its last line on standard error is ``{"unavailable":
+    "it needs two CPUs"}``. This distinguishes an unsuitable machine from a broken workload.
     """
     lines = error_text.strip().splitlines()
     if status != UNAVAILABLE_STATUS or not lines:

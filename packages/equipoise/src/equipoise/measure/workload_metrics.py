@@ -1,7 +1,7 @@
-"""A workload's own metrics: JSON lines in the file that EQUIPOISE_METRICS names.
+"""A workload's own metrics: JSON lines in the file named by EQUIPOISE_METRICS.
 
-The file belongs to the program under test, which may be hostile: only a regular file is read,
-without following a link and without blocking, and never more of it than the limits below.
+The file belongs to the measured program, which may be hostile: only a regular file is read, without
+following a link and without blocking, and only up to the limits below.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from equipoise.files.writing import OPEN_FOLDER, remove_below
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.quantities import MAX_MEASURED
+from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import Accounting, Better, Sample
 from equipoise.shared.spelling import option
 
@@ -34,14 +34,14 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_LINES = 2_000_000
 MAX_LINE_BYTES = 1024 * 1024
 MAX_ITERATION = 2**53
-"""Every JSON reader keeps integers up to here, and so does the ledger."""
+"""Maximum integer that every JSON reader, and the ledger, keeps exactly."""
 
 ALL_METRICS = "metrics"
-"""Key under a trial's unknown values for all that it would have reported."""
+"""Key, in a trial's unknown values, of all metrics that it would have reported."""
 
-_MEASURED = frozenset(Accounting.__struct_fields__)
+_LAUNCHER_METRICS = frozenset(Accounting.__struct_fields__)
 """Metrics that the launcher measures; a trial may not report them itself."""
-_COMPUTED = _MEASURED | {"cpu_s"}
+_ACCOUNTED_METRICS = _LAUNCHER_METRICS | {"cpu_s"}
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -54,13 +54,13 @@ _KINDS = {
 
 
 class WorkloadMetrics(Struct, frozen=True):
-    """Samples that one trial reported, and what was wrong with its file."""
+    """Samples of one trial, and problems with its file."""
 
     samples: tuple[Sample, ...] = ()
     problem: str | None = None
-    """First bad line and the number of bad lines; ``None`` without one."""
+    """Sentence on the first bad line and the number of bad lines; ``None`` without bad lines."""
     unreadable: str | None = None
-    """Reason why the whole file is left out; ``None`` if it was read, or is not there."""
+    """Reason why the whole file is left out; ``None`` if it was read, or does not exist."""
 
 
 class _Line(Struct, frozen=True):
@@ -73,13 +73,13 @@ class _Line(Struct, frozen=True):
 
 
 class _Refused(Exception):
-    """A metrics file, or a line of it, is left out; the text says why."""
+    """A metrics file, or a line of it, is left out; the text is the reason."""
 
 
 class MetricsFile:
-    """The file in a private folder that each trial in turn may write its metrics to.
+    """The file in a private folder to which each trial may write its metrics.
 
-    A program under test can remove or replace the folder like the file itself.
+    A measured program can remove or replace the folder as well as the file.
     """
 
     def __init__(self, folder: Path, name: str = "metrics.jsonl") -> None:
@@ -89,8 +89,8 @@ class MetricsFile:
         """Value of ``EQUIPOISE_METRICS``."""
 
     def clear(self) -> None:
-        """Remove what the trial before left there; the folder is there and writable afterwards."""
-        # An existing folder stays; one that was replaced is left alone, and `read` names it.
+        """Remove the file of the trial before; afterwards the folder exists and is writable."""
+        # An existing folder stays; `read` reports a replaced folder.
         with suppress(FileExistsError):
             self._folder.mkdir(mode=0o700)
         try:
@@ -99,14 +99,14 @@ class MetricsFile:
             return
         try:
             os.fchmod(folder, 0o700)
-            # What cannot be removed is read after the trial as what it is.
+            # If it cannot be removed, `read` reports after the trial what it is.
             with suppress(FileNotFoundError):
                 remove_below(folder, self._name)
         finally:
             os.close(folder)
 
     def read(self) -> WorkloadMetrics:
-        """Read the metrics that one trial wrote; a bad line is left out and counted."""
+        """Read the metrics of one trial; bad lines are left out and counted."""
         try:
             folder = os.open(self._folder, OPEN_FOLDER)
         except OSError as error:
@@ -114,7 +114,7 @@ class MetricsFile:
             what = "removed" if gone else "replaced or closed to its reader"
             return WorkloadMetrics(unreadable=f"the folder of its metrics file was {what}")
         try:
-            return _parsed(_lines(folder, self._name))
+            return _parse(_lines(folder, self._name))
         except FileNotFoundError:
             return WorkloadMetrics()
         except _Refused as reason:
@@ -134,20 +134,20 @@ def read(path: Path) -> WorkloadMetrics:
 def without_metrics(
     accounting: Accounting, unreadable: str, plan: Plan, condition: Condition
 ) -> Accounting:
-    """Name the reason for each metric of a trial whose metrics file could not be read."""
+    """Add the reason for each metric that is missing because the file could not be read."""
     judgement = plan.judgement
     named = {*condition.reports, judgement.primary_metric, *judgement.other_metrics}
-    lacking = sorted(named - _COMPUTED - set(accounting.counters))
+    lacking = sorted(named - _ACCOUNTED_METRICS - set(accounting.counters))
     reasons = dict.fromkeys((*lacking, ALL_METRICS), unreadable)
     return replace(accounting, unknown={**accounting.unknown, **reasons})
 
 
 def _lines(folder: int, name: str) -> list[bytes]:
-    # Looked at before it is opened: to open a device may do something to it.
+    # Checked before it is opened: opening a device may change its state.
     _check_status(os.lstat(name, dir_fd=folder))
     with open(os.open(name, _FILE_FLAGS, dir_fd=folder), "rb") as file:
         _check_status(os.fstat(file.fileno()))
-        # Another process may still write to it: its size alone bounds nothing.
+        # Another process may still write to it, so its size is not a limit.
         content = file.read(MAX_BYTES + 1)
     _check_size(len(content))
     if content.count(b"\n") + content.count(b"\r") > MAX_LINES:
@@ -167,7 +167,7 @@ def _check_size(size: int) -> None:
         raise _Refused(f"has {size} bytes or more; at most {MAX_BYTES} are read")
 
 
-def _parsed(lines: Iterable[bytes]) -> WorkloadMetrics:
+def _parse(lines: Iterable[bytes]) -> WorkloadMetrics:
     decoder = msgspec.json.Decoder(_Line)
     samples: list[Sample] = []
     problem: str | None = None
@@ -195,24 +195,24 @@ def _sample(decoder: msgspec.json.Decoder[_Line], text: bytes) -> Sample:
         raise _Refused("cannot be read: it is nested too deeply") from None
     if not math.isfinite(line.value):
         raise _Refused("is not a finite number")
-    if abs(line.value) > MAX_MEASURED:
-        raise _Refused(f"has the value {line.value:g}, beyond {MAX_MEASURED:g}")
-    if line.metric in _MEASURED:
+    if abs(line.value) > MAX_MEASURED_VALUE:
+        raise _Refused(f"has the value {line.value:g}, beyond {MAX_MEASURED_VALUE:g}")
+    if line.metric in _LAUNCHER_METRICS:
         raise _Refused(f"is named {line.metric}, which Equipoise measures itself")
     step = line.resolution
     if step is not None and not 0.0 < step < math.inf:
-        raise _Refused(f"has the resolution {step:g}, which is no finite number above 0")
+        raise _Refused(f"has the resolution {step:g}, which is not a finite number above 0")
     return Sample(line.metric, line.value, line.iteration, line.unit, line.better, step)
 
 
-def metrics_reported(
+def run_for_metrics(
     condition: Condition, environment: Mapping[str, str], scratch: Path, timeout_s: float
 ) -> tuple[Sample, ...]:
-    """Run a condition once, untimed; return what it reported about the whole process.
+    """Run a condition once, untimed; return the samples that it reported about the whole process.
 
     The condition's own environment is added to ``environment``. ``scratch`` is a private folder for
-    the file that it reports to. Raise `ConditionFailed` if it fails, takes longer than
-    ``timeout_s`` seconds, or reports nothing that can be read.
+    the metrics file. Raise `ConditionFailed` if the run fails, takes longer than ``timeout_s``
+    seconds, or reports nothing readable.
     """
     file = MetricsFile(scratch)
     file.clear()
@@ -233,11 +233,11 @@ def metrics_reported(
                 hint="run it by hand in that revision",
             )
     metrics = file.read()
-    # The campaign that follows warns of a bad line beside good ones.
+    # If there are good lines, too, the campaign that follows warns of the bad lines.
     problem = metrics.unreadable or (None if metrics.samples else metrics.problem)
     if problem is not None:
         raise ConditionFailed(
             f"{condition.name}: {problem}",
-            hint="see docs/how-to/report-your-own-times.md for the forms that are read",
+            hint="see docs/how-to/report-your-own-times.md for the accepted formats",
         )
     return tuple(sample for sample in metrics.samples if sample.iteration is None)

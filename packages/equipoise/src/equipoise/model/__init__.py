@@ -1,21 +1,19 @@
-"""What Equipoise talks about: frozen data, no input and no output.
+"""Frozen data that all rooms share, without input and output.
 
-Every other room may import this one; this one imports only `shared`. In reading order:
+Every other room may import this room; it imports only `shared`. In reading order:
 
-study.py               a study: workload, factors, metrics, budget, and where its keys stand
-kinds.py               kinds of campaign: what one provides, and the register of all
+study.py               a study: workload, factors, metrics, budget, and the places of its keys
+kinds.py               kinds of campaign: the interface of a kind, and the register of all kinds
 plan.py                a plan: conditions, how they are measured and judged, its kind's terms
-revisions.py           revisions and commits of git, as plans and results name them
-record.py              a campaign as recorded: draws, trials, segments, instrumented runs
-result.py              the result document of all kinds, with the findings of a built-in study
-reference.py           a result held beside that of another session (``--against``)
-metrics.py             how a metric reads, and ratios of costs as ratios of its values
-pooled.py              the document of several campaigns that are pooled
-iterations.py          the iterations of trials, classed
-series.py              series of other tools: a value for each commit, and suspicions
-why.py                 causes of a gap, and what interventions showed
-host.py                a host, what disturbs it, and its certificate
-errors.py              `EquipoiseError` and its exit statuses
-redaction.py           known tuning variables, and placeholders for other values
-quantities.py          intervals, and numbers with their units and lists of names for readers
+revisions.py           revisions and commits of git, as plans and results name them record.py a
+campaign as recorded: draws, trials, segments, instrumented runs result.py              the result
+document of all kinds, with the findings of a built-in study reference.py           comparison with
+the result of another session (``--against``) metrics.py             words for metrics, and ratios
+of costs as ratios of values pooled.py              the document of pooled campaigns iterations.py
+classified iterations of trials series.py              series of other tools: a value for each
+commit, and suspicions why.py                 causes of a gap, and the results of interventions
+host.py                a host, its disturbances, and its certificate errors.py
+`EquipoiseError` and its exit statuses redaction.py           known tuning variables, and
+placeholders for other values quantities.py          intervals, and numbers with their units and
+lists of names for readers
 """

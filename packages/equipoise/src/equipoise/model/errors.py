@@ -20,9 +20,9 @@ EXIT_INTERRUPTED = 130
 
 @runtime_checkable
 class UserError(Protocol):
-    """An error that the user can end, of this package or of one beside it.
+    """An error that the user can correct, of this package or of `equipoise_matching`.
 
-    `equipoise_matching` has a class of its own with these fields: neither wheel needs the other.
+    `equipoise_matching` has its own class with these fields, so that neither wheel needs the other.
     """
 
     what: str
@@ -33,8 +33,8 @@ class UserError(Protocol):
 class TookNoEffect(UnusableInput):
     """A condition is not what its name says: ``what`` did not take effect.
 
-    ``key`` is the key of a level's table that sets it in a study; ``value`` tells which of several
-    values it is there.
+    ``key`` is the key that sets it in a level's table of a study; ``value`` is the value there, if
+    the key has several.
     """
 
     def __init__(

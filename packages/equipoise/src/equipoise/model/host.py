@@ -1,4 +1,4 @@
-"""A host: what disturbs its measurements, and its certificate."""
+"""A host: disturbances of its measurements, and its certificate."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Literal
 from msgspec import Struct, field
 
 Severity = Literal["disturbs", "weakens", "lacks"]
-"""``disturbs``: trials are slowed by something else now. ``weakens``: a setting that adds noise
-or narrows what is measured. ``lacks``: something that the host does not offer at all."""
+"""Severity of a disturbance. ``disturbs``: something else slows trials now. ``weakens``: a setting
+adds noise, or restricts the measurements. ``lacks``: the host does not have something."""
 SEVERITIES: tuple[Severity, ...] = ("disturbs", "weakens", "lacks")
-"""Worst first."""
+"""All severities, the worst first."""
 
 
 class Disturbance(Struct, frozen=True):
-    """One thing that disturbs measurements: what, and the command that ends it (rule 8)."""
+    """One disturbance of measurements, with a hint that ends it (rule 8)."""
 
     code: str
     severity: Severity
@@ -26,50 +26,50 @@ class Examination(Struct, frozen=True):
     """Result of an examination of a host."""
 
     disturbances: tuple[Disturbance, ...]
-    """Worst first."""
+    """Disturbances, the worst first."""
     checked: tuple[str, ...]
-    """The checks that gave an answer."""
+    """Checks that gave an answer."""
     unchecked: dict[str, str] = field(default_factory=dict)
-    """The checks that could not, each with the reason (rule 7)."""
+    """Checks that could not give an answer, each with the reason (rule 7)."""
 
 
 CERTIFICATE_STUDY = "certificate"
-"""The study of the campaigns that a certificate rests on."""
+"""Study of the campaigns for a certificate."""
 
 
 class Certificate(Struct, frozen=True):
-    """How often equal programs were called different here, and what can be seen.
+    """How often a host called equal programs different, and which effects it can detect.
 
-    Times in seconds, effects and spreads in percent.
+    Times are in seconds, effects and spreads in percent.
     """
 
     made_at: float
-    """Seconds since the epoch."""
+    """Time of the certificate, in seconds since the epoch."""
     boot_id: str | None
     kernel: str | None
     cpu_model: str | None
     equipoise: str | None
     alpha: float
     campaigns: int
-    """Campaigns of a program against itself, judged after every block at any effect."""
+    """Number of campaigns of a program against itself, judged after every block at any effect."""
     blocks: int
-    """Largest number of blocks of each such campaign."""
+    """Maximum number of blocks of each such campaign."""
     called_different: int
     injected: float
-    """Percent by which a second program did more work than the first."""
+    """Percentage by which a second program did more work than the first."""
     injected_campaigns: int
     injected_found: int
     injected_blocks: float
-    """The median number of blocks to the verdict, over the campaigns that found it."""
+    """Median number of blocks to the verdict, over the campaigns that detected the difference."""
     trial_s: float
-    """The median trial of the certifying program."""
+    """Median time of a trial."""
     spread: float
     """1.4826 times the median absolute deviation of a block's log ratio."""
     smallest_in_a_minute: float | None
-    """Found in nine of ten campaigns of one minute; ``None`` if over 100 %."""
+    """Effect that nine of ten campaigns of one minute detect; ``None`` if over 100 %."""
     smallest_in_ten_minutes: float | None
     runs: tuple[str, ...]
-    """The campaigns, as the ledger names them."""
+    """Ids of the campaigns in the ledger."""
 
     def summary(self) -> str:
         """Return the certificate in one line."""
@@ -87,9 +87,9 @@ def _percent(effect: float | None) -> str:
 
 
 class HostReference(Struct, frozen=True):
-    """One host, as ledgers know it."""
+    """Identity of a host in ledgers."""
 
     identity: str
-    """32 hexadecimal digits that the host drew by chance when it was first used."""
+    """32 random hexadecimal digits, drawn when the host was first used."""
     name: str
-    """What its user calls it: ``--host``, else the name of the machine."""
+    """Name of the host: that of ``--host``, else that of the machine."""

@@ -1,4 +1,4 @@
-"""The iterations of trials, classed: flat, warm-up, slowdown, no steady state or inconsistent."""
+"""Iterations of trials by class: flat, warm-up, slowdown, no steady state or inconsistent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Stretch(Struct, frozen=True):
     begin: int
     end: int
     level: float
-    """The mean, extremes drawn in, in the metric's unit."""
+    """Mean with extremes clipped, in the metric's unit."""
 
 
 class TrialIterations(Struct, frozen=True):
@@ -25,21 +25,22 @@ class TrialIterations(Struct, frozen=True):
     block: int
     kind: TrialClass
     stretches: tuple[Stretch, ...]
-    """One after the other; a change-point stands between two."""
+    """Stretches in order, separated by change-points."""
     steady_from: int | None
-    """The iteration, from 0, at which the steady state begins; null without one."""
+    """Iteration, from 0, at which the steady state begins; null without a steady state."""
     steady: float | None
-    """The mean of the iterations from there on; null without one."""
+    """Mean of the iterations in the steady state; null without a steady state."""
 
 
 class IterationShape(Struct, frozen=True):
     """The iterations of all analysed trials of one condition, on one metric."""
 
     kind: WorkloadClass | None
-    """Null where no trial has enough iterations to be classed."""
+    """Class of the condition; null if no trial has enough iterations to be classified."""
     has_steady_state: bool
     trials: tuple[TrialIterations, ...]
-    """Trials that could be classed, in the order in which they ran."""
+    """Classified trials, in the order in which they ran."""
     not_classed: int
-    """Trials with too few iterations, or with one that is no finite number."""
+    """Number of trials with too few iterations, or with an iteration that is not a finite
+    number."""
     summary: str

@@ -1,10 +1,10 @@
-"""Kinds of campaign: what a kind provides, and the register in which each is one line.
+"""Kinds of campaign: the interface of a kind, and the register with a line for each.
 
-A campaign of an ordinary comparison has no terms beyond its plan. Every other kind is a folder
-that holds all that is only about it, and a `Kind` that says where each part is; a part is imported
-when it is used. A package beside Equipoise registers its kinds under the entry point group
-``equipoise.kinds``. A kind without terms is that of the campaigns of one study, whose name it has.
-To take a kind away, delete its folder and its line.
+A campaign of an ordinary comparison has no terms beyond its plan. Every other kind is a folder with
+everything that is only about it, and a `Kind` with the places of its parts; a part is imported when
+it is used. Another package registers its kinds under the entry point group ``equipoise.kinds``. A
+kind without terms belongs to the campaigns of one study, and has the name of that study. To take a
+kind away, delete its folder and its line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from equipoise.model.record import RunRecord
 
 ORDINARY = "compare"
-"""The kind of a campaign without terms of its own."""
+"""Kind of a campaign without terms."""
 REGISTER: dict[str, str] = {
     "functions": "equipoise.kinds.functions",
     "gate": "equipoise.kinds.gate",
@@ -36,7 +36,7 @@ REGISTER: dict[str, str] = {
     "imported": "equipoise.kinds.imported",
     "explain": "equipoise.kinds.explain",
 }
-"""Module of each kind that comes with Equipoise, by its name; the module has a ``KIND``."""
+"""Modules of the kinds that come with Equipoise, by name; each module has a ``KIND``."""
 ENTRY_POINTS = "equipoise.kinds"
 """Group of the entry points by which other packages register kinds; each names a `Kind`."""
 TAG = "kind"
@@ -46,11 +46,11 @@ Part = TypeVar("Part")
 
 
 class Terms:
-    """What the plan of one kind of campaign has beyond what every plan has.
+    """Additional terms of the plan of one kind of campaign.
 
-    The terms of a kind are a frozen `msgspec.Struct` that inherits from this class too, tagged
-    with the name of the kind: ``class GatePlan(Struct, Terms, frozen=True, tag_field=TAG,
-    tag="gate")``. What this class says holds for an ordinary comparison.
+    The terms of a kind are a frozen `msgspec.Struct` that inherits from this class too, tagged with
+    the name of the kind: ``class GatePlan(Struct, Terms, frozen=True, tag_field=TAG, tag="gate")``.
+    The values in this class are those of an ordinary comparison.
     """
 
     __slots__ = ()
@@ -58,77 +58,77 @@ class Terms:
     noun: ClassVar[str] = "comparison"
     """Noun for a campaign of this kind in messages, without an article."""
     ranks: ClassVar[bool] = True
-    """Whether the fastest of several conditions may be asked for."""
+    """Whether several conditions may be ranked."""
     describes_one: ClassVar[bool] = True
-    """Whether one condition alone is described."""
-    goes_on_with_washouts: ClassVar[bool] = False
-    """Whether the campaign goes on with washouts where carry-over could make a difference."""
+    """Whether a single condition is described."""
+    may_add_washouts: ClassVar[bool] = False
+    """Whether the campaign continues with washouts if carry-over could explain a difference."""
     has_random_order: ClassVar[bool] = True
     """Whether the coin ordered the trials; without it there is no verdict (rule 1)."""
     shares_processes: ClassVar[bool] = False
     """Whether all conditions of a block run in one process."""
     checks_carry_over: ClassVar[bool] = True
-    """Whether it is checked if carry-over could make a difference."""
+    """Whether differences are checked for carry-over."""
     not_adjustable_because: ClassVar[str | None] = None
-    """Reason why no cost is adjusted by a covariate; ``None`` where it may be."""
+    """Reason why no cost is adjusted by a covariate; ``None`` if costs may be adjusted."""
     runs_whole_blocks: ClassVar[bool] = True
-    """Whether a block runs every condition that is not decided; else what is asked next."""
+    """Whether a block runs every condition that is not decided; else those needed next."""
     needs_every_cost: ClassVar[bool] = True
-    """Whether every trial needs a cost; else those of contrasts alone."""
+    """Whether every trial needs a cost; else only those of contrasts."""
     shows_every_condition: ClassVar[bool] = True
-    """Whether the result has each condition; else those that ran."""
+    """Whether the result has every condition; else only those that ran."""
     has_members: ClassVar[bool] = False
-    """Whether the trials are those of other runs, which are its parts."""
-    rows_say_failures: ClassVar[bool] = False
-    """Whether the row of a condition says why its trials failed, so that no warning has to."""
+    """Whether the trials are those of other runs, its members."""
+    rows_show_failures: ClassVar[bool] = False
+    """Whether a condition's row shows why its trials failed, which makes a warning superfluous."""
     no_series: tuple[str, ...] = ()
-    """Metrics whose iterations are no course in time, so that no warm-up is looked for in them."""
+    """Metrics whose iterations are not a course in time, so that they cannot show a warm-up."""
     decisive_sides: ClassVar[int] = 1
-    """Sides of an interval of which each has alpha for itself."""
+    """Number of sides of an interval that each have the whole alpha."""
     restart: ClassVar[str | None] = None
-    """How a message says that the campaign is run again from its first block; ``None`` where
+    """Phrase of messages for running the campaign again from its first block; ``None`` if
     `equipoise resume` continues it."""
     failure_hint: ClassVar[str | None] = None
-    """What to do about a trial that failed, if not what is said of a command."""
+    """Hint for a failed trial, if it differs from that for a command."""
 
     @property
     def command_line(self) -> str | None:
-        """The line that asks the same question again, where no command was typed."""
+        """Command line that measures the same question again, if no command was typed."""
         return None
 
     @property
     def earlier(self) -> tuple[str, ...]:
-        """Ids of earlier campaigns of its series, without which there is no result."""
+        """Ids of earlier campaigns of its series, which the result needs."""
         return ()
 
     @property
     def member_hosts(self) -> tuple[HostReference, ...]:
-        """Hosts whose runs are its parts, by their places; none if it has no parts."""
+        """Hosts of its members, by their places; empty without members."""
         return ()
 
     @property
     def mentioned(self) -> tuple[str, ...]:
-        """Ids of further runs that it is about; a ledger may lack them."""
+        """Ids of further runs that it concerns; a ledger may lack them."""
         return ()
 
-    def arranged(self, order: list[int]) -> list[int]:
-        """Return the conditions of a block as they run, out of the order that the coin drew."""
+    def execution_order(self, order: list[int]) -> list[int]:
+        """Return the order in which a block's conditions run, from the order that the coin drew."""
         return order
 
-    def built_before(self, plan: Plan) -> Plan:
-        """Return the plan with the conditions that are there before the first block."""
+    def with_initial_conditions(self, plan: Plan) -> Plan:
+        """Return the plan with the conditions that exist before the first block."""
         return plan
 
     def contrasts(self, plan: Plan) -> tuple[Contrast, ...] | None:
-        """Return what is compared; ``None`` for each condition with the first."""
+        """Return the contrasts; ``None`` compares each condition with the first."""
         return None
 
-    def what_runs(self, runs: Sequence[Any]) -> Any:
-        """Return what campaigns of the same question have in common; ``runs`` by default."""
+    def shared_part(self, runs: Sequence[Any]) -> Any:
+        """Return the part of ``runs`` that campaigns of the same question share; by default all."""
         return runs
 
     def longer_hint(self, min_s: float | None) -> str | None:
-        """Return how to measure longer, at least so many seconds, where no command goes on."""
+        """Return a hint for measuring at least ``min_s`` seconds, if `equipoise resume` cannot."""
         return None
 
     def check_resumable(self, run: str) -> None:
@@ -142,56 +142,55 @@ class Command(Struct, frozen=True):
     """One command of the command line."""
 
     module: str
-    """Module whose ``command`` it is."""
+    """Module that has its ``command``."""
     summary: str
-    """One line of ``equipoise --help``."""
+    """Summary, one line of ``equipoise --help``."""
     group: str
-    """Heading of the list of commands under which it stands."""
+    """Heading in the list of commands."""
     after: str | None = None
-    """Command behind which it stands; by default it is the last of its group."""
+    """Command that it follows in the list; by default it is the last of its group."""
 
 
 class Kind(Struct, frozen=True):
-    """One kind of campaign: where each of its parts is, as ``module:attribute``.
+    """One kind of campaign: the places of its parts, as ``module:attribute``.
 
-    A part that is ``None`` is as in an ordinary comparison.
+    A part that is ``None`` is that of an ordinary comparison.
     """
 
     name: str
     """Tag of its terms and of its documents."""
     terms: str = ""
-    """Its `Terms`; empty if its plans have none, and name a study of its own name instead."""
+    """Its `Terms`; empty if its plans have none and name the study with the name of the kind."""
     document: str = "equipoise.model.result:ResultDocument"
     """Its `equipoise.model.result.ResultDocument`."""
     rules: str | None = None
-    """`Terms` without fields: what holds for its plans, if they have no terms."""
+    """`Terms` without fields, for plans without terms of their own."""
     campaign: str | None = None
-    """Its `equipoise.campaign.interim.CampaignKind`: how it is judged, and goes on."""
+    """Its `equipoise.campaign.interim.CampaignKind`: how it is judged and continues."""
     analysis: str | None = None
-    """Its `equipoise.analysis.kind.AnalysisKind`: what its result has beyond comparisons."""
+    """Its `equipoise.analysis.kind.AnalysisKind`: additions to the result of its comparisons."""
     report: str | None = None
     """Its `equipoise.report.kind.ReportKind`: question, answer and sections of its document."""
     figures: str | None = None
     """Its `equipoise.figures.gallery.FiguresKind`."""
     why: str | None = None
-    """Its `equipoise.why.kind.WhyKind`: which gaps of it are explained, and how."""
+    """Its `equipoise.why.kind.WhyKind`: gaps that are explained, and how."""
     resume: str | None = None
-    """Function that goes on with a stopped campaign: ``(record, limits, hosts, output)`` in, the
-    exit status out."""
+    """Function that continues a stopped campaign: from ``(record, limits, hosts, output)`` to the
+    exit status."""
     build_gap: str | None = None
-    """Context manager in which both conditions of a gap can run: ``(record, gap, ledger)`` in."""
+    """Context manager of ``(record, gap, ledger)`` in which both conditions of a gap can run."""
     explain_gap: str | None = None
-    """Function that explains the largest gap of a campaign: ``(record, ledger, output)`` in."""
+    """Function of ``(record, ledger, output)`` that explains the largest gap of a campaign."""
     on_hosts: str | None = None
     """Function that measures an ordinary plan on every host of a cluster."""
     compare_callables: str | None = None
-    """Function that compares Python functions: their record out."""
+    """Function that compares Python functions and returns their record."""
     compare_code: str | None = None
-    """Function that compares pieces of Python code: their record out."""
+    """Function that compares pieces of Python code and returns their record."""
     commands: Mapping[str, Command] = field(default_factory=dict)
     lists: Mapping[str, str] = field(default_factory=dict)
-    """What `equipoise list` can list of it: by name, a function that returns the headings and the
-    rows."""
+    """Lists of `equipoise list`, by name: functions that return headings and rows."""
 
     def part(self, name: str, usual: type[Part]) -> Part:
         """Return a part as an object; that of an ordinary comparison if the kind has none."""
@@ -199,21 +198,21 @@ class Kind(Struct, frozen=True):
         return part if isinstance(part, usual) else usual()
 
 
-def of_other_packages() -> Mapping[str, str]:
-    """Return the place of each kind that another package registers, by its name."""
+def external_kinds() -> Mapping[str, str]:
+    """Return the places of the kinds that other packages register, by name."""
     return registered(ENTRY_POINTS)
 
 
 def place_of(name: str) -> str | None:
-    """Return where the `Kind` of a name is; ``None`` if no installed package has it."""
+    """Return the place of the `Kind` with a name; ``None`` if no installed package has it."""
     if name in REGISTER:
         return f"{REGISTER[name]}:KIND"
-    return of_other_packages().get(name)
+    return external_kinds().get(name)
 
 
 @functools.cache
 def kind_named(name: str) -> Kind:
-    """Return the kind of a name.
+    """Return the kind with a name.
 
     Raise `UnusableInput` if no installed package has it.
     """
@@ -232,12 +231,12 @@ def kind_named(name: str) -> Kind:
 
 def every_kind() -> tuple[Kind, ...]:
     """Return all kinds, the ordinary one first."""
-    return tuple(map(kind_named, (ORDINARY, *REGISTER, *of_other_packages())))
+    return tuple(map(kind_named, (ORDINARY, *REGISTER, *external_kinds())))
 
 
 def kind_of_study(study: str) -> Kind:
-    """Return the kind of the campaigns of a study that have no terms."""
-    if study != ORDINARY and study in of_other_packages():
+    """Return the kind of a study's campaigns without terms."""
+    if study != ORDINARY and study in external_kinds():
         kind = kind_named(study)
         if not kind.terms:
             return kind
@@ -245,9 +244,10 @@ def kind_of_study(study: str) -> Kind:
 
 
 def provided(part: str, campaigns: str, hint: str) -> Any:
-    """Return the function that a kind has for the campaigns of all kinds.
+    """Return a function that one kind provides for the campaigns of all kinds.
 
-    Raise `UnusableInput` if no installed kind has it; ``campaigns`` says which those would be.
+    Raise `UnusableInput` if no installed kind has it; ``campaigns`` describes the missing
+    campaigns.
     """
     places = (getattr(kind, part) for kind in every_kind())
     place = next((place for place in places if place is not None), None)
@@ -273,9 +273,9 @@ def tag_of(part: object) -> str:
 
 
 def terms_from(kind: type, stored: Any) -> Any:
-    """Read the terms of a plan: the ``dec_hook`` of msgspec, which knows no `Terms`.
+    """Read the terms of a plan, as the ``dec_hook`` of msgspec, which does not know `Terms`.
 
-    Raise `ValueError` if they name no kind, or one that no installed package has.
+    Raise `ValueError` if they do not name a kind of an installed package.
     """
     if kind is not Terms:
         raise NotImplementedError(f"{kind.__name__} has no place in a plan")
@@ -293,6 +293,6 @@ def _part(kind: str, name: str) -> object:
 
 @functools.cache
 def load(place: str) -> Any:
-    """Import what ``module:attribute`` names."""
+    """Import the object named ``module:attribute``."""
     module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(module), attribute)

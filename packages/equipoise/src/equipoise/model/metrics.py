@@ -1,8 +1,8 @@
-"""How a metric reads: its words, its direction, and a ratio of costs as a ratio of its values.
+"""Words and direction of a metric, and a ratio of costs as a ratio of its values.
 
-Times say *faster* and *slower*. Every other metric has its own words: a program *uses* memory,
-*has* page faults and *serves* requests; what a workload reports itself *is* higher or lower. Where
-more of a metric is better, a ratio of costs is turned round before a reader sees it.
+Times are *faster* or *slower*. Every other metric has its own words: a program *uses* memory, *has*
+page faults and *serves* requests; a metric that a workload reports itself *is* higher or lower. If
+more of a metric is better, a ratio of costs is inverted before a reader sees it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from equipoise.model.result import Comparison, Verdict
 
 ComparisonT = TypeVar("ComparisonT", bound=Comparison)
 RatioT = TypeVar("RatioT", bound=Struct)
-"""A part of a result with a ``ratio`` and its interval ``ratio_ci``."""
+"""Part of a result with a ``ratio`` and its interval ``ratio_ci``."""
 
 
 class MetricWords(Struct, frozen=True):
-    """Words of sentences about a metric that has its own."""
+    """Words of sentences about a metric."""
 
     verb: str
     noun: str
-    """What there is more or less of; ``amount`` where the verb says it."""
+    """Noun for the measured quantity; ``amount`` if the verb implies it."""
     less: str = "less"
-    """``fewer`` of what is counted."""
+    """Word for a lower value: ``fewer`` for counts."""
     part: str = ""
-    """Part of a run that the metric is about: an ``iteration``."""
+    """Part of a run that the metric measures: an ``iteration``."""
 
     @property
     def is_duration(self) -> bool:
@@ -55,7 +55,7 @@ WORDS: dict[str, MetricWords] = {
     "block_reads": MetricWords("makes", "block reads", "fewer"),
     "block_writes": MetricWords("makes", "block writes", "fewer"),
 }
-"""A metric without a line is called by its name."""
+"""Words of metrics; a metric without a line is called by its name."""
 
 
 def is_time(metric: str) -> bool:
@@ -71,7 +71,7 @@ def verdict_word(verdict: Verdict, metric: str, *, more_is_better: bool = False)
 
 
 def inverse_ratio(ratio: float | None) -> float | None:
-    """Return 1 over a ratio; ``None`` where it is unknown or 0."""
+    """Return 1 over a ratio; ``None`` if it is unknown or 0."""
     return 1.0 / ratio if ratio else None
 
 
@@ -82,25 +82,25 @@ def inverse_interval(interval: Interval) -> Interval:
 
 
 def as_values(comparison: ComparisonT) -> ComparisonT:
-    """Return a comparison of a metric of which more is better, with ratios of its values.
+    """Return a comparison with ratios of values, for a metric of which more is better.
 
     A comparison itself has ratios of a cost, the inverse of such a metric.
     """
     these = comparison.in_these_layouts
     return replace(
-        inverted(comparison),
+        invert_ratio(comparison),
         equivalence_ci=inverse_interval(comparison.equivalence_ci),
         mean_ratio=inverse_ratio(comparison.mean_ratio),
         mean_ratio_ci=inverse_interval(comparison.mean_ratio_ci),
         answers=tuple(
             replace(answer, ratio=inverse_ratio(answer.ratio)) for answer in comparison.answers
         ),
-        **comparison.own_parts_of_values(),
-        in_these_layouts=these and inverted(these),
+        **comparison.additional_values(),
+        in_these_layouts=these and invert_ratio(these),
     )
 
 
-def inverted(one: RatioT) -> RatioT:
+def invert_ratio(ratio: RatioT) -> RatioT:
     """Return a part of a result with the inverse of its ratio and of the interval."""
-    part: Any = one
-    return replace(one, ratio=inverse_ratio(part.ratio), ratio_ci=inverse_interval(part.ratio_ci))
+    part: Any = ratio
+    return replace(ratio, ratio=inverse_ratio(part.ratio), ratio_ci=inverse_interval(part.ratio_ci))

@@ -1,4 +1,4 @@
-"""Packages beside Equipoise: what they register by entry points, and the line that installs one.
+"""Other packages: the entry points that they register, and the line that installs one.
 
 A package registers its kinds of campaign (`equipoise.model.kinds`) and its studies
 (`equipoise.studies.catalogue`). Under ``equipoise.programs`` it registers itself, if its folder
@@ -17,21 +17,21 @@ from equipoise.shared.extras import install_line
 STUDIES = "equipoise-studies"
 """Distribution with the built-in studies, their workloads and `equipoise os`."""
 COMMANDS_OF_STUDIES = frozenset({"os"})
-"""Commands that are in it."""
+"""Commands that this distribution has."""
 PROGRAMS_OF_STUDIES = frozenset({"equipoise-probe", "equipoise-workload"})
-"""Programs that are in it."""
+"""Programs that this distribution has."""
 PROGRAMS = "equipoise.programs"
 """Group of the entry points of packages with programs; each names the package."""
 NATIVE_FOLDER = "_bin"
-"""Folder of a package that has its programs and libraries."""
+"""Folder of a package for its programs and libraries."""
 _OWN_NAMES = ("equipoise-", "libequipoise_")
-"""How the names of programs and of libraries of these packages begin."""
+"""Prefixes of the names of these packages' programs and libraries."""
 
 
 @functools.cache
 def registered(group: str) -> Mapping[str, str]:
-    """Return what the entry points of a group name, by their names."""
-    # It takes longer to import than most commands need to start.
+    """Return the objects that the entry points of a group name, by the names of the points."""
+    # Its import takes longer than the start of most commands.
     from importlib.metadata import entry_points
 
     return {point.name: point.value for point in entry_points(group=group)}
@@ -40,7 +40,7 @@ def registered(group: str) -> Mapping[str, str]:
 def folder_of(package: str) -> Path:
     """Return the folder of a package without importing its modules.
 
-    Raise `UnusableInput` if an installed package names it and it cannot be found.
+    Raise `UnusableInput` if the package, which an entry point names, cannot be found.
     """
     from importlib.util import find_spec
 
@@ -60,10 +60,10 @@ def folders_with_programs() -> Mapping[str, Path]:
 
 
 def own_file(name: str, own_folder: Path) -> Path | None:
-    """Return the path of a program or library of Equipoise or of a package beside it.
+    """Return the path of a program or library of Equipoise or of a package that extends it.
 
-    ``own_folder`` is that of Equipoise itself. Return ``None`` for any other name, and for one that
-    no installed package has.
+    ``own_folder`` is that of Equipoise itself. Return ``None`` for any other name, and for a name
+    that no installed package has.
     """
     if "/" in name or not name.startswith(_OWN_NAMES):
         return None
@@ -75,8 +75,8 @@ def own_file(name: str, own_folder: Path) -> Path | None:
     return None
 
 
-def studies_are_missing(what: str) -> UnusableInput:
-    """Return the error of an installation without the studies; ``what`` is in them."""
+def missing_studies_error(what: str) -> UnusableInput:
+    """Return the error about ``what``, which needs the package of the studies."""
     return UnusableInput(
         f"{what} is in {STUDIES}, which is not installed", hint=install_line(STUDIES)
     )

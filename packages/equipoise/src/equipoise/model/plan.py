@@ -1,7 +1,7 @@
-"""The plan of a campaign: what is run, how it is measured, and how it is judged.
+"""The plan of a campaign: its conditions, how they are measured, and how they are judged.
 
-A plan is fixed before the first trial and kept whole in the ledger: with the trials it
-is all that a verdict is computed from (rule 6).
+A plan is fixed before the first trial and kept whole in the ledger: a verdict is computed only from
+the plan and the trials (rule 6).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ PRIMARY_METRIC = "wall_s"
 CALL_METRIC = "call_s"
 """Seconds of one call: the metric that decides in a campaign of functions."""
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
-"""Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
+"""Variable that enlarges the environment of every trial; not if a condition sets it itself."""
 TUNABLES_VARIABLE = "GLIBC_TUNABLES"
-"""Sets tunables of the C library (ld.so(8))."""
+"""Variable with tunables of the C library (ld.so(8))."""
 MAX_RANKED_CONDITIONS = 20
-"""Largest number of conditions, the baseline among them, of which the fastest is asked: the pairs
-grow with its square."""
+"""Maximum number of conditions, including the baseline, that are ranked: the number of pairs grows
+with its square."""
 MIN_RANKED_CONDITIONS = 3
-"""With one candidate, its verdict is the ranking."""
+"""Minimum number of conditions that are ranked; with one candidate, its verdict is the ranking."""
 COMPARE_STUDY = "compare"
-"""The study of every campaign of `compare`."""
+"""Study of every campaign of `compare`."""
 COMMAND = "command"
-"""Factor whose levels are the commands of `compare`, if parameters vary beside them."""
+"""Factor whose levels are the commands of `compare`, if parameters vary as well."""
 LAYOUT = "{layout}"
-"""Placeholder in a command for the number of the layout that its block has drawn."""
+"""Placeholder in a command for the number of the block's layout."""
 SOCKET = "{folder}/socket"
-"""Unix socket of a server, for which Equipoise waits if no command tells that it is ready."""
+"""Unix socket of a server, for which Equipoise waits if no command checks that it is ready."""
 COVARIATES_BEFORE_TRIAL = (
     "load_1_minute",
     "pressure_cpu_before",
@@ -44,14 +44,14 @@ COVARIATES_BEFORE_TRIAL = (
 )
 """Covariates that are read before a trial begins, so that its own program cannot move them.
 
-The trial before can: pressure and steal are rates since it began, and load, frequency and
+The trial before can move them: pressure and steal are rates since it began, and load, frequency and
 temperature follow it.
 """
 MAX_COVARIATES = 8
-"""Largest number of covariates that are tried; crates/verdict has the same bound."""
+"""Maximum number of covariates; crates/verdict has the same bound."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
-"""Length of one trial of a server: its whole life, or an interval while it runs on."""
+"""Length of one trial of a server: its whole life, or an interval while it keeps running."""
 
 
 _IDENTITY_BYTES = 16
@@ -61,22 +61,22 @@ class Hooks(Struct, frozen=True):
     """Commands around the trials, run through a shell and never timed."""
 
     setup: str | None = None
-    """Before the first trial of the condition."""
+    """Command before the first trial of the condition."""
     prepare: str | None = None
-    """Before each trial."""
+    """Command before each trial."""
     conclude: str | None = None
-    """After each trial."""
+    """Command after each trial."""
     cleanup: str | None = None
-    """After the last trial of the condition."""
+    """Command after the last trial of the condition."""
 
 
 class Process(Struct, frozen=True):
-    """Settings of a process beside its command; ``None`` leaves a setting as usual."""
+    """Settings of a process; ``None`` leaves a setting unchanged."""
 
     working_folder: str | None = None
-    """Absolute; by default that of the plan."""
+    """Absolute path; by default that of the plan."""
     cpus: tuple[int, ...] | None = None
-    """The CPUs that it may use."""
+    """CPUs that it may use."""
     random_addresses: bool | None = None
     """Whether its addresses are drawn at random (ASLR)."""
     huge_pages: bool | None = None
@@ -89,58 +89,58 @@ class Layout(Struct, frozen=True):
     environment_bytes: int
     """Bytes by which the environment is enlarged."""
     argument_bytes: int
-    """Slashes that are added to the path by which the program is executed."""
+    """Number of slashes added to the path by which the program is executed."""
     random_addresses: bool
-    """Whether the kernel draws the addresses anew in each trial (ASLR)."""
+    """Whether the kernel draws new addresses in each trial (ASLR)."""
 
 
 class Server(Struct, frozen=True):
     """A server and the commands around its life; the condition's command is its client.
 
-    In every command, and in the environment, ``{folder}`` is the server's own folder, new in each
-    life, ``{port}`` a port of the loopback interface that nobody listens on, and
-    ``{password_file}`` a file with a random password, new in each life.
+    In every command, and in the environment, ``{folder}`` is the server's own folder, ``{port}`` a
+    free port of the loopback interface, and ``{password_file}`` a file with a random password.
+    Folder and password are new in each life.
     """
 
     start: tuple[str, ...]
     """Command that runs in the foreground until the server is stopped; the program comes first."""
     environment: dict[str, str] = field(default_factory=dict)
-    """Variables of the server and what prepares it, over the environment of the caller."""
+    """Variables of the server and of its other commands, added to the environment of the caller."""
     process: Process = Process()
     """Settings of the server; its working folder is ``{folder}`` by default."""
     install: tuple[str, ...] | None = None
-    """Command that runs to its end once in each segment, in an empty folder. Every life begins
-    with a copy of that folder. The levels of a study do not change this command."""
+    """Command that runs to its end once in each segment, in an empty folder. Every life starts with
+    a copy of that folder. The levels of a study do not change this command."""
     fill: tuple[str, ...] | None = None
     """Command that runs once, after ``install``, while a server runs in that folder."""
     prepare: tuple[str, ...] | None = None
     """Command that runs to its end before the server starts."""
     ready: tuple[str, ...] | None = None
-    """Command that is repeated until it succeeds; without one, Equipoise waits until the port
-    accepts, or ``SOCKET`` where the start command has no port."""
+    """Command that is repeated until it succeeds. Without it, Equipoise waits until the port
+    accepts connections, or ``SOCKET`` if the start command has no port."""
     stop: tuple[str, ...] | None = None
-    """Command that ends the server; without one, ``stop_signal`` ends it."""
+    """Command that ends the server; without it, ``stop_signal`` ends the server."""
     stop_signal: str = "TERM"
     ready_s: float = 30.0
-    """Seconds that the server may take to be ready, and to stop."""
+    """Maximum number of seconds until the server is ready, and until it has stopped."""
     search_path: tuple[str, ...] = ()
-    """Folders behind those of ``PATH``, for the server and for all of its commands."""
+    """Folders after those of ``PATH``, for the server and for all of its commands."""
     unprivileged: bool = False
-    """Whether the server refuses to run as root; started by root, it runs as another user."""
+    """Whether the server refuses to run as root; if root starts it, it runs as another user."""
     trial: ServerTrial = "life"
     """Length of a trial; the same for all servers of a plan."""
 
 
 class Output(Struct, frozen=True):
-    """Destination of a trial's standard output; never a pipe that it could block on."""
+    """Destination of a trial's standard output; never a pipe on which it could block."""
 
     kind: OutputKind = "discard"
     path: str | None = None
-    """The file, for the kind ``file``."""
+    """Path of the file, for the kind ``file``."""
 
 
-class Started(Struct, frozen=True):
-    """What is started to be measured."""
+class MeasuredProcess(Struct, frozen=True):
+    """The process that is measured."""
 
     command: tuple[str, ...]
     environment: dict[str, str]
@@ -152,31 +152,30 @@ class Condition(Struct, frozen=True):
 
     name: str
     command: tuple[str, ...]
-    """The argument vector; with a shell, the shell and its arguments come first."""
+    """Argument vector; with a shell, the shell and its arguments come first."""
     levels: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
-    """Variables of this condition, over the environment of the caller."""
+    """Variables of this condition, added to the environment of the caller."""
     hooks: Hooks = Hooks()
     process: Process = Process()
     server: Server | None = None
     """Server of the condition; ``command`` is its client then."""
     mapped_from: tuple[str, ...] = ()
-    """Folders and files: its process must map a library from each, or the campaign does not
-    begin."""
+    """Folders and files: the campaign starts only if the process maps a library from each."""
     reports: tuple[str, ...] = ()
     """Metrics that its workload reports; a result gives the reason for each missing one."""
     tuned_for: tuple[str, ...] = ()
-    """Core types of which the BLAS must report one."""
+    """Core types; the BLAS must report one of them."""
     output: Output | None = None
     """Destination of its standard output (with a server, the client's); else the plan's."""
 
     @property
-    def started(self) -> Started:
-        """Its server, or its command if it has none."""
+    def measured_process(self) -> MeasuredProcess:
+        """Its server, or its command if it has no server."""
         server = self.server
         if server is None:
-            return Started(self.command, self.environment, self.process)
-        return Started(server.start, server.environment, server.process)
+            return MeasuredProcess(self.command, self.environment, self.process)
+        return MeasuredProcess(server.start, server.environment, server.process)
 
     @property
     def has_programs_by_layout(self) -> bool:
@@ -184,7 +183,7 @@ class Condition(Struct, frozen=True):
         return any(LAYOUT in word for word in self.command)
 
     def command_in(self, layout: int | None) -> tuple[str, ...]:
-        """Return the command in a layout, by its number from 1; ``None`` without layouts."""
+        """Return the command in a layout, given by its number from 1; ``None`` without layouts."""
         if layout is None:
             return self.command
         return tuple(word.replace(LAYOUT, str(layout)) for word in self.command)
@@ -195,104 +194,105 @@ class Contrast(Struct, frozen=True):
 
     baseline: int
     candidate: int
-    """Indices into the plan's conditions. A condition is the candidate of one contrast at most,
-    and the baseline of none that it is a candidate in."""
+    """Indices into the plan's conditions. A condition is the candidate of at most one contrast, and
+    differs from its baseline."""
     factor: str | None = None
     """Factor in whose levels they differ."""
     stratum: dict[str, str] = field(default_factory=dict)
-    """The levels of the other factors, equal in both."""
+    """Levels of the other factors, equal in both."""
 
     @property
     def pair(self) -> tuple[int, int]:
-        """The baseline and the candidate."""
+        """Baseline and candidate."""
         return (self.baseline, self.candidate)
 
 
 class Measure(Struct, frozen=True):
-    """How trials are run."""
+    """Settings for running trials."""
 
     working_folder: str
     input: str | None = None
-    """A file for standard input; nothing (``/dev/null``) by default."""
+    """File for standard input; ``/dev/null`` by default."""
     output: Output = Output()
     timeout_s: float = 600.0
     warmup: int = 1
-    """Trials of each condition before the first block, kept and marked, never analysed."""
+    """Number of trials of each condition before the first block; recorded, but never analysed."""
     washout: bool = False
-    """Whether one condition runs, uncounted, before each trial of a block; the coin draws it for
-    the whole block."""
+    """Whether a condition, drawn by the coin for the whole block, runs before each trial without
+    being counted."""
     ignore_failure: bool = False
     ignored_exits: tuple[int, ...] = ()
-    """Exit statuses that alone are ignored; none for all."""
+    """Exit statuses that are ignored; empty for all."""
     vary_environment_size: bool = True
-    """Draw the size of the environment anew for each block (Mytkowicz et al. 2009)."""
+    """Whether each block draws a new size of the environment (Mytkowicz et al. 2009)."""
     counters: tuple[str, ...] = ()
-    """Counters of each trial beside its usual accounting."""
+    """Counters of each trial in addition to the usual accounting."""
 
 
 class Stopping(Struct, frozen=True):
-    """When a campaign ends."""
+    """Conditions under which a campaign ends."""
 
     blocks: int | None = None
-    """Largest number of blocks; by default the budget alone is the limit."""
+    """Maximum number of blocks; by default only the budget is a limit."""
     min_blocks: int = 5
-    """Number of blocks before which no verdict is looked for. The bets allow none before 7 at alpha
-    0.05 (`stats.verdict.earliest_block`)."""
+    """Minimum number of blocks for a verdict. The bets allow none before 7 at alpha 0.05
+    (`stats.verdict.earliest_block`)."""
     min_blocks_explicit: bool = False
-    """An explicit minimum beats the budget."""
+    """Whether the user chose the minimum, which then takes precedence over the budget."""
     budget_s: float = 60.0
     precision: float | None = None
-    """Go on until the interval is at most this wide, in percent."""
+    """Width of the interval, in percent, down to which the campaign continues."""
     tail: float | None = None
-    """Go on until a slow run that comes in this percentage of runs would have shown."""
+    """Percentage of runs: the campaign continues until slow runs this frequent would have
+    appeared."""
     leave_out_decided: bool = False
-    """Whether only conditions that an open question needs run on, so that these get the budget."""
+    """Whether only conditions that an open question needs continue, so that they get the budget."""
     min_seconds: float = 1.0
-    """Seconds of measured blocks before the first verdict: a shorter campaign sees one moment of
-    the machine. It only delays a stop; the block limit and the budget end a campaign before it."""
+    """Minimum seconds of measured blocks for a verdict, because a shorter campaign sees only one
+    moment of the machine. The block limit and the budget can still end a campaign earlier."""
     blocks_before_budget: int = 0
-    """Number of blocks that run even if they exceed the budget."""
+    """Minimum number of blocks, even beyond the budget."""
     patient: bool = False
-    """Whether the campaign exceeds its budget, by less than half, where a forecast says that a
-    verdict is that near."""
+    """Whether the campaign may exceed its budget, by less than half, if the forecast expects a
+    verdict within that time."""
 
 
 class Judgement(Struct, frozen=True):
-    """How the trials are judged."""
+    """Settings for judging the trials."""
 
     alpha: float = 0.05
     min_effect: float = 1.0
-    """The smallest effect that matters, in percent; 0 for none."""
+    """Smallest effect that matters, in percent; 0 for none."""
     primary_metric: str = PRIMARY_METRIC
     other_metrics: tuple[str, ...] = ()
-    """Judged at the stop, with the false-discovery rate at alpha among them."""
+    """Metrics that are judged at the stop, with the false-discovery rate among them at alpha."""
     adjust_by: tuple[str, ...] = ()
-    """Covariates that costs may be adjusted by; the user chooses to (``--adjust``)."""
+    """Covariates by which costs may be adjusted, chosen by the user (``--adjust``)."""
 
 
 class Membership(Struct, frozen=True):
-    """Place of a campaign in the run that it is a part of."""
+    """Place of a campaign in the run of which it is a member."""
 
     whole: str
-    """Identity of that run: 32 hexadecimal digits."""
+    """Identity of the whole run: 32 hexadecimal digits."""
     place: int
-    """Place among its parts, from 0."""
+    """Place among its members, from 0."""
 
 
 def member_identity(whole: str, place: int) -> str:
-    """Return the identity of the run at a place among the parts of another run.
+    """Return the identity of the member at a place of a run.
 
-    Both have 32 hexadecimal digits.
+    Both identities have 32 hexadecimal digits.
     """
     text = f"equipoise run of a host: {whole} {place}"
     return blake2b(text.encode("ascii"), digest_size=_IDENTITY_BYTES).hexdigest()
 
 
 class Plan(Struct, frozen=True):
-    """Everything that was decided before the first trial.
+    """All decisions before the first trial.
 
-    Unless the contrasts are given, the first condition is the baseline and each other one but
-    the control is a candidate, unless the terms of its kind say otherwise.
+    By default the first condition is the baseline, and each other condition except the control is a
+    candidate. ``chosen_contrasts`` or the terms of the kind can change that.
     """
 
     study: str
@@ -302,22 +302,22 @@ class Plan(Struct, frozen=True):
     judgement: Judgement
     seed: int
     control: int | None = None
-    """The condition that runs the baseline a second time, to check the tool."""
+    """Condition that runs the baseline a second time, to check the tool."""
     chosen_contrasts: tuple[Contrast, ...] | None = None
-    """Contrasts, if not everything is compared with the first condition."""
+    """Contrasts, if they are not all with the first condition."""
     sizes: tuple[str, ...] = ()
-    """The factors of a study that are sizes: their levels are read as a scaling law."""
+    """Factors of a study that are sizes: their levels give a scaling law."""
     layouts: tuple[Layout, ...] = ()
-    """Layouts, one for each block; none if layout is no factor."""
+    """Layouts, one for each block; empty if layout is not a factor."""
     ranking: bool = True
-    """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
+    """Whether the conditions are also ranked; never in a gate or an experiment."""
     command_line: tuple[str, ...] = ()
-    """Words that its user typed, with its seed and without the options that change no number; empty
-    if no command was typed."""
+    """Words that the user typed, with the seed and without options that change no number; empty if
+    no command was typed."""
     terms: Terms | None = None
     """Terms of its kind; ``None`` for an ordinary comparison."""
     membership: Membership | None = None
-    """The run that it is a part of, if it is one."""
+    """Its membership in another run, if it has one."""
 
     @property
     def kind(self) -> Kind:
@@ -326,12 +326,12 @@ class Plan(Struct, frozen=True):
 
     @property
     def rules(self) -> Terms:
-        """The terms of its kind; without any, what holds for the campaigns of its study."""
+        """Terms of its kind; without terms, the rules of its study."""
         return self.rules_of_study if self.terms is None else self.terms
 
     @property
     def rules_of_study(self) -> Terms:
-        """What holds for the campaigns of its study, whatever the kind."""
+        """Rules of the campaigns of its study, whatever the kind."""
         return kind_of_study(self.study).part("rules", Terms)
 
     @property
@@ -344,42 +344,42 @@ class Plan(Struct, frozen=True):
 
     @property
     def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
-        """Groups of contrasts of which it is asked which condition is the fastest."""
-        # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
+        """Groups of contrasts whose conditions are ranked."""
+        # Over layouts the verdicts hold for layouts in general; a ranking would have to as well.
         if not self.ranking or self.layouts or not self.rules.ranks:
             return ()
         return tuple(
-            one
-            for one in self.groups
-            if MIN_RANKED_CONDITIONS <= len(one) + 1 <= MAX_RANKED_CONDITIONS
+            group
+            for group in self.groups
+            if MIN_RANKED_CONDITIONS <= len(group) + 1 <= MAX_RANKED_CONDITIONS
         )
 
     @property
     def adjust_by(self) -> tuple[str, ...]:
-        """Covariates that costs may be adjusted by; none where the plan is no plan for it."""
+        """Covariates by which costs may be adjusted; empty if the plan does not allow it."""
         fits = self.not_adjustable_because is None
         return self.judgement.adjust_by[:MAX_COVARIATES] if fits else ()
 
     @property
     def not_adjustable_because(self) -> str | None:
-        """Reason why no cost may be adjusted by a covariate; ``None`` where it may.
+        """Reason why costs may not be adjusted by a covariate; ``None`` if they may.
 
-        What belongs to a condition must not come before its own reading, and the guard against
-        what a condition leaves behind sees only the trials of two.
+        Nothing of a condition may run before its own reading. The check for carry-over is possible
+        only with two conditions.
         """
         number = len(self.conditions)
         if number != 2:
             conditions = "1 condition" if number == 1 else f"{number} conditions"
             return (
-                f"{conditions} (a control counts): Equipoise can look at what conditions leave "
+                f"{conditions} (a control counts): Equipoise can check what conditions leave "
                 "behind only if there are 2"
             )
         if self.measure.washout:
             return "a washout runs before each reading and can move it"
-        hooks = [one.hooks for one in self.conditions]
-        if any(one.setup or one.prepare or one.conclude for one in hooks):
+        hooks = [condition.hooks for condition in self.conditions]
+        if any(hook.setup or hook.prepare or hook.conclude for hook in hooks):
             return "a hook of a condition runs before a reading and can move it"
-        if any(one.server is not None for one in self.conditions):
+        if any(condition.server is not None for condition in self.conditions):
             return "a server of a condition runs before a reading and can move it"
         if self.layouts:
             return "the verdict over layouts rests on the layouts, not on the blocks"
@@ -400,7 +400,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def describes_one(self) -> bool:
-        """Whether it measures a single condition, which is described and compared with nothing."""
+        """Whether it measures a single condition, which is described without a comparison."""
         return (
             not self.contrasts
             and self.rules.describes_one
@@ -410,11 +410,11 @@ class Plan(Struct, frozen=True):
 
     @property
     def warmup_blocks(self) -> int:
-        """Blocks of warm-up: programs of their own in each layout are warmed up in each."""
+        """Number of warm-up blocks; programs that differ between layouts are warmed up in each."""
         by_layout = any(condition.has_programs_by_layout for condition in self.conditions)
         return self.measure.warmup * (len(self.layouts) if self.layouts and by_layout else 1)
 
     @property
     def described(self) -> tuple[int, ...]:
-        """The conditions that a result shows: all but the control."""
+        """Conditions that a result shows: all but the control."""
         return tuple(i for i in range(len(self.conditions)) if i != self.control)

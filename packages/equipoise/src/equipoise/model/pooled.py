@@ -1,4 +1,4 @@
-"""The document of campaigns that are pooled: ``equipoise.pooled``."""
+"""The document of pooled campaigns: ``equipoise.pooled``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ POOLED_SCHEMA = "equipoise.pooled/1"
 
 
 class CommonRatio(Struct, frozen=True):
-    """The ratio that all campaigns have in common, if they have one.
+    """The ratio that all campaigns have in common, if there is one.
 
-    It holds though each campaign stopped at its verdict, and after any number of campaigns.
+    It is valid even though each campaign stopped at its verdict, and after any number of campaigns.
     """
 
     ratio: float | None
@@ -21,23 +21,24 @@ class CommonRatio(Struct, frozen=True):
     ratio_ci: Interval
     """Ratios that all campaigns together do not exclude, at 95 %; ``None`` for no limit."""
     blocks: int
-    """Blocks of all campaigns."""
+    """Number of blocks of all campaigns."""
     unknown_because: str | None = None
-    """Why there is no common ratio."""
+    """Reason why there is no common ratio."""
 
 
 class PooledEffect(Struct, frozen=True):
-    """The mean over campaigns that may differ, from the first blocks of each."""
+    """The mean effect of campaigns that may differ, from the first blocks of each."""
 
     ratio: float
-    """e to the mean of the log ratios, each replicate alike."""
+    """e to the mean of the log ratios, with equal weights for the replicates."""
     ratio_ci: Interval
     """Interval of the mean over such replicates, at 95 %; ``None`` for one replicate."""
     between_sd: float
-    """Between campaigns, in log units, what they vary by within taken out; 0 at the least."""
+    """Standard deviation between campaigns, in log units, without that within; at least 0."""
     campaigns: int
     replicates: int
-    """Hosts, if there are several; else boots, if there are several; else campaigns."""
+    """Number of hosts, if there are several; else of boots, if there are several; else of
+    campaigns."""
 
 
 class PooledCampaign(Struct, frozen=True):
@@ -49,7 +50,7 @@ class PooledCampaign(Struct, frozen=True):
     kernel: str
     blocks: int
     host: str | None = None
-    """Name of the host; null if the ledger names none."""
+    """Name of the host; null if unknown."""
 
 
 class PooledComparison(Struct, frozen=True):
@@ -59,22 +60,22 @@ class PooledComparison(Struct, frozen=True):
     candidate: str
     metric: str
     ratios: tuple[float | None, ...]
-    """Ratio of each campaign; ``None`` where it has none."""
+    """Ratio of each campaign; ``None`` if it has none."""
     pooled: PooledEffect
     common: CommonRatio
     first_blocks: tuple[int, ...]
-    """Blocks of each campaign that ``pooled`` and ``by_level`` are from: those that it would have
-    run whatever they showed."""
+    """Number of blocks of each campaign that ``pooled`` and ``by_level`` use: those before the
+    first block at which it could have stopped."""
     by_level: VarianceByLevel | None = None
-    """``None`` where no level is replicated."""
+    """Variance by level; ``None`` if no level is replicated."""
 
 
 class PooledCampaigns(Struct, frozen=True):
-    """Campaigns as levels; the whole document, in the order in which it is written."""
+    """The whole document, in the order in which it is written."""
 
     schema: str
     study: str
     campaigns: tuple[PooledCampaign, ...]
     comparisons: tuple[PooledComparison, ...]
     hosts: int = 1
-    """Hosts that the campaigns ran on."""
+    """Number of hosts of the campaigns."""

@@ -1,4 +1,4 @@
-"""Intervals, and numbers with their units and lists of names as people read them in sentences."""
+"""Intervals, and numbers with units and lists of names for sentences."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from equipoise.shared.ratios import as_factor as as_factor
 from equipoise.shared.ratios import leaves_out as leaves_out
 from equipoise.shared.ratios import reads_as_factor as reads_as_factor
 
-MAX_MEASURED = 1e100
-"""Largest measured value: no measurement comes near it, and squares of it can be added up."""
+MAX_MEASURED_VALUE = 1e100
+"""Maximum measured value: no measurement comes near it, and its squares can be added up."""
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 _LARGE_COUNTS = ((1e9, "billion"), (1e6, "million"))
 _EXACT_BYTES = 1e6
 MAX_NAMES = 5
-"""Number of conditions that a sentence names."""
+"""Maximum number of conditions that a sentence names."""
 
 
 def excludes_one(interval: Interval) -> bool:
@@ -35,7 +35,7 @@ def excludes_one(interval: Interval) -> bool:
 
 
 def is_known_to_a_tenth(interval: Interval) -> bool:
-    """Return whether an interval of a ratio reaches at most a tenth to each side."""
+    """Return whether the interval of a ratio reaches at most a tenth to each side."""
     low, high = interval
     return bool(low) and high is not None and low is not None and high / low <= 1.1**2
 
@@ -51,12 +51,12 @@ def byte_count(count: float) -> str:
 
 
 def byte_rate(per_second: float) -> str:
-    """Return bytes a second with a decimal unit: ``2.1 GB/s``."""
+    """Return bytes per second with a decimal unit: ``2.1 GB/s``."""
     return f"{byte_count(per_second)}/s"
 
 
 def rate(per_second: float) -> str:
-    """Return a number a second: ``2439/s``."""
+    """Return a number per second: ``2439/s``."""
     return f"{significant(per_second)}/s"
 
 
@@ -67,7 +67,7 @@ def metric_value(value: float, metric: str) -> str:
 
 
 def metric_formatter(metric: str) -> Callable[[float], str]:
-    """Return what formats a metric, whose unit is the end of its name."""
+    """Return the function that formats values of a metric, by the unit at the end of its name."""
     if metric.endswith("_bytes_per_s"):
         return byte_rate
     if metric.endswith("_per_s"):
@@ -78,7 +78,7 @@ def metric_formatter(metric: str) -> Callable[[float], str]:
 
 
 def count(number: float) -> str:
-    """Return a count: ``400,012``, ``3.6 million``; a mean below 100 has a decimal."""
+    """Return a formatted count: ``400,012``, ``3.6 million``; a mean below 100 has a decimal."""
     for scale, name in _LARGE_COUNTS:
         if abs(number) >= scale:
             return f"{significant(number / scale, 2)} {name}"
@@ -88,7 +88,7 @@ def count(number: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things: ``1 block``, ``12 blocks``."""
+    """Return a number with its noun: ``1 block``, ``12 blocks``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -108,7 +108,7 @@ def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
 
 
 def names_of(conditions: Sequence[str], last: str = "and") -> str:
-    """Return names as ``a, b and c``; of many, the first and how many more there are."""
+    """Return names as ``a, b and c``; of many, the first and the number of the others."""
     more = len(conditions) - MAX_NAMES
     if more < 2:
         return joined(conditions, last)
@@ -117,5 +117,5 @@ def names_of(conditions: Sequence[str], last: str = "and") -> str:
 
 
 def iso_time(seconds: float) -> str:
-    """Return seconds since the epoch as every document has them: UTC, to the millisecond."""
+    """Return seconds since the epoch in the format of all documents: UTC, to the millisecond."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

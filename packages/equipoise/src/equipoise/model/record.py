@@ -1,4 +1,4 @@
-"""A campaign as the ledger records it: draws, trials, samples, segments, observations."""
+"""The record of a campaign in the ledger: draws, trials, samples, segments, observations."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ FailureKind = Literal["timed out", "unavailable", "no room", "failed"]
 """Kind of a failure: the trial took too long, the machine cannot do its work (``UNAVAILABLE`` in
 sysexits.h), its output found no room on the disk, or anything else."""
 FAILED = "a condition failed"
-"""Why a segment ended, if a trial or a hook failed."""
+"""Reason why a segment ended, if a trial or a hook failed."""
 INTERRUPTED = "interrupted"
-"""Why a segment ended, if its user or the coordinator of its fleet stopped it."""
+"""Reason why a segment ended, if its user or the coordinator of its fleet stopped it."""
 FAILURE = "failed"
-"""Code of the warning that tells how it failed."""
+"""Code of the warning about a failed campaign."""
 
 
 class Draw(Struct, frozen=True):
@@ -42,14 +42,15 @@ class Draw(Struct, frozen=True):
     padding_bytes: int
     """Bytes by which the environment of every trial of the block is enlarged."""
     layout: int | None = None
-    """The plan's layout, from 1, that every trial of the block runs in."""
+    """Layout of every trial of the block, by its number in the plan, from 1."""
     washout: int | None = None
     """Condition that runs before each trial of the block and is not counted; ``None`` without
-    washouts. A draw that is read back has none: the trials of its block tell."""
+    washouts. A draw read from the ledger has ``None``: the trials of its block have the
+    washouts."""
 
 
 class Sample(Struct, frozen=True):
-    """One line that a workload reported itself through EQUIPOISE_METRICS."""
+    """One value that a workload reported itself through EQUIPOISE_METRICS."""
 
     metric: str
     value: float
@@ -57,13 +58,13 @@ class Sample(Struct, frozen=True):
     unit: str | None = None
     better: Better = "lower"
     resolution: float | None = None
-    """Smallest step of the value that the program can tell, in its unit; ``None`` if unknown."""
+    """Smallest step of the value that the program can measure, in its unit; ``None`` if unknown."""
 
 
 class Accounting(Struct, frozen=True):
-    """Measurements of one trial by the launcher; ``None`` is what could not be read.
+    """Measurements of one trial by the launcher; ``None`` for those that could not be read.
 
-    Times in seconds, memory in bytes.
+    Times are in seconds, memory in bytes.
     """
 
     wall_s: float | None = None
@@ -78,14 +79,14 @@ class Accounting(Struct, frozen=True):
     block_writes: int | None = None
     output_bytes: int | None = None
     counters: dict[str, float | None] = field(default_factory=dict)
-    """Counters that the plan asked for (``Measure.counters``), by name."""
+    """Counters of the plan (``Measure.counters``), by name."""
     unknown: dict[str, str] = field(default_factory=dict)
-    """For each field, counter and covariate of the launcher that is ``None``: the named reason
-    (rule 7). For a counter that is not the whole: what it leaves out."""
+    """Reason for each field, counter and covariate of the launcher that is ``None`` (rule 7). For
+    an incomplete counter: the part that it leaves out."""
 
     @property
     def cpu_s(self) -> float | None:
-        """User and system time together, which the kernel knows more exactly than its parts."""
+        """Sum of user and system time, which the kernel measures more exactly than its parts."""
         return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
 
 
@@ -104,13 +105,13 @@ class Trial(Struct, frozen=True):
     exit: int | None = None
     """Exit status; ``None`` if it died of a signal, timed out or could not start."""
     failure: str | None = None
-    """Why it failed, such as "exit status 3" or "signal 11 (SIGSEGV)"; ``None`` if it succeeded."""
+    """Failure, such as "exit status 3" or "signal 11 (SIGSEGV)"; ``None`` if it succeeded."""
     failure_kind: FailureKind | None = None
     """Kind of the failure; ``None`` if it succeeded."""
     washout: bool = False
-    """Whether it ran only to wash out what ran before; never analysed then."""
+    """Whether it ran only to wash out the effect of the trial before; then it is never analysed."""
     error_tail: str = ""
-    """The last lines that it wrote to standard error, kept if it failed."""
+    """Last lines of its standard error, kept if it failed."""
     covariates: dict[str, float | None] = field(default_factory=dict)
     samples: tuple[Sample, ...] = ()
 
@@ -126,7 +127,7 @@ class Trial(Struct, frozen=True):
 
 
 class CampaignWarning(Struct, frozen=True):
-    """A warning: what, and what to do about it (rule 8)."""
+    """A warning with a hint (rule 8)."""
 
     code: str
     summary: str
@@ -134,17 +135,17 @@ class CampaignWarning(Struct, frozen=True):
 
 
 class RecordedWarning(CampaignWarning, frozen=True):
-    """A warning as the ledger keeps it, with what it is about."""
+    """A warning in the ledger, with the condition that it concerns."""
 
     condition: int | None = None
-    """Index of the plan's condition that it is about; ``None`` if it is about the campaign. The
+    """Index of the condition in the plan; ``None`` if the warning concerns the campaign. The
     summary begins with the name of the condition, unless the condition is withdrawn."""
     without_from: int | None = None
     """First measured block without the condition, if it is withdrawn from the campaign."""
 
     @property
     def warning(self) -> CampaignWarning:
-        """The warning alone, as a result has it."""
+        """The warning without the condition, for a result."""
         return CampaignWarning(self.code, self.summary, self.hint)
 
 
@@ -161,14 +162,14 @@ class Segment(Struct, frozen=True):
 
 
 DIFF = "diff"
-"""Source that says what the commit of a condition changed (`CommitDiff` of model/revisions.py)."""
+"""Source with the changes of a condition's commit (`CommitDiff` of model/revisions.py)."""
 
 
 class Observation(Struct, frozen=True):
-    """What one source saw of one run of one condition. Its time counts for no verdict (rule 4)."""
+    """Evidence of one source from one run of one condition; never timed for a verdict (rule 4)."""
 
     source: str
-    """Name in ``equipoise.why.evidence.sources.SOURCES``; or ``DIFF``, which observes no run."""
+    """Name in ``equipoise.why.evidence.sources.SOURCES``, or ``DIFF``, which observes no run."""
     condition: int
     """Place of the condition in the plan of the campaign."""
     repetition: int
@@ -178,13 +179,13 @@ class Observation(Struct, frozen=True):
     observed_at: float
     """Start in seconds since the epoch."""
     document: bytes | None
-    """Evidence as JSON; ``None`` if the source could not read any."""
+    """Evidence as JSON; ``None`` if the source has none."""
     failure: str | None
-    """Why there is no document."""
+    """Reason why there is no document."""
 
 
 class RunRecord(Struct, frozen=True):
-    """All that the ledger knows of one campaign, in the order in which it was written."""
+    """The whole record of one campaign, in the order in which it was written."""
 
     id: str
     plan: Plan
@@ -194,24 +195,24 @@ class RunRecord(Struct, frozen=True):
     trials: tuple[Trial, ...]
     notices: tuple[RecordedWarning, ...]
     observations: tuple[Observation, ...] = ()
-    """Observations of the instrumented runs that explain it."""
+    """Observations of the instrumented runs that explain the campaign."""
     earlier: tuple[RunRecord, ...] = ()
-    """Records of the earlier campaigns of a history, in order; none of them has its own."""
+    """Records of the earlier campaigns of a history, in order; their own ``earlier`` is empty."""
     identity: str = ""
-    """32 hexadecimal digits that no other run has, on any host."""
+    """Identity that is unique on all hosts: 32 hexadecimal digits."""
     host: HostReference | None = None
-    """The host that measured it; ``None`` for an imported run."""
+    """Host that measured it; ``None`` for an imported run."""
     members: tuple[RunRecord, ...] = ()
-    """Records of its parts, those that are in this ledger, in the order of its plan."""
+    """Records of its members that are in this ledger, in the order of its plan."""
 
     @property
     def environment(self) -> dict[str, Any]:
-        """Environment of the first segment; empty without one."""
+        """Environment of the first segment; empty without a segment."""
         return self.segments[0].environment if self.segments else {}
 
     @property
     def stopped_because(self) -> str | None:
-        """Why the last segment stopped; ``None`` while it runs, or if it was killed."""
+        """Reason why the last segment stopped; ``None`` while it runs, or if it was killed."""
         return self.segments[-1].stopped_because if self.segments else None
 
     @property
@@ -226,24 +227,25 @@ class RunSummary(Struct, frozen=True):
     id: str
     study: str
     commands: tuple[str, ...]
-    """The names of the conditions, baseline first."""
+    """Names of the conditions, the baseline first."""
     started_at: float
     trials: int
     stopped_because: str | None
-    """``None`` while it runs, or if it was killed."""
+    """Reason why it stopped; ``None`` while it runs, or if it was killed."""
     host: str | None = None
     """Name of the host that measured it; ``None`` for an imported run."""
     whole: str | None = None
-    """Run id of the run that it is a part of; ``None`` if it is none, or that is not here."""
+    """Id of the run of which it is a member; ``None`` without one in this ledger."""
     hosts: int | None = None
-    """Hosts of its parts that are here; ``trials`` are theirs. ``None`` without parts."""
+    """Number of hosts of its members in this ledger, which have the ``trials``; ``None`` without
+    members."""
 
 
 @contextmanager
 def paused_garbage_collector() -> Iterator[None]:
-    """Stop Python's cycle collector while the block makes many records and drops none.
+    """Stop Python's cycle collector in a block that creates many records and drops none.
 
-    The collector would walk them again and again: without it a large ledger opens in half the time.
+    The collector would visit them repeatedly: without it a large ledger opens in half the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,12 +1,12 @@
-"""What a shared result may show: values of tuning variables, and placeholders for all others.
+"""Values that a shared result may show: those of tuning variables; all others have placeholders.
 
-The value of an environment variable may be a secret, and results are passed on. A snapshot of the
-environment records the values of the known tuning variables only, and a page, a document or an
-export shows only their values (``docs/reference/document.md``). Names are exact: a beginning such
-as ``LC_`` would let ``LC_API_TOKEN`` pass. To make a variable known, add its name here.
+The value of an environment variable may be a secret, and results are shared. A snapshot of the
+environment records only the values of the known tuning variables, and a page, a document or an
+export shows only these (``docs/reference/document.md``). Names are exact: a prefix such as ``LC_``
+would let ``LC_API_TOKEN`` pass. To make a variable known, add its name here.
 
-A placeholder is ``$NAME``, the name of the variable. A line with it can be run by whoever has the
-variable set.
+A placeholder is ``$NAME``, the name of the variable. A user who has set the variable can run a line
+that contains it.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from collections.abc import Callable
 _OWN_PLACEHOLDER = re.compile(
     r"(?:[^=]*:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<placeholder>\$(?P=name)(?:_[0-9]+)?)"
 )
-"""``TOKEN=$TOKEN``; after a colon in ``2:TOKEN=$TOKEN``, the value of ``--env``."""
+"""Assignment of a placeholder: ``TOKEN=$TOKEN``, or ``2:TOKEN=$TOKEN``, a value of ``--env``."""
 _UNSAFE_BETWEEN_DOUBLE_QUOTES = re.compile(r"[\"\\`!$]")
 
 
 def placeholder(name: str, number: int) -> str:
     """Return the text that stands for a hidden value of the variable.
 
-    ``number`` counts the different values of one variable from 1: ``$TOKEN``, ``$TOKEN_2``.
+    ``number`` counts the distinct values of one variable from 1: ``$TOKEN``, ``$TOKEN_2``.
     """
     return f"${name}" if number == 1 else f"${name}_{number}"
 
 
-def quoted_but_for_placeholders(word: str, quote: Callable[[str], str]) -> str:
-    """Quote a word for a shell, which expands the placeholders in it and nothing else.
+def quote_except_placeholders(word: str, quote: Callable[[str], str]) -> str:
+    """Quote a word so that a shell expands the placeholders in it and nothing else.
 
-    Only an assignment of a placeholder of the same name counts (``TOKEN=$TOKEN``), and only where
-    it is a whole word of the command that the word holds. A shell's line in the word is not
-    opened: the inner shell expands its placeholders. ``quote`` quotes a text for a shell.
+    A placeholder counts only in an assignment to its own name (``TOKEN=$TOKEN``) that is a whole
+    word of the command in the word. A line for an inner shell is left unchanged: that shell expands
+    its placeholders. ``quote`` quotes a text for a shell.
     """
     placeholders = _placeholders_in(word)
     if not placeholders:

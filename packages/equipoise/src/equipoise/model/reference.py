@@ -1,4 +1,4 @@
-"""A result held beside that of another session, row by row (``--against``)."""
+"""A result compared with that of another session, row by row (``--against``)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from equipoise.model.quantities import Interval
 
 
 class EnvironmentDifference(Struct, frozen=True):
-    """One thing that is known of both environments and differs, or is known of one only."""
+    """A fact of two environments that differs, or that one of them lacks."""
 
     name: str
     there: Any
-    """Null where it is not known."""
+    """Value in the reference result; null if unknown."""
     here: Any
 
 
@@ -24,19 +24,19 @@ class ReferenceRow(Struct, frozen=True):
     name: str
     metric: str
     there: float | None
-    """The median."""
+    """Median in the reference result."""
     here: float | None
     ratio: float | None
-    """Here over there, of the cost: what is better when higher counts as its inverse."""
+    """Cost here over cost there; the cost of a metric that is better if higher is its inverse."""
     ratio_ci: Interval
     p_value: float | None
     changed: bool | None
-    """Null where it cannot be told, with the reason."""
+    """Whether the row changed; null if unknown."""
     unknown: str | None = None
 
 
 class ReferenceComparison(Struct, frozen=True):
-    """A result (here) beside a reference result (there)."""
+    """A result (here) compared with a reference result (there)."""
 
     run: str
     """Id of the reference result's run."""
@@ -48,10 +48,10 @@ class ReferenceComparison(Struct, frozen=True):
     geometric_mean_ci: Interval
     geometric_mean_rows: int
     min_effect: float
-    """Percent up to which a change counts as none."""
+    """Percentage up to which a change counts as no change."""
     alpha: float
     level: float | None
     """1 minus the coverage of each ``ratio_ci``."""
     between_sessions: float
-    """Percent by which sessions are taken to differ beyond what they show of themselves."""
+    """Percentage by which sessions are assumed to differ beyond their own spread and drift."""
     scope: str

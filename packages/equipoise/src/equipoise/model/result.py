@@ -1,8 +1,8 @@
 """The result document (docs/reference/document.md), as frozen data.
 
-Field names and their order are the outward form ``equipoise.result/1``: others build on
-them. An interval is ``[low, high]``; a bound that is not known yet (an interval that is
-still infinite) is null.
+Field names and their order are the public format ``equipoise.result/1``, on which other programs
+rely. An interval is ``[low, high]``; a bound that is not known yet (the interval is still infinite)
+is null.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from equipoise.model.reference import ReferenceComparison
 from equipoise.model.why import Explanation, ExtraTime
 
 TrialColumn = tuple[str, Literal["text", "integer", "number"], tuple[Any, ...]]
-"""Name, kind of cells, and a cell for each trial."""
+"""Name, type of cells, and a cell for each trial."""
 SCHEMA = "equipoise.result/1"
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
@@ -40,17 +40,17 @@ class Mode(Struct, frozen=True):
 
 
 class ModeAssociation(Struct, frozen=True):
-    """A mode, and a covariate or drawn factor that goes with it."""
+    """A covariate or drawn factor that is associated with a mode."""
 
     mode: int
     """Index of the mode among ``modes``, from 0."""
     covariate: str
     value: float | None
-    """The value it goes with, of a covariate of names such as ``cpu``; null for an amount."""
+    """Associated value of a covariate of names such as ``cpu``; null for an amount."""
     correlation: float
-    """Correlation with having that value, or with the ranks of the amount."""
+    """Correlation of the mode with that value, or with the ranks of the amount."""
     p_value: float
-    """Adjusted for all covariates and modes together."""
+    """P-value, adjusted for all covariates and modes together."""
 
 
 class State(Struct, frozen=True):
@@ -59,7 +59,7 @@ class State(Struct, frozen=True):
     begin: int
     """Index of its first trial among the analysed trials of the condition, from 0."""
     level: float
-    """The mean of its trials, extremes drawn in."""
+    """Mean of its trials, with extremes clipped."""
 
 
 class Drift(Struct, frozen=True):
@@ -68,7 +68,7 @@ class Drift(Struct, frozen=True):
     ratio: float | None
     ratio_ci: Interval
     chance: float | None = None
-    """Chance of ranks as unequal as those of the two thirds, if trials were independent."""
+    """Chance that independent trials have ranks as unequal as those of the two thirds."""
 
 
 class Component(Struct, frozen=True):
@@ -77,47 +77,48 @@ class Component(Struct, frozen=True):
     level: str
     """``iteration``, ``trial``, ``layout``, ``boot``, ``host`` …"""
     units: int
-    """Number of units in all."""
+    """Total number of units."""
     variance: float
-    """Unbiased, so that it may be below 0 where the level adds next to nothing."""
+    """Unbiased estimate, which may be below 0 if the level adds almost nothing."""
     variance_ci: tuple[float, float]
     share: float
     """Fraction of the total variance; a negative variance counts as none."""
 
 
 class Advice(Struct, frozen=True):
-    """How much narrower the interval gets if one level is measured for one minute more."""
+    """How much narrower the interval becomes with one more minute of measuring on one level."""
 
     level: str
     more_units: float
-    """Units of this level, each with as many parts as now."""
+    """Number of new units of this level, each with as many parts as now."""
     narrower: float
-    """The share by which the interval across the highest level narrows, from 0 to 1."""
+    """Share by which the interval across the highest level narrows, from 0 to 1."""
 
 
 class VarianceByLevel(Struct, frozen=True):
     """The variance of a logarithm by level, and one claim in two scopes (rule 2).
 
-    Of a condition the logarithm is that of its cost, of a comparison that of the ratio within a
-    block. Where a level has too few units, all is null and empty but for the reason.
+    For a condition, the logarithm is that of its cost; for a comparison, that of the ratio within a
+    block. If a level has too few units, all fields but the reason are null or empty.
     """
 
     mean: float | None
-    """e to the mean over the highest units, each alike: a cost, or a ratio."""
+    """e to the mean over the highest units, with equal weights: a cost, or a ratio."""
     these: str
-    """The scope of ``these_ci``: ``these 12 layouts``."""
+    """Scope of ``these_ci``: ``these 12 layouts``."""
     these_ci: Interval
     across: str
-    """The scope of ``across_ci``: ``across layouts``."""
+    """Scope of ``across_ci``: ``across layouts``."""
     across_ci: Interval
-    """Student's t over the highest units; for one look, at the end. Of a comparison over layouts
-    the interval of its verdict, which holds at each analysis, at the level of the comparison."""
+    """Interval by Student's t over the highest units, for a single analysis at the end. For a
+    comparison over layouts it is the interval of the verdict, valid at each analysis, at the level
+    of the comparison."""
     level: float
     """1 minus the coverage of each interval."""
     components: tuple[Component, ...]
     """Components of the logarithm's variance, the highest level first."""
     advice: tuple[Advice, ...]
-    """The best first; empty where the seconds that a unit takes are not known."""
+    """Advice, the best first; empty if the seconds of a unit are unknown."""
     advice_summary: str | None
     unknown_because: str | None = None
 
@@ -139,21 +140,21 @@ class MetricSummary(Struct, frozen=True):
     """Modes from the lowest up; at least one."""
     drift: Drift | None = None
     log_evidence: float | None = None
-    """For several modes against one, about the natural logarithm of the Bayes factor; null where
-    the sample shows no valley at all."""
+    """Evidence for several modes against one, about the natural logarithm of the Bayes factor; null
+    if the sample has no valley."""
     companions: tuple[ModeAssociation, ...] = ()
-    """Covariates and drawn factors that the modes go with, the strongest first."""
+    """Covariates and drawn factors associated with the modes, the strongest first."""
     tail: float | None = None
-    """Distance from median to 95th percentile over that from 5th to median: 1 if symmetric."""
+    """Distance from median to 95th percentile over that from 5th percentile to median."""
     autocorrelation: float | None = None
     """Autocorrelation of the ranks of neighbouring trials."""
     states: tuple[State, ...] | None = None
-    """States of the primary metric; null where nobody looked for them.
+    """States of the primary metric; null if they were not computed.
 
     See docs/methods/distribution.md.
     """
     by_level: VarianceByLevel | None = None
-    """Variance of the primary metric by level; null where trials are the only level."""
+    """Variance of the primary metric by level; null if trials are the only level."""
 
 
 class ConditionResult(Struct, frozen=True):
@@ -163,24 +164,24 @@ class ConditionResult(Struct, frozen=True):
     levels: dict[str, str]
     command: tuple[str, ...]
     trials: int
-    """Analysed trials."""
+    """Number of analysed trials."""
     failures: int
     metrics: dict[str, MetricSummary]
     unknown: dict[str, str] = field(default_factory=dict)
-    """The metrics that its workload reports elsewhere and not here, each with the reason."""
+    """Metrics that the workload should report but did not, each with the reason."""
     spread_because: dict[str, str] = field(default_factory=dict)
-    """Reason why a metric that the workload reports spreads widely, as far as observed."""
+    """Reasons why metrics of the workload spread widely, as far as observed."""
     iterations: dict[str, IterationShape] = field(default_factory=dict)
-    """Class of each trial's iterations and of the condition, for each metric that has them."""
+    """Classes of each trial's iterations and of the condition, by metric."""
 
 
 class CarryOver(Struct, frozen=True):
-    """How much more a trial takes if the candidate, not the baseline, ran before it."""
+    """How much longer a trial takes if the candidate, not the baseline, ran before it."""
 
     ratio: float
     ratio_ci: Interval
     trials: int
-    """Trials that stood first in their block, which the estimate rests on."""
+    """Number of trials, each the first of its block, that the estimate uses."""
 
 
 class SlowRuns(Struct, frozen=True):
@@ -189,67 +190,67 @@ class SlowRuns(Struct, frozen=True):
     factor: float
     """Multiple of the median that a slow run exceeds."""
     baseline: int
-    """Slow runs of the baseline."""
+    """Number of slow runs of the baseline."""
     candidate: int
     runs: int
     """Runs of each condition."""
     unseen_share: float
-    """A kind of run that comes in this share of runs, or more, had a chance of at least 1 - alpha
-    to be among these runs: 1 - alpha^(1/runs)."""
+    """Share of runs, 1 - alpha^(1/runs): a kind of run at least this frequent had a chance of at
+    least 1 - alpha to be among these runs."""
     more_often: Literal["baseline", "candidate"] | None = None
-    """Condition that has slow runs more often, by a sequential test of the coin; null where the
-    test names none, and where the typical runs differ."""
+    """Condition that has slow runs more often, by a sequential test of the coin; null if the test
+    names neither, and if the typical runs differ."""
     e_value: float | None = None
-    """E-value of that test; null where the typical runs differ."""
+    """E-value of that test; null if the typical runs differ."""
     level: float | None = None
-    """Level of that test: a fifth of the level of the comparison, apart from it."""
+    """Level of that test: a fifth of the level of the comparison, in addition to it."""
     summary: str = ""
 
 
 class CarryOverCheck(Struct, frozen=True):
-    """Whether carry-over could make a difference that was called, from blocks without washouts.
+    """Whether carry-over could explain a difference that was called in blocks without washouts.
 
     The difference and the carry-over are fitted together to these blocks.
     """
 
     could_make: Literal["nothing", "part", "all"]
-    """How much of the difference carry-over could make."""
+    """How much of the difference carry-over could explain."""
     carry_over: float
     """Ratio of a trial after the candidate to one after the baseline."""
     carry_over_ci: Interval
     """Its 95 % interval, for one analysis."""
     ratio: float
-    """Ratio of candidate and baseline with the carry-over taken out."""
+    """Ratio of candidate and baseline without the carry-over."""
     ratio_ci: Interval
     """Its 95 % interval, for one analysis."""
     blocks: int
-    """Blocks without washouts that both conditions ran in."""
+    """Number of blocks without washouts in which both conditions ran."""
     went_on: bool
-    """Whether the campaign went on with washouts, and only these decide."""
+    """Whether the campaign continued with washouts; then only blocks with washouts decide."""
     verdict: Verdict
-    """Verdict of the blocks without washouts."""
+    """Verdict from the blocks without washouts."""
     called_ratio: float | None
-    """Typical ratio of the blocks without washouts."""
+    """Typical ratio in the blocks without washouts."""
     summary: str
 
 
 class StatisticAnswer(Struct, frozen=True):
-    """Verdict that one statistic alone would have given."""
+    """Verdict by one statistic alone."""
 
     statistic: str
     """``minimum``, ``p10`` … ``p90`` (``p50`` is the median), ``p99``, ``maximum`` or ``mean``;
     ``p99`` and ``maximum`` from 100 runs of each condition on."""
     ratio: float | None
     says: Literal["faster", "slower", "equivalent"]
-    """Verdict by ``min_effect``, as if there were no chance in the statistic."""
+    """Verdict by ``min_effect``, ignoring chance."""
     certain: bool = False
-    """Whether the interval of the ratio leaves out "no difference". The interval of a decile rests
-    on order statistics of each condition; the minimum, the maximum and the mean have none, and are
-    never certain."""
+    """Whether the interval of the ratio leaves out "no difference". The interval of a decile comes
+    from order statistics of each condition; the minimum, the maximum and the mean have no interval,
+    and are never certain."""
 
 
 class TheseLayouts(Struct, frozen=True):
-    """The claim about the very layouts of a campaign; exact, and silent on other layouts."""
+    """The claim about the layouts of a campaign alone: exact, but not valid for other layouts."""
 
     verdict: Verdict
     ratio: float | None
@@ -269,27 +270,27 @@ class RatioSegment(Struct, frozen=True):
 
 
 class Adjustment(Struct, frozen=True):
-    """What adjusting costs by a covariate, read before each trial, did; the numbers without it."""
+    """The effect of adjusting costs by a covariate, and the numbers without adjustment."""
 
     covariate: str
-    """Covariate that adjusted most blocks."""
+    """Covariate by which most blocks were adjusted."""
     blocks: int
-    """Blocks that were adjusted; none before past blocks showed that it pays."""
+    """Number of adjusted blocks; a block is adjusted only if past blocks showed that it helps."""
     spread_ratio: float
-    """Spread of the adjusted block differences over that of the differences."""
+    """Spread of the block differences with adjustment over that without."""
     unadjusted_ratio: float | None
     """Typical ratio without an adjustment."""
     unadjusted_ratio_ci: Interval
     """Its interval, at the level of the comparison."""
     summary: str
-    """Sentence on it; empty where it saved under 1 % of the blocks."""
+    """Sentence on the adjustment; empty if it saved less than 1 % of the blocks."""
 
 
 class Comparison(Struct, frozen=True):
     """One candidate against its baseline on one metric; ratios of a cost.
 
-    Over layouts, verdict, ratio, intervals and summary are about layouts in general; the
-    e-value is about the layouts that were drawn.
+    Over layouts, verdict, ratio, intervals and summary concern layouts in general; the e-value
+    concerns the layouts that were drawn.
     """
 
     baseline: str
@@ -314,75 +315,77 @@ class Comparison(Struct, frozen=True):
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""
     equivalence_ci: Interval
-    """Interval that decides on ``equivalent``: each side of it stands for itself, so it covers
-    with 1 minus two levels."""
+    """Interval that decides on ``equivalent``. The level holds for each side alone, so the interval
+    covers with 1 minus two levels."""
     equivalence_level: float
     """1 minus the coverage of ``equivalence_ci``."""
     means_veto: bool = False
-    """Whether a typical run takes the same, and the ratio of means or slow runs alone forbid
-    ``equivalent``."""
+    """Whether typical runs are equivalent, and only the ratio of means or slow runs forbid the
+    verdict ``equivalent``."""
     ratio_is_constant: bool = True
-    """False where no constant ratio agrees with all blocks: ``ratio_ci`` is that of the end."""
+    """False if no constant ratio agrees with all blocks: ``ratio_ci`` is then that of the end."""
     ratio_segments: tuple[RatioSegment, ...] = ()
-    """Stretches with a ratio of their own, where none fits all blocks; found by change-points."""
+    """Stretches with different ratios, by change-points, if no ratio fits all blocks."""
     blocks_to_go: int | None = None
-    """Blocks that would probably decide an undecided comparison; null if unforeseeable."""
+    """Number of blocks that would probably decide an undecided comparison; null if
+    unforeseeable."""
     carry_over: CarryOver | None = None
     carry_over_check: CarryOverCheck | None = None
-    """Whether carry-over could make the difference; null where none was called."""
+    """Whether carry-over could explain the difference; null if no difference was called."""
     stratum: dict[str, str] = field(default_factory=dict)
     """Levels of the other factors of a study, equal in both conditions."""
     slow_runs: SlowRuns | None = None
-    """Slow runs that were seen, and how rare one must be to stay unseen; null for a fleet."""
+    """Observed slow runs, and the rarity of those that could be missed; null for a fleet."""
     answers: tuple[StatisticAnswer, ...] = ()
-    """Verdicts of single statistics; the verdict rests on none of them."""
+    """Verdicts by single statistics, which the verdict does not use."""
     disagreement: str | None = None
     """Sentence on statistics of which some say faster and others slower."""
     by_level: VarianceByLevel | None = None
-    """Variance of the primary metric by level; null where trials are the only level."""
+    """Variance of the primary metric by level; null if trials are the only level."""
     in_these_layouts: TheseLayouts | None = None
-    """Null where the verdict is not about layouts in general."""
+    """Claim about the campaign's layouts; null if the verdict does not concern layouts in
+    general."""
     adjusted_by: Adjustment | None = None
-    """Covariate that costs were adjusted by; null where none paid."""
+    """Adjustment of costs by a covariate; null if no covariate helped."""
 
-    def own_parts_of_values(self) -> dict[str, Any]:
-        """Return the parts that only its kind of campaign has, with ratios of values."""
+    def additional_values(self) -> dict[str, Any]:
+        """Return the additional fields of its kind of campaign, with ratios of values."""
         return {}
 
 
 class TypicalValue(Struct, frozen=True):
-    """Typical value of the one condition of a campaign that compares nothing."""
+    """Typical value of the single condition of a campaign without a comparison."""
 
     condition: str
     metric: str
     median: float
-    """Trials that timed out count as worst."""
+    """Median, in which trials that timed out count as worst."""
     median_ci: Interval
-    """Confidence sequence of the median: if runs are independent of each other, it holds after
-    every trial at once, so at any stop."""
+    """Confidence sequence of the median. If runs are independent, it holds after all trials at
+    once, so at any stop."""
     level: float
     """1 minus the coverage of ``median_ci``."""
     trials: int
     scope: str
     summary: str
     other_metrics: tuple[str, ...] = ()
-    """Metrics that were asked for beside ``metric``; ``conditions`` has their distributions."""
+    """Further requested metrics; ``conditions`` has their distributions."""
 
 
 class SteadyComparison(Struct, frozen=True):
-    """One candidate against its baseline in the steady state of what their trials repeat."""
+    """One candidate against its baseline in the steady state of their iterations."""
 
     baseline: str
     candidate: str
     metric: str
     comparison: Comparison | None
-    """Comparison of one number for each trial; null unless both conditions have a steady state."""
+    """Comparison by one number for each trial; null unless both conditions have a steady state."""
     summary: str
-    """Sentence on the result, or on why there is no comparison."""
+    """Sentence on the result, or on the reason why there is no comparison."""
 
 
 class ControlResult(Struct, frozen=True):
-    """The second run of the baseline: it checks the tool and vetoes nothing."""
+    """The second run of the baseline: it checks the tool and does not change verdicts."""
 
     condition: ConditionResult
     comparison: Comparison
@@ -393,9 +396,9 @@ class ControlResult(Struct, frozen=True):
 
     @property
     def noise_floor(self) -> float | None:
-        """The largest change that its interval leaves open, as a ratio above 1.
+        """Largest change that its interval leaves open, as a ratio above 1.
 
-        A smaller one may be noise in this campaign; ``None`` while an end of the interval is
+        A smaller change may be noise in this campaign. ``None`` while an end of the interval is
         unlimited.
         """
         low, high = self.comparison.ratio_ci
@@ -412,9 +415,9 @@ class SampleComparison(Struct, frozen=True):
     estimand: str
     ratio: float | None
     ratio_ci: Interval
-    """Holds for one look at trials that are independent, which nothing here can show."""
+    """Interval that holds for a single analysis of independent trials; independence is unknown."""
     unknown: str | None
-    """Why there is no ratio, or no interval."""
+    """Reason why there is no ratio, or no interval."""
     level: float
     """1 minus the nominal coverage of ``ratio_ci``."""
     baseline_trials: int
@@ -422,31 +425,32 @@ class SampleComparison(Struct, frozen=True):
     scope: str
     summary: str
     stratum: dict[str, str] = field(default_factory=dict)
-    """The levels that both conditions share, where several pairs are compared."""
+    """Levels that both conditions share, if several pairs are compared."""
 
 
 class RunInfo(Struct, frozen=True):
-    """Which campaign, and how it ended."""
+    """Facts of a campaign, and how it ended."""
 
     id: str
     study: str
     started: str
-    """ISO 8601, UTC."""
+    """Start, in ISO 8601, UTC."""
     ended: str | None
     seed: int
     blocks: int
     stopped_because: str | None
     layouts: tuple[Layout, ...] = ()
-    """Layouts, one for each block; none if layout is no factor."""
+    """Layouts, one for each block; empty if layout is not a factor."""
     command_line: str | None = None
-    """The line that asks the same question again with the same coin; null if there is none."""
+    """Command line that measures the same question again with the same seed; null if there is
+    none."""
 
 
-Resolved = Annotated[float, Meta(gt=0.0, le=sys.float_info.max)]
+PositiveFloat = Annotated[float, Meta(gt=0.0, le=sys.float_info.max)]
 
 
 class TrialRow(Struct, frozen=True):
-    """One finished trial as the document shows it."""
+    """One finished trial."""
 
     block: int
     position: int
@@ -472,17 +476,17 @@ class TrialRow(Struct, frozen=True):
     layout: int | None = None
     """Number of the trial's layout among those of the campaign, from 1."""
     host: str | None = None
-    """Name of the host that measured it, of a fleet; blocks count from 1 on each host."""
+    """Name of the host that measured it, in a fleet; blocks count from 1 on each host."""
 
     @property
     def timed_out(self) -> bool:
-        """Whether its failure was that it took too long."""
+        """Whether it took too long."""
         return self.failure_kind == "timed out"
 
     def value_of(self, metric: str) -> float | None:
-        """Return its value in a metric, as the workload reported it or else as accounted."""
+        """Return its value of a metric, reported by the workload or else accounted."""
         value: Any = self.metrics.get(metric, getattr(self, metric, None))
-        # Whether it timed out is no number.
+        # A truth value such as ``timed_out`` is not a number.
         return float(value) if type(value) in (int, float) else None
 
     @property
@@ -512,70 +516,70 @@ class RankedCondition(Struct, frozen=True):
     ratio: float | None
     """Cost of the condition over that of the baseline; 1 for the baseline."""
     slower_than: tuple[str, ...]
-    """Conditions with the verdict that they are faster. The verdicts share a false-discovery rate,
-    so a condition can be slower than another one and still be among the contenders."""
+    """Conditions whose verdict is that they are faster. The verdicts share a false-discovery rate,
+    so a condition can be slower than another one and still be a contender."""
     faster_than: tuple[str, ...]
-    """Conditions with the verdict that they are slower."""
+    """Conditions whose verdict is that they are slower."""
     tied_with: tuple[str, ...]
     """Conditions with the verdict ``equivalent``."""
     undecided: tuple[str, ...]
-    """Conditions to which its order is open, or differs between typical and many runs."""
+    """Conditions whose order relative to it is open, or differs between typical and many runs."""
 
 
 class Ranking(Struct, frozen=True):
-    """Which of a baseline and its candidates has the lowest cost, on the primary metric."""
+    """Ranking of a baseline and its candidates by their cost on the primary metric."""
 
     baseline: str
     contenders: tuple[str, ...]
-    """Conditions that may still have the lowest cost, or tie with it, the leader first. One name
-    only where every other condition is slower than another one, at a level that bounds the chance
-    of a wrong name."""
+    """Conditions that may still have the lowest cost, or tie with it, the leader first. There is a
+    single name only if every other condition is slower than another one, at a level that bounds the
+    chance of a wrong name."""
     leader: str | None
-    """Contender that comes first in the order of the ranking. Its lead over the other contenders is
-    not certain. Null where no contender is left."""
+    """Contender that is first in the order of the ranking. Its lead over the other contenders is
+    not certain. Null if no contender is left."""
     conditions: tuple[RankedCondition, ...]
     """Conditions in the order of the ranking, the lowest cost first."""
     pairs: tuple[RankedPair, ...]
-    """All pairs of candidates. Their claims share alpha over all rankings, apart from the
+    """All pairs of candidates. Their claims share alpha over all rankings, separately from the
     comparisons with the baseline."""
     alpha: float
-    """Largest false-discovery rate among the pairs. Also the largest chance that the fastest
-    condition ever leaves the contenders. This holds for each condition by itself: where several
-    are equally fast, one of them may leave more often."""
+    """Maximum false-discovery rate among the pairs. Also the maximum chance that the fastest
+    condition ever leaves the contenders. This holds for each condition separately: if several are
+    equally fast, one of them may leave more often."""
     summary: str
     stratum: dict[str, str] = field(default_factory=dict)
     """Levels that all conditions share."""
 
 
 class FindingTable(Struct, frozen=True):
-    """A table of words; whoever shows it escapes and aligns them."""
+    """A table of texts; the renderer escapes and aligns them."""
 
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    """Each as long as the headings."""
+    """Rows, each as long as the headings."""
     notes: tuple[str, ...] = ()
-    """How its numbers are made, a line each."""
+    """Notes on how its numbers are computed, a line each."""
 
 
 class Findings(Struct, frozen=True):
-    """What the numbers of a study say."""
+    """Findings from the numbers of a study."""
 
     tables: tuple[FindingTable, ...] = ()
     paragraphs: tuple[str, ...] = ()
     answer: str = ""
-    """What the study asked and found, in one sentence; empty where nothing can be said yet."""
+    """Question and answer of the study in one sentence; empty if there is no answer yet."""
 
 
 class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     """The whole document of an ordinary comparison, in the order in which it is written.
 
-    The document of another kind of campaign inherits from this class, has a tag of its own, and
-    the fields that are only about the kind.
+    The document of another kind of campaign inherits from this class, with its own tag and
+    additional fields.
     """
 
     has_random_order: ClassVar[bool] = True
-    """Whether the coin ordered the trials; without it there are samples in place of verdicts."""
+    """Whether the coin ordered the trials; without it there are samples instead of verdicts."""
 
     schema: str
     run: RunInfo
@@ -587,37 +591,37 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     warnings: tuple[CampaignWarning, ...]
     trials: tuple[TrialRow, ...]
     against: ReferenceComparison | None = None
-    """This result against another one that was asked for; in no ledger."""
+    """Comparison with the reference result; never in a ledger."""
     findings: Findings | None = None
     """Tables and paragraphs of a built-in study; null for any other."""
     steady_state: tuple[SteadyComparison, ...] = ()
     """Comparisons in the steady state, for each candidate and metric with iterations."""
     extra_time: ExtraTime | None = None
-    """Extra time that ``why`` explains; null until the comparison was observed.
+    """Extra time that ``why`` explains; null until the comparison is observed.
 
     See docs/reference/causes.md.
     """
     more_is_better: tuple[str, ...] = ()
-    """Metrics of which workloads said so: the cost that a ratio compares is the inverse of one."""
+    """Metrics that workloads reported as better if higher: their cost in a ratio is the inverse."""
     ranking: tuple[Ranking, ...] = ()
-    """Rankings of each baseline with its candidates; empty where none was asked."""
-    resolutions: dict[str, Resolved] = field(default_factory=dict)
-    """Smallest step of each compared or reported metric, in its unit; absent where none is known,
-    and the comparison inferred one from past values."""
+    """Rankings of each baseline with its candidates; empty if the plan has no ranking."""
+    resolutions: dict[str, PositiveFloat] = field(default_factory=dict)
+    """Smallest step of each compared or reported metric, in its unit. If it is unknown, the metric
+    is missing and comparisons infer the step from past values."""
     typical: TypicalValue | None = None
-    """Typical value of the condition, if there is one alone; else null."""
+    """Typical value of the condition, if there is only one; else null."""
 
     @property
     def primary_comparisons(self) -> tuple[Comparison, ...]:
         """Comparisons on the metric that decides."""
         metric = self.primary_metric
-        return tuple(one for one in self.comparisons if one.metric == metric)
+        return tuple(comparison for comparison in self.comparisons if comparison.metric == metric)
 
     @property
     def other_comparisons(self) -> tuple[Comparison, ...]:
         """Comparisons on other metrics."""
         metric = self.primary_metric
-        return tuple(one for one in self.comparisons if one.metric != metric)
+        return tuple(comparison for comparison in self.comparisons if comparison.metric != metric)
 
     @property
     def kind(self) -> Kind:
@@ -627,9 +631,9 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
     shares_processes: ClassVar[bool] = False
     """Whether all conditions of a block ran in one process."""
     has_one_order: ClassVar[bool] = True
-    """Whether all trials stand in one order of blocks."""
+    """Whether all trials are in one order of blocks."""
     measured_below: ClassVar[Mapping[str, str]] = MappingProxyType({"control": "condition"})
-    """Parts of the document that hold measured values, each with the field that does."""
+    """Parts of the document with measured values, each with its field that has them."""
 
     @property
     def has_blocks(self) -> bool:
@@ -638,39 +642,39 @@ class ResultDocument(Struct, frozen=True, tag_field=TAG, tag=ORDINARY):
 
     @property
     def samples(self) -> tuple[SampleComparison, ...]:
-        """Comparisons of trials that no coin of ours ordered."""
+        """Comparisons of trials that our coin did not order."""
         return ()
 
     @property
     def samples_summary(self) -> str:
-        """Sentence on what comparisons of samples are worth."""
+        """Sentence on how far comparisons of samples can be trusted."""
         return ""
 
     @property
     def own_summary(self) -> str | None:
-        """What the kind found, in sentences that stand in place of those of comparisons."""
+        """Sentences of the kind that replace those of the comparisons."""
         return None
 
     @property
     def own_metric(self) -> str | None:
-        """The metric that the kind decides by, if no comparison names it."""
+        """Metric by which the kind decides, if no comparison names it."""
         return None
 
     def check_one_host(self, what: str) -> None:
         """Raise `UnusableInput` if the trials are those of several hosts.
 
-        ``what`` needs those of one, at the begin of a sentence: ``hyperfine's form``.
+        ``what`` needs the trials of one host; it begins a sentence: ``hyperfine's form``.
         """
 
     def trial_columns(self) -> Iterator[TrialColumn]:
-        """Yield the columns of a table of the trials that only the kind has."""
+        """Yield the additional columns of the kind for a table of the trials."""
         yield from ()
 
     @property
     def primary_metric(self) -> str:
-        """Metric that was compared, or would have been."""
+        """Metric of the comparison; without a comparison, the metric planned for it."""
         if self.own_metric is not None:
             return self.own_metric
         parts = (self.typical, *self.comparisons)
-        metrics = (one.metric for one in parts if one is not None)
+        metrics = (part.metric for part in parts if part is not None)
         return next(metrics, PRIMARY_METRIC)

@@ -1,4 +1,4 @@
-"""Revisions and commits of a git repository, as plans and results name them."""
+"""Revisions and commits of a git repository, for plans and results."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from msgspec.structs import force_setattr
 from equipoise.shared.safe_text import shortened
 
 BENCHMARK = "benchmark"
-"""The factor whose levels are benchmarks, each a process of its own."""
+"""Factor whose levels are benchmarks, each with its own process."""
 REVISION = "revision"
-"""The factor whose levels are compared."""
+"""Factor whose levels are compared."""
 BENCHMARK_SUFFIX = " time_s"
-"""Ending of the metric by which a process reports one of several benchmarks."""
+"""Suffix of the metric by which a process reports one of several benchmarks."""
 _SHOWN_DIGITS = 10
 
 
 class Revision(Struct, frozen=True):
-    """One revision as it was checked out."""
+    """One revision that was checked out."""
 
     asked: str
     """Name of the revision, as the user typed it."""
     commit: str
     """The whole name of its commit."""
     uncommitted: bool = False
-    """Whether the changes of tracked files in the working tree were put on top of it."""
+    """Whether it includes the changes of tracked files in the working tree."""
 
     @property
     def label(self) -> str:
-        """``main (1a2b3c4d5e)``."""
+        """Label of the revision: ``main (1a2b3c4d5e)``."""
         changes = " with uncommitted changes" if self.uncommitted else ""
         return f"{self.asked} ({self.commit[:_SHOWN_DIGITS]}{changes})"
 
 
-CHANGED = "+"
-"""Ends the name of a commit that stands for the working tree."""
+CHANGED_SUFFIX = "+"
+"""Suffix of the name of a commit that stands for the working tree."""
 
 
 def short_name(name: str) -> str:
     """Return the first letters of a commit's name: ``1a2b3c4d5e``, ``1a2b3c4d5e+``."""
-    return name[:_SHOWN_DIGITS] + (CHANGED if name.endswith(CHANGED) else "")
+    return name[:_SHOWN_DIGITS] + (CHANGED_SUFFIX if name.endswith(CHANGED_SUFFIX) else "")
 
 
 class ShortTexts(Struct, frozen=True):
-    """A commit whose subject and author, texts of any length, are cut to a name's length."""
+    """A commit whose subject and author, texts of any length, are cut to the length of a name."""
 
     def __post_init__(self) -> None:
         """Cut both texts."""
@@ -52,27 +52,27 @@ class ShortTexts(Struct, frozen=True):
 
 
 class Commit(ShortTexts, frozen=True):
-    """One commit, as git has it."""
+    """One commit of git."""
 
     hash: str
-    """The whole name; of the working tree, that of the commit that it was changed from."""
+    """Whole name; for the working tree, that of the commit under its changes."""
     subject: str
     author: str
     date: str
-    """When the author wrote it, in ISO 8601."""
+    """Date of the author, in ISO 8601."""
     parents: tuple[str, ...]
-    """Whole names, the first parent first; a merge has several, a root none."""
+    """Whole names of the parents, the first parent first; a merge has several, a root none."""
     uncommitted: bool = False
     """Whether it is the working tree: the commit with later changes of tracked files."""
 
     @property
     def name(self) -> str:
-        """The whole name of the commit; that of the working tree ends in ``+``."""
-        return self.hash + (CHANGED if self.uncommitted else "")
+        """Whole name of the commit; that of the working tree ends in ``+``."""
+        return self.hash + (CHANGED_SUFFIX if self.uncommitted else "")
 
     @property
     def short(self) -> str:
-        """The first letters of the name: ``1a2b3c4d5e``."""
+        """First letters of the name: ``1a2b3c4d5e``."""
         return short_name(self.name)
 
     @property
@@ -82,7 +82,7 @@ class Commit(ShortTexts, frozen=True):
 
 
 class NamedCommit(ShortTexts, frozen=True):
-    """A commit, as results name it."""
+    """A commit in results."""
 
     commit: str
     """Whole name; that of the working tree ends in ``+``."""
@@ -92,7 +92,7 @@ class NamedCommit(ShortTexts, frozen=True):
 
 
 class CommitDiff(Struct, frozen=True):
-    """What a commit changed, as git says it; bounded in size."""
+    """Changes of a commit, from git; bounded in size."""
 
     files: str
     """Changed files with numbers of lines (``git diff --stat``)."""

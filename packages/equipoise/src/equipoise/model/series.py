@@ -13,17 +13,17 @@ _HASH = re.compile("[0-9a-f]{12,}")
 
 
 class SeriesPoint(Struct, frozen=True):
-    """The value of one commit, as another tool measured it on some day."""
+    """The value of one commit, measured by another tool on some day."""
 
     commit: str
-    """Commit as the file names it: a hash, whole or not, a tag or a version."""
+    """Commit in the file: a hash, whole or not, a tag or a version."""
     date: str | None
-    """Time of the commit or of its report, ISO 8601; null where the file has none."""
+    """Time of the commit or of its report, in ISO 8601; null if the file has none."""
     value: float
 
 
 class Suspicion(Struct, frozen=True):
-    """A place where a series may have changed its level: the program or the machine did it."""
+    """A place where a series may have changed its level, because of the program or the machine."""
 
     after: str
     """Last commit that is probably on the old level."""
@@ -32,15 +32,15 @@ class Suspicion(Struct, frozen=True):
     first: int
     """Place in the series of ``after``, counted from 0."""
     place: int
-    """Place of the first value on the new level, where the series fits best."""
+    """Place of the first value on the new level, by the best fit."""
     last: int
     """Place of ``until``."""
     before: float
-    """The level until then, in the unit of the series."""
+    """Level before the change, in the unit of the series."""
     ratio: float
-    """The level from then on, over the one before."""
+    """Level after the change over the level before."""
     confirm: str | None
-    """Shell line that measures both commits side by side; null where no search is installed."""
+    """Shell line that measures both commits side by side; null if no search is installed."""
     summary: str
 
 
@@ -50,35 +50,36 @@ class ImportedSeries(Struct, frozen=True):
     source: str
     """File or folder, as the user typed it."""
     tool: str
-    """Tool that wrote the file, with its version where the file has it."""
+    """Tool that wrote the file, with its version if the file has it."""
     benchmark: str
     metric: str
     unit: str | None
-    """Unit of the values; null where the file has none."""
+    """Unit of the values; null if the file has none."""
     setting: str
-    """What else tells series of one benchmark apart: machine, environment, branch; may be empty."""
+    """Other facts that distinguish series of one benchmark: machine, environment, branch; may be
+    empty."""
     points: tuple[SeriesPoint, ...]
-    """In the order of the commits as far as the file tells, the oldest first."""
+    """Points in the order of the commits, as far as the file has it, the oldest first."""
     suspicions: tuple[Suspicion, ...] = ()
-    """In the order of the points."""
+    """Suspicions in the order of the points."""
     notes: tuple[str, ...] = ()
-    """Sentences on what was left out."""
+    """Sentences on omitted values."""
     summary: str = ""
 
 
 class SeriesResult(Struct, frozen=True, kw_only=True):
-    """Imported series with their suspicions: the outward form ``equipoise.series/1``."""
+    """Imported series with their suspicions: the public format ``equipoise.series/1``."""
 
     schema: str = SERIES_SCHEMA
     series: tuple[ImportedSeries, ...]
-    """Those with suspicions first."""
+    """Series, those with suspicions first."""
     min_effect: float
-    """Percent by which two levels differ at least, for a suspicion."""
+    """Minimum percentage by which two levels differ at a suspicion."""
     summary: str
     again: str
-    """The shell line that imports them again."""
+    """Shell line that imports them again."""
 
 
 def shown_commit(name: str) -> str:
-    """Return a commit's name as people read it: a hash by its first letters, a tag whole."""
+    """Return a commit's name for readers: the first letters of a hash, a whole tag."""
     return short_name(name) if _HASH.fullmatch(name) else name

@@ -23,19 +23,19 @@ Keys = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A key, a table or an option, as errors name it."""
+    """A key, a table or an option, for error messages."""
 
     label: str = ""
-    """``study.toml:4: [workload] command``; empty for what no file holds."""
+    """Label such as ``study.toml:4: [workload] command``; empty without a file."""
 
     def fail(self, what: str, hint: str | None) -> UnusableInput:
-        """Return the error for what is wrong there."""
+        """Return an error at this place."""
         return UnusableInput(f"{self.label}: {what}" if self.label else what, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Places of the keys of one file; of no file without a name."""
+    """Places of the keys of one file; without a name there is no file."""
 
     file: str = ""
     """Name of the file, as the user typed it."""
@@ -73,14 +73,14 @@ def _in_brackets(names: list[str]) -> str:
 
 
 Role = Literal["treatment", "size", "stratum"]
-"""A ``treatment`` can be what is compared; a ``size``, which is a number, and a ``stratum``, which
-is anything, are where it is compared."""
+"""Role of a factor. Levels of a ``treatment`` can be compared, at each level of the other factors:
+of a ``size``, which is a number, and of a ``stratum``."""
 Words = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One value of a factor, and what it changes.
+    """One value of a factor, and its changes to the workload.
 
     In every text ``{factor}`` stands for the name of that factor's level.
     """
@@ -92,51 +92,51 @@ class Level:
     library_path: Words = ()
     """Folders for ``LD_LIBRARY_PATH``; the program must map a library from each."""
     arguments: Words = ()
-    """Words that are put behind the command."""
+    """Words that are added to the command."""
     command: Words | None = None
     """Command that replaces that of the workload."""
     server: ServerWorkload | None = None
     """Server that replaces that of the workload; ``command`` is its client then."""
     client_arguments: Words = ()
-    """Words that are put behind the client of a server."""
+    """Words that are added to the client of a server."""
     client_cpus: tuple[int, ...] | None = None
-    """The CPUs that the client of a server may use."""
+    """CPUs that the client of a server may use."""
     process: Process = Process()
     build: str | None = None
-    """A line for the shell that makes the program of this level in the folder ``{build}``."""
+    """Shell line that builds the program of this level in the folder ``{build}``."""
     instructions: Words = ()
-    """Instructions that the CPU must have, by the names of ``/proc/cpuinfo``."""
+    """Instructions that the CPU must have, by their names in ``/proc/cpuinfo``."""
     tuned_for: Words = ()
-    """Core types of which the BLAS must report one."""
+    """Core types; the BLAS must report one of them."""
     package: str | None = None
-    """The Debian package that has what it needs."""
+    """Debian package that it needs."""
     summary: str = ""
-    """One line for ``equipoise list``."""
+    """Summary, one line of ``equipoise list``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A factor: what is varied on purpose, and its values."""
+    """A factor, which is varied on purpose, with its levels."""
 
     name: str
     levels: tuple[Level, ...]
     role: Role = "treatment"
     plain: bool = False
-    """Whether its levels are values and nothing else; they may be set freely."""
+    """Whether its levels are only values, which may be set freely."""
     choices: tuple[Level, ...] = ()
-    """Levels that can be chosen beside those above."""
+    """Further levels that can be chosen."""
 
 
 class ServerWorkload(Server, frozen=True):
-    """A server as a study describes it, with names in braces for what is filled in."""
+    """The server of a study, with names in braces that are filled in later."""
 
     path: Words = ()
-    """Patterns of folders in which its programs may be, beside those of ``PATH``."""
+    """Patterns of folders in which its programs may be, in addition to ``PATH``."""
     needs: dict[str, str] = struct_field(default_factory=dict)
-    """The Debian package of each program that it needs."""
+    """Debian packages of the programs that it needs, by program."""
 
     def commands(self) -> dict[str, Words]:
-        """Return its commands by the keys under which a study gives them, without the client."""
+        """Return its commands, without the client, by their keys in a study."""
         keys = ("start", "install", "fill", "prepare", "ready", "stop")
         commands = {key: getattr(self, key) for key in keys}
         return {key: command for key, command in commands.items() if command is not None}
@@ -144,33 +144,33 @@ class ServerWorkload(Server, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What a study runs."""
+    """The workload of a study."""
 
     command: Words
-    """Command, or with a server its client; empty where levels bring their own."""
+    """Command, or with a server its client; empty if the levels have commands."""
     command_place: Place = field(default=Place(), compare=False)
     """Place of the command in the file."""
     server: ServerWorkload | None = None
-    """Server; the levels change the server then, not its client."""
+    """Server, which the levels then change instead of its client."""
     working_folder: str | None = None
-    """Absolute; that of the caller by default."""
+    """Absolute path; by default that of the caller."""
     reports: tuple[str, ...] = ()
-    """The metrics that it reports itself."""
+    """Metrics that it reports itself."""
     data: str | None = None
-    """The data set that ``{data}`` stands for, by its name."""
+    """Name of the data set for ``{data}``."""
     data_word: str = ""
-    """Text for ``{data}``: a file, or the word for its stand-in; found before a run."""
+    """Text for ``{data}``: a file, or the word for its stand-in; set before a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyMeasure:
-    """Metrics and length of a study; ``None`` leaves an option to the command line.
+    """Options of a study; ``None`` leaves an option to the command line.
 
     Fields have the names of `equipoise run`'s options.
     """
 
     metrics: tuple[str, ...] = ("wall_s",)
-    """The first decides."""
+    """Metrics; the first decides."""
     min_effect: float | None = None
     alpha: float | None = None
     budget: float | None = None
@@ -180,29 +180,29 @@ class StudyMeasure:
     min_seconds: float | None = None
     precision: float | None = None
     tail: float | None = None
-    """Percent of runs."""
+    """Percentage of runs."""
     warmup: int | None = None
     timeout: float | None = None
-    """Seconds of one trial."""
+    """Maximum number of seconds of a trial."""
     washout: bool = False
     ignore_failure: bool = False
     about: float | None = None
-    """Seconds that a block of the whole study took where it was written, for the forecast."""
+    """Seconds of a block of the whole study on its author's machine, for the forecast."""
     layouts: int | None = None
-    """Number of layouts in which it is compared."""
+    """Number of layouts."""
     aslr: Literal["drawn", "on", "off"] | None = None
-    """Whether the kernel draws the addresses in them."""
+    """Whether the kernel draws the addresses in the layouts."""
     reaches_verdicts: bool = False
-    """Whether the study's own limits allow as many blocks as its comparisons need for verdicts."""
+    """Whether the study's own limits allow enough blocks for verdicts."""
 
 
 Exclusion = dict[str, tuple[str, ...]]
-"""Levels by factor; an exclusion holds of a condition that has one level of each."""
+"""Levels by factor; the exclusion concerns conditions that have one of these levels of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedFactor:
-    """Which factor is compared, and with which of its levels."""
+    """The compared factor, and its baseline."""
 
     factor: str
     baseline: str
@@ -212,11 +212,11 @@ class ComparedFactor:
 
 @dataclass(frozen=True, slots=True)
 class QuickForm:
-    """Changes that ``--quick`` makes."""
+    """Changes by ``--quick``."""
 
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     not_at: Exclusion = field(default_factory=dict)
-    """Levels that are not compared, beside those of the whole study."""
+    """Further levels at which nothing is compared."""
     command: Words | None = None
     command_place: Place = field(default=Place(), compare=False)
     budget: float | None = None
@@ -226,18 +226,18 @@ class QuickForm:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The whole of a study."""
+    """A whole study."""
 
     name: str
     folder: str
-    """Folder of its file, absolute; ``{study}`` in its texts."""
+    """Absolute path of the folder of its file; ``{study}`` in its texts."""
     workload: Workload
     factors: tuple[Factor, ...]
     exclusions: tuple[Exclusion, ...] = ()
-    """A condition is not run if one of them holds of it."""
+    """Exclusions; a condition that one of them concerns does not run."""
     measure: StudyMeasure = StudyMeasure()
     compared: ComparedFactor | None = None
-    """``None`` if nothing is compared: sizes alone are described."""
+    """Compared factor; ``None`` if sizes are only described."""
     quick: QuickForm | None = None
     summary: str = ""
     places: Places = field(default=Places(), compare=False)
@@ -248,7 +248,7 @@ class Study:
         return next((factor for factor in self.factors if factor.name == name), None)
 
     def texts(self) -> Iterator[str]:
-        """Yield every text that may hold names in braces."""
+        """Yield every text that may contain names in braces."""
         yield from self.workload.command
         servers = [self.workload.server]
         for level in (level for factor in self.factors for level in factor.levels):

@@ -1,4 +1,4 @@
-"""Explanations of a gap: suggested causes, planned interventions, and what these showed."""
+"""Explanations of a gap: suggested causes, and interventions with their results."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ Kind = Literal[
     "configuration",
     "chance",
 ]
-"""What a cause is about; ``chance`` is a source of the spread of one command."""
+"""Topic of a cause; ``chance`` is a source of the spread of one command."""
 
 Outcome = Literal["confirmed", "refuted", "open", "not reachable"]
-"""``not reachable``: what the evidence names is as before with the intervention, so that the time
-says nothing about the cause."""
+"""Outcome of an intervention. ``not reachable``: it did not change what the evidence names, so that
+the time does not test the cause."""
 
 Status = Literal[
     "open", "confirmed", "refuted", "not reachable", "source", "not shown", "remainder"
 ]
-"""The first four are of causes of a gap; the others of sources of spread."""
+"""Status of an entry; the first four are for causes of a gap, the others for sources of spread."""
 
 
 class InterventionOutcome(Struct, frozen=True):
     """One intervention that was tried on both conditions of a gap (docs/methods/fraction.md)."""
 
     intervention: str
-    """Stable id, listed in docs/reference/causes.md; for an intervention of the user, its name."""
+    """Stable id, listed in docs/reference/causes.md; for a user's intervention, its name."""
     summary: str
-    """Subject of a sentence that says what was changed: ``keeping freed memory (mmap_max=0)``."""
+    """Change as the subject of a sentence: ``keeping freed memory (mmap_max=0)``."""
     outcome: Outcome
     share: float | None
-    """Fraction of the gap that it closes: of the ratio, in logarithms."""
+    """Fraction of the gap that it closes, of the logarithm of the ratio."""
     share_ci: Interval
     share_of_seconds: float | None
     """Fraction of the difference in the metric's unit: a cost added to both closes none of it."""
@@ -53,12 +53,12 @@ class InterventionOutcome(Struct, frozen=True):
     level: float
     """1 minus the coverage of each interval."""
     unknown_because: str | None = None
-    """Why the fraction is not known."""
+    """Reason why the fraction is not known."""
     advice: str | None = None
-    """Line with which a user keeps the change; null if nobody can or should keep it."""
+    """Line with which a user keeps the change; null if the change cannot or should not be kept."""
     unchanged: str | None = None
-    """What was expected to change with it and did not, a sentence; null unless the outcome is
-    ``not reachable``."""
+    """Sentence on the expected change that did not occur; null unless the outcome is ``not
+    reachable``."""
 
 
 class Explanation(Struct, frozen=True):
@@ -68,25 +68,25 @@ class Explanation(Struct, frozen=True):
     """Stable id, listed in docs/reference/causes.md."""
     kind: Kind
     evidence: dict[str, Any]
-    """Names the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with counts
-    and seconds as ``{"baseline": …, "candidate": …}``."""
+    """Name of the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with
+    counts and seconds as ``{"baseline": …, "candidate": …}``."""
     status: Status
     share_of_gap: float | None
     """Fraction of the gap that an intervention closed; while the status is ``open``, the seconds of
-    the evidence over those of the gap."""
+    the evidence over the seconds of the gap."""
     share_ci: Interval
     summary: str
     seconds: float | None = None
-    """Seconds of the slower condition's extra time, as observed."""
+    """Observed seconds of the slower condition's extra time."""
     seconds_ci: Interval = (None, None)
     tested: tuple[InterventionOutcome, ...] = field(default=())
-    """Interventions that were tried because of the cause."""
+    """Interventions that tested the cause."""
     remedy: str | None = None
-    """What to change in the program if the cause is right, a sentence."""
+    """Sentence on the change of the program if the cause is right."""
 
 
 PartName = Literal["user", "system", "waiting", "queueing"]
-"""``queueing``: the main thread could have run and waited for a processor."""
+"""Name of a part. ``queueing``: the main thread could run but waited for a processor."""
 
 
 class TimePart(Struct, frozen=True):
@@ -99,34 +99,34 @@ class TimePart(Struct, frozen=True):
     """Slower condition minus faster condition."""
     extra_s_ci: Interval
     share_of_gap: float | None
-    """Fraction of the gap: above 1 where several processors worked at once; null where the mean
-    trial of the slower condition takes no longer."""
+    """Fraction of the gap. It is above 1 if several processors worked at once, and null if the mean
+    trial of the slower condition does not take longer."""
 
 
 class ExtraTime(Struct, frozen=True):
-    """Where the extra time of the slower condition goes, by the accounts of the trials."""
+    """Parts of the slower condition's extra time, by the accounts of the trials."""
 
     baseline: str
     candidate: str
     slower: str
-    """Name of one of the two."""
+    """Name of the slower condition."""
     gap_s: float
     gap_s_ci: Interval
     parts: tuple[TimePart, ...]
-    """Known parts; ``unseen`` says why others are missing."""
+    """Known parts; ``unseen`` has the reasons for missing parts."""
     observed: dict[str, tuple[int, int]]
     """Numbers of runs of the baseline and of the candidate that gave evidence, by source."""
     unseen: dict[str, tuple[str, ...]]
-    """Sentences about what could not be seen, and why runs gave no evidence, by source."""
+    """Sentences about missing observations, and why runs gave no evidence, by source."""
     summary: str
 
 
 class ExpectedChange(Struct, frozen=True):
-    """What an intervention must change of the evidence of one cause to refute that cause."""
+    """The change in a cause's evidence that an intervention must make to refute the cause."""
 
     cause: int
-    """Place of the cause in the plan."""
+    """Index of the cause in the plan."""
     account: str | None = None
-    """Account of the campaign's own trials that must fall; ``None`` if a run was observed."""
+    """Account of the campaign's own trials that must decrease; ``None`` if a run was observed."""
     unchanged: str | None = None
-    """Sentence that says what an observed run with the intervention had as before."""
+    """Sentence on what stayed the same in an observed run with the intervention."""

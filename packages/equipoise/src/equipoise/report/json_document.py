@@ -19,7 +19,7 @@ from equipoise.files.writing import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import ORDINARY, TAG, every_kind, kind_named, load, place_of
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
-from equipoise.model.quantities import MAX_MEASURED, Interval
+from equipoise.model.quantities import MAX_MEASURED_VALUE, Interval
 from equipoise.model.result import SCHEMA, Comparison, MetricSummary, ResultDocument
 from equipoise.report.kind import report_kind
 
@@ -96,7 +96,7 @@ def decode(text: bytes, name: str) -> ResultDocument:
     if _LARGE_EXPONENT.search(text) is not None and any(
         map(_is_beyond_measure, _measured(read, of_kind.measured_below))
     ):
-        raise UnusableInput(f"{name}: a value is beyond {MAX_MEASURED:g}", hint=_HINT)
+        raise UnusableInput(f"{name}: a value is beyond {MAX_MEASURED_VALUE:g}", hint=_HINT)
     # JSON cannot hold an infinity: a summary's null is one.
     infinite = {key: _infinite(read[key]) for key in ("conditions", "control") if key in read}
     try:
@@ -157,7 +157,7 @@ def _has_huge_integer(part: Any) -> bool:
 
 
 _LARGE_EXPONENT = re.compile(rb"[eE]\+?\d{3}|\d{100}")
-"""A number without any of these is not beyond `MAX_MEASURED`."""
+"""A number without any of these is not beyond `MAX_MEASURED_VALUE`."""
 
 
 def _measured(document: dict[str, Any], measured_below: Mapping[str, str]) -> Iterator[Any]:
@@ -175,7 +175,7 @@ def _measured(document: dict[str, Any], measured_below: Mapping[str, str]) -> It
 def _is_beyond_measure(part: Any) -> bool:
     match part:
         case float():
-            return abs(part) > MAX_MEASURED
+            return abs(part) > MAX_MEASURED_VALUE
         case dict():
             return any(_is_beyond_measure(part[key]) for key in part if key != "e_value")
         case list():

@@ -23,11 +23,11 @@ from msgspec.structs import replace
 
 from equipoise.analysis.assignments import (
     Replace,
-    with_values_replaced,
+    replace_values,
 )
 from equipoise.analysis.kind import AnalysisKind
 from equipoise.analysis.redaction import HiddenValues
-from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_in, read_block
+from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_function, read_block
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import Plan, Stopping
@@ -102,7 +102,7 @@ def _not_measured(plan: Plan, trial: Trial) -> tuple[int, ...]:
         place
         for place, benchmark in enumerate(benchmarks_of(plan))
         if benchmark.process == terms.process_of(trial.condition)
-        and (fails(plan, trial) or cost_in(benchmark.metric)(trial) is None)
+        and (fails(plan, trial) or cost_function(benchmark.metric)(trial) is None)
     )
 
 
@@ -326,14 +326,14 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 class CommitsAnalysis(AnalysisKind):
     """What the analyses of all campaigns over commits share."""
 
-    def terms_replaced(self, terms: Any, replacement: Replace) -> Any:
+    def replace_in_terms(self, terms: Any, replacement: Replace) -> Any:
         """Return the terms with the values replaced that its build sets."""
         return replace(
             terms,
-            build=terms.build and with_values_replaced(terms.build, replacement),
+            build=terms.build and replace_values(terms.build, replacement),
         )
 
-    def terms_hidden(self, terms: Any, hidden: HiddenValues) -> Any:
+    def hide_in_terms(self, terms: Any, hidden: HiddenValues) -> Any:
         """Return the terms without hidden values in the names of benchmarks."""
         return replace(
             terms,

@@ -18,7 +18,7 @@ from equipoise.measure.installation import native_programs
 from equipoise.measure.launcher import counters_among
 from equipoise.measure.trials import own_environment
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
-from equipoise.measure.workload_metrics import metrics_reported
+from equipoise.measure.workload_metrics import run_for_metrics
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import place_of
 from equipoise.model.plan import (
@@ -79,7 +79,7 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
             ),
             stopping=limits.stopping(stopping),
             judgement=limits.judgement(metrics, judgement),
-            seed=limits.drawn_seed(),
+            seed=limits.seed_or_random(),
         )
 
 
@@ -224,7 +224,7 @@ def metrics_of(
     reported = [
         [
             one.metric.removesuffix(BENCHMARK_SUFFIX)
-            for one in metrics_reported(condition, own_environment(), scratch, timeout_s)
+            for one in run_for_metrics(condition, own_environment(), scratch, timeout_s)
             if one.metric.endswith(BENCHMARK_SUFFIX)
         ]
         for condition in conditions

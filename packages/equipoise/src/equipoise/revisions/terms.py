@@ -79,11 +79,11 @@ class CommitsPlan(Struct, Terms, frozen=True, kw_only=True):
         """The commit of each condition."""
         return self.commits
 
-    def arranged(self, order: list[int]) -> list[int]:
+    def execution_order(self, order: list[int]) -> list[int]:
         """Return the conditions of each command side by side."""
         return adjacent(order, self.process_of)
 
-    def built_before(self, plan: Plan) -> Plan:
+    def with_initial_conditions(self, plan: Plan) -> Plan:
         """Return the plan with the commits that are there before the first block.
 
         Each other commit is built before its own first block.

@@ -1,4 +1,4 @@
-"""Statistics: arrays in, results out; knows neither files nor processes.
+"""Statistics: functions from arrays to results, without files and processes.
 
 Verdicts, in reading order:
 
@@ -8,8 +8,8 @@ Verdicts, in reading order:
 - ``ranking``: which of several conditions is the fastest.
 - ``layouts``: the verdict on layouts in general, from a campaign over some.
 - ``intervention``: the fraction of a gap that an intervention explains.
-- ``carry_over``: what a trial owes to the condition that ran before it, and whether that
-  could make a difference.
+- ``carry_over``: the effect of a trial's predecessor on the trial, and whether it can explain a
+  difference.
 
 Description of a campaign:
 
@@ -17,16 +17,17 @@ Description of a campaign:
 - ``shift``: the ratio quantile by quantile, and whether the minimum misleads; whether most
   of a difference in time is waiting for a processor.
 - ``modes``: several distinct times of one program, and one peak as the rival.
-- ``companions``: what a mode or an amount goes with.
+- ``companions``: covariates that are associated with a mode or an amount.
 - ``levels``: the variance by level, and where more measuring helps most.
 - ``changes``: change-points of a series, and suspicions in one over commits; ``warm_up``: the
   state of each trial's iterations.
-- ``scaling``: costs as a power of the size; ``spread``: whether holding something steadies times.
+- ``scaling``: costs as a power of the size; ``spread``: whether holding a source of chance steadies
+  times.
 
 Between campaigns:
 
-- ``two_samples``: ordinary intervals of two samples, one effect over several campaigns, and the
-  ratio that campaigns have in common, whenever each stopped.
+- ``two_samples``: ordinary intervals of two samples, the pooled effect of several campaigns, and
+  the ratio that campaigns have in common, whenever each stopped.
 - ``sessions``: the same rows measured in two sessions that were not interleaved.
 
 Shared: ``arrays`` (types, ranks, medians, resampling of blocks).

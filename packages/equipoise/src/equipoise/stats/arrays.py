@@ -21,14 +21,14 @@ NORMAL_MAD = 1.4826
 def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
     """Return one cost for each block: numbers from 0 up, +inf for a trial that timed out.
 
-    Raise `UnusableInput` if there is a negative cost or one that is no number.
+    Raise `UnusableInput` if a cost is negative or not a number.
     """
     array = np.array(costs, dtype=np.float64, ndmin=1)
     bad = np.flatnonzero(~(array >= 0))
     if bad.size:
         raise UnusableInput(
             f"block {bad[0] + 1} of {name} has the cost {array[bad[0]]}, "
-            "which is no number from 0 up",
+            "which is not a number from 0 up",
             hint="compare a metric that is a cost, and leave out trials that have none",
         )
     return array
@@ -43,8 +43,8 @@ def shared_ranks(values: FloatArray) -> FloatArray:
 
 
 def row_medians(table: FloatArray) -> FloatArray:
-    """Return the median of each row, shape (rows,): NaN is left out, and never all of a row."""
-    # Sorted whole: for short rows faster than np.nanmedian, and the same.
+    """Return the median of each row, shape (rows,), without its NaN; no row is all NaN."""
+    # Sorting is faster than np.nanmedian for short rows, and gives the same medians.
     ordered = np.sort(table, axis=1)
     known = np.sum(~np.isnan(ordered), axis=1)
     rows = np.arange(len(table))
@@ -70,7 +70,7 @@ def part_medians(values: FloatArray, parts: int) -> FloatArray:
 
 RESAMPLES = 1000
 LEVEL = 0.05
-"""1 minus the coverage of an interval that describes."""
+"""1 minus the coverage of a descriptive interval."""
 
 
 def block_length(count: int) -> int:
@@ -105,9 +105,10 @@ def circular_block_indices(count: int, resamples: int, generator: np.random.Gene
 
 
 def median_of(values: FloatArray) -> FloatArray:
-    """Return what ``np.median`` does of the last axis, which would import masked arrays first.
+    """Return the median over the last axis, as ``np.median`` does.
 
-    The values have the shape (..., n), and the medians (...,); one is NaN if a value is.
+    ``np.median`` itself would import masked arrays first. The values have the shape (..., n), the
+    medians (...,); a median is NaN if one of its values is.
     """
     half, is_odd = divmod(values.shape[-1], 2)
     ordered = np.partition(values, [half, -1] if is_odd else [half - 1, half, -1], axis=-1)
@@ -123,10 +124,10 @@ def percentile_interval(values: FloatArray) -> tuple[float, float]:
 
 
 def quantile_of(ordered: FloatArray, share: float) -> float:
-    """Return what ``np.quantile`` does, to the digit, which would import masked arrays first.
+    """Return a quantile, the same to the last digit as that of ``np.quantile``.
 
-    The values, shape (n,), are ascending. Between two of them it interpolates linearly (Hyndman
-    and Fan 1996, definition 7).
+    ``np.quantile`` itself would import masked arrays first. The values, shape (n,), are ascending;
+    between two of them the quantile is interpolated linearly (Hyndman and Fan 1996, definition 7).
     """
     last = len(ordered) - 1
     place = last * share

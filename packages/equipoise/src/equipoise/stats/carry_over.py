@@ -2,18 +2,18 @@
 
 See docs/methods/carry-over.md.
 
-A trial that stands first in its block has independent coins for itself and for what ran before it,
-the last trial of the preceding block. So the contrast by what ran before estimates the carry-over,
-and the coin alone gives its standard error (Neyman 1923; Imbens and Rubin 2015, ch. 6), whatever
-the drift: a drift only adds noise, and a local trend takes most of that out.
+The first trial of a block and its predecessor, the last trial of the preceding block, are drawn by
+independent coins. So the contrast by predecessor estimates the carry-over, and the coin alone gives
+its standard error (Neyman 1923; Imbens and Rubin 2015, ch. 6). This holds whatever the drift: a
+drift only adds noise, and a local trend removes most of that.
 
-`fit_differences` fits a difference together with carry-over. Each trial's log cost is fitted by its
-condition, its place in the block, a linear trend and what ran before it. The coins of this block
-and of the block before make condition and predecessor almost uncorrelated, so the fit costs little:
+`fit_differences` fits a difference together with carry-over. It fits each trial's log cost by its
+condition, its place in the block, a linear trend and its predecessor. The coins of this block and
+of the block before make condition and predecessor almost uncorrelated, so the fit costs little:
 with independent noise the standard error of the difference grows by a sixth. Noise that
-neighbouring trials share is taken out as a first-order autocorrelation (Prais and Winsten 1954),
-and outliers are clipped (Huber 1981, ch. 7). The levels below were chosen by simulation
-(`python -m benchmarks.validity.carry_over`).
+neighbouring trials share is removed as a first-order autocorrelation (Prais and Winsten 1954), and
+outliers are clipped (Huber 1981, ch. 7). The levels below were chosen by simulation (`python -m
+benchmarks.validity.carry_over`).
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from equipoise.stats.arrays import LEVEL, NORMAL_MAD, FloatArray, IntArray, medi
 from equipoise.stats.verdict import margin_of
 
 MIN_TRIALS_EACH = 6
-"""After the baseline, and after the candidate."""
+"""Minimum number of first trials after the baseline, and after the candidate."""
 NEAREST, FARTHEST = 2, 6
-"""The neighbours, on each side, that the local trend is taken from. Not the nearest: of two
-conditions, what ran before a trial is what did not stand first in the block before."""
+"""Distances, on each side, of the neighbours that give the local trend. The nearest is not among
+them: with two conditions, a trial's predecessor also fixes the first trial of the block before."""
 ROUNDS = 5
-"""Conditions and trend are estimated in turns."""
+"""Rounds in which conditions and trend are estimated in turn."""
 CLIP_SCALES = 5.0
 WARN_ERRORS = 3.0
-"""Standard errors: a false warning in at most one of a hundred campaigns of 60 blocks."""
+"""Standard errors; they give a false warning in at most 1 % of campaigns of 60 blocks."""
 
 
 def carry_over(
@@ -53,7 +53,7 @@ def carry_over(
     baseline: int = 0,
     follows: NDArray[np.bool_] | None = None,
 ) -> CarryOver | None:
-    """Return how much more a trial takes if the candidate, not the baseline, ran before it.
+    """Return how much longer a trial takes if the candidate, not the baseline, ran before it.
 
     Raise `UnusableInput` if the shapes do not agree.
 
@@ -62,17 +62,18 @@ def carry_over(
     orders
         Shape (n, k): the conditions of each block in the order in which they ran.
     costs
-        Shape (n, k): what those trials cost, by position; +inf for one that timed out, which counts
-        as the slowest that finished.
+        Shape (n, k): the costs of those trials; +inf for one that timed out, which counts as the
+        slowest that finished.
     candidate, baseline
         Conditions, as in ``orders``.
     follows
-        Shape (n,): whether a block ran right after the one before it in these arrays; not so after
-        a block that was left out. All but the first by default.
+        Shape (n,): whether a block ran right after its predecessor in these arrays; False after a
+        block that was left out. By default all but the first.
 
     Returns
     -------
-    The ratio with its 95 % interval; ``None`` with under six first trials after either condition.
+    The ratio with its 95 % interval; ``None`` with fewer than six first trials after either
+    condition.
     """
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(
@@ -85,15 +86,15 @@ def carry_over(
     conditions, before = orders[1:, 0][usable], orders[:-1, -1][usable]
     first_costs = costs[1:, 0][usable]
     known = first_costs[np.isfinite(first_costs) & (first_costs > 0)]
-    after = [before == one for one in (candidate, baseline)]
-    counts = [int(one.sum()) for one in after]
+    after = [before == condition for condition in (candidate, baseline)]
+    counts = [int(mask.sum()) for mask in after]
     if not len(known) or min(counts) < MIN_TRIALS_EACH:
         return None
     logs = np.log(np.clip(first_costs, known.min(), known.max()))
     residuals = _residuals(logs, conditions, before)
-    high, low = (residuals[one] for one in after)
+    high, low = (residuals[mask] for mask in after)
     estimate = float(np.mean(high) - np.mean(low))
-    error = math.sqrt(sum(float(np.var(one, ddof=1)) / len(one) for one in (high, low)))
+    error = math.sqrt(sum(float(np.var(sample, ddof=1)) / len(sample) for sample in (high, low)))
     reach = student_quantile(1.0 - LEVEL / 2.0, sum(counts) - 2) * error
     return CarryOver(
         ratio=math.exp(estimate),
@@ -105,8 +106,8 @@ def carry_over(
 def should_warn(measured: CarryOver, *, min_effect: float) -> bool:
     """Return whether a carry-over is both certain and large enough to matter.
 
-    Certain: more than three standard errors. Large enough: the effect is off by about half of it,
-    and that reaches a quarter of ``min_effect`` (percent).
+    It is certain if it exceeds three standard errors. It is large enough if the error that it
+    causes in the effect, about half of it, reaches a quarter of ``min_effect`` (percent).
     """
     low, high = measured.ratio_ci
     if low is None or high is None:
@@ -118,10 +119,11 @@ def should_warn(measured: CarryOver, *, min_effect: float) -> bool:
 
 
 def _residuals(logs: FloatArray, conditions: IntArray, before: IntArray) -> FloatArray:
-    """Remove its own condition and the local trend from each first trial.
+    """Return the first trials' log costs without the effect of their condition and the local trend.
 
-    The trend is that of its neighbours, each without its own condition and what ran before it. The
-    coin for what ran before a trial has no part in its neighbours, so the trend hides none of it.
+    The trend comes from the neighbours, each without the effects of its condition and predecessor.
+    The coin for a trial's predecessor does not affect its neighbours, so the trend hides no
+    carry-over.
     """
     effect, before_effect = np.zeros_like(logs), np.zeros_like(logs)
     detrended = logs
@@ -145,9 +147,9 @@ def _group_medians(values: FloatArray, groups: IntArray) -> FloatArray:
 
 
 def _local_trend(values: FloatArray) -> FloatArray:
-    """Return the median of up to five neighbours on each side, as many on one as on the other."""
+    """Return the median of up to five neighbours on each side, equally many on both sides."""
     places = np.arange(len(values))
-    # At the very ends there is only one side to look at.
+    # The first and the last values have neighbours on one side only.
     reach = np.clip(np.minimum(places, places[::-1]), NEAREST, FARTHEST)
     distances = np.abs(np.arange(-FARTHEST, FARTHEST + 1))
     near = (distances >= NEAREST) & (distances <= reach[:, None])
@@ -158,19 +160,19 @@ def _local_trend(values: FloatArray) -> FloatArray:
 
 
 WASHOUT_LEVEL = 0.25
-"""One-sided level of the difference without carry-over: a campaign goes on with washouts where the
-difference is not beyond 0 at this level. A lower one costs over 5 % more trials without any
-carry-over: of campaigns with a true effect it sends too many into washouts."""
+"""One-sided level of the difference without carry-over: a campaign continues with washouts if the
+difference is not beyond 0 at this level. A lower level sends too many campaigns with a true effect,
+and without carry-over, into washouts: it costs over 5 % more trials."""
 CAUTION_LEVEL = 0.0075
 """One-sided level up to which a difference is called with a warning."""
 FITTED_CLIP_SCALES = 2.5
 MAX_AUTOCORRELATION = 0.98
 MIN_FREEDOM = 3
-TIMED_OUT_TIMES = 2.0
-"""A trial that timed out counts as if it took so many times as long as the slowest that ended."""
+TIMEOUT_FACTOR = 2.0
+"""Cost of a trial that timed out, as a multiple of the slowest trial that ended."""
 
 CouldMake = Literal["nothing", "part", "all"]
-"""How much of a difference carry-over could make."""
+"""How much of a difference carry-over could explain."""
 Rows = NDArray[np.bool_]
 
 
@@ -178,18 +180,18 @@ class FittedDifference(Struct, frozen=True):
     """Logarithms of a difference and of the carry-over, fitted together."""
 
     difference: float
-    """Log ratio of the candidate over the baseline, when the same condition ran before both."""
+    """Log ratio of the candidate over the baseline after the same predecessor."""
     difference_error: float
-    """Standard error."""
+    """Standard error of ``difference``."""
     carry_over: float
     """Log ratio of a trial after the candidate over one after the baseline."""
     carry_over_error: float
-    """Standard error."""
+    """Standard error of ``carry_over``."""
     freedom: int
     """Degrees of freedom of both standard errors."""
 
     def could_make(self, side: float) -> CouldMake:
-        """Return how much of a difference carry-over could make; slower is side 1, faster -1."""
+        """Return how much of a difference carry-over could explain; slower is side 1, faster -1."""
         if self._is_beyond(side, CAUTION_LEVEL):
             return "nothing"
         return "part" if self._is_beyond(side, WASHOUT_LEVEL) else "all"
@@ -231,26 +233,27 @@ def fit_differences(
 
     Returns
     -------
-    The fit of each other condition; none while the orders so far cannot tell the two apart.
+    The fit of each other condition; empty while the orders so far cannot separate difference and
+    carry-over.
     """
     known = costs[np.isfinite(costs) & (costs > 0)]
-    others = [one for one in np.unique(conditions).tolist() if one != baseline]
+    others = [condition for condition in np.unique(conditions).tolist() if condition != baseline]
     if not len(known):
         return {}
-    logs = np.log(np.clip(costs, known.min(), TIMED_OUT_TIMES * known.max()))
+    logs = np.log(np.clip(costs, known.min(), TIMEOUT_FACTOR * known.max()))
     steps = np.diff(blocks)
     begins = np.flatnonzero(np.concatenate([[True], steps != 0]))
     sizes = np.diff([*begins, len(blocks)])
     positions = np.arange(len(blocks)) - np.repeat(begins, sizes)
     before = np.concatenate([[-1], conditions[:-1]])
-    # What ran before the first block, or before a block that was left out, is not known.
+    # The predecessor of the first block, and of a block after one left out, is not known.
     follows = np.concatenate([[False], steps <= 1])
     columns = [
         np.ones(len(logs)),
         np.linspace(-1.0, 1.0, len(logs)),
         *(positions == place for place in range(1, int(sizes.max()))),
-        *(conditions == one for one in others),
-        *(before == one for one in others),
+        *(conditions == condition for condition in others),
+        *(before == condition for condition in others),
     ]
     design = np.column_stack(columns).astype(np.float64)
     freedom = int(follows.sum()) - design.shape[1]
@@ -259,42 +262,42 @@ def fit_differences(
     coefficients, errors = _fit(logs, design, follows, freedom)
     carried = range(design.shape[1] - len(others), design.shape[1])
     return {
-        one: FittedDifference(
+        condition: FittedDifference(
             float(coefficients[place - len(others)]),
             float(errors[place - len(others)]),
             float(coefficients[place]),
             float(errors[place]),
             freedom,
         )
-        for one, place in zip(others, carried, strict=True)
+        for condition, place in zip(others, carried, strict=True)
     }
 
 
 def _fit(
     logs: FloatArray, design: FloatArray, follows: Rows, freedom: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the coefficients and their standard errors, of the trials with a known predecessor."""
+    """Return coefficients and standard errors, from the trials with a known predecessor."""
     paired = np.flatnonzero(follows & np.concatenate([[False], follows[:-1]]))
     correlation = 0.0
     for _ in range(ROUNDS):
-        rows, targets = _whitened(logs, design, paired, correlation)
+        rows, targets = _whiten(logs, design, paired, correlation)
         coefficients = _least_squares(rows[follows], targets[follows])
         residuals = logs - design @ coefficients
-        residuals = _clipped(residuals, residuals[follows])
+        residuals = _clip(residuals, residuals[follows])
         earlier, later = residuals[paired - 1], residuals[paired]
         squares = float(earlier @ earlier)
         correlation = float(earlier @ later) / squares if squares > 0 else 0.0
         correlation = min(max(correlation, 0.0), MAX_AUTOCORRELATION)
-    rows, targets = (part[follows] for part in _whitened(logs, design, paired, correlation))
+    rows, targets = (part[follows] for part in _whiten(logs, design, paired, correlation))
     coefficients, kept = _least_squares(rows, targets), 1.0
     residuals = targets - rows @ coefficients
     for _ in range(ROUNDS):
-        clipped = _clipped(residuals, residuals)
+        clipped = _clip(residuals, residuals)
         kept = float(np.mean(clipped == residuals))
         coefficients = _least_squares(rows, rows @ coefficients + clipped)
         residuals = targets - rows @ coefficients
-    clipped = _clipped(residuals, residuals)
-    # The variance of Huber's estimate: that of the clipped residuals, over the part not clipped.
+    clipped = _clip(residuals, residuals)
+    # Variance of Huber's estimate: that of the clipped residuals over the squared part not clipped.
     variance = float(clipped @ clipped) / freedom / kept**2
     inverse = np.linalg.pinv(rows.T @ rows)
     return coefficients, np.sqrt(np.maximum(variance * np.diag(inverse), 0.0))
@@ -304,16 +307,16 @@ def _least_squares(rows: FloatArray, targets: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.lstsq(rows, targets, rcond=None)[0], dtype=np.float64)
 
 
-def _clipped(values: FloatArray, sample: FloatArray) -> FloatArray:
-    """Return values clipped at so many scales of a sample; as they are if it has no scale."""
+def _clip(values: FloatArray, sample: FloatArray) -> FloatArray:
+    """Return values clipped at ``FITTED_CLIP_SCALES`` of a sample; unchanged if it has no scale."""
     limit = FITTED_CLIP_SCALES * NORMAL_MAD * float(np.median(np.abs(sample)))
     return np.asarray(np.clip(values, -limit, limit)) if limit > 0 else values
 
 
-def _whitened(
+def _whiten(
     logs: FloatArray, design: FloatArray, paired: IntArray, correlation: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Take out of each trial what it shares with the one before it."""
+    """Remove from each trial the noise that it shares with the trial before it."""
     scale = math.sqrt(1.0 - correlation**2)
     rows, targets = scale * design, scale * logs
     rows[paired] = design[paired] - correlation * design[paired - 1]

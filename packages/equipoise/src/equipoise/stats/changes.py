@@ -1,17 +1,17 @@
 """Change-points: where a series changes its level for good (docs/methods/distribution.md).
 
-The best of all partitions (Jackson et al. 2005), which PELT (Killick, Fearnhead and Eckley 2012)
-finds too, with squared loss on Huberised data, whose variance is that of an AR(1) process in the
-long run, so that neighbours that are alike are not taken for a change. Why not by a library:
-docs/decisions/statistics.md.
+The result is the best of all partitions (Jackson et al. 2005), which PELT (Killick, Fearnhead and
+Eckley 2012) finds too, with squared loss on Huberised data. The variance is the long-run variance
+of an AR(1) process, so that similar neighbours are not mistaken for a change.
+docs/decisions/statistics.md explains why this is not done by a library.
 
-Suspicions are the change-points of a series of one value for each commit, on logarithms, with a
-smaller penalty: a false one costs one bisection. Nothing can tell a change of the program from one
-of the machine there: the values were not measured side by side. Each has a range that probably
-holds it: the places k at which the squared loss is at most `MAX_LOSS` above the least. The loss at
-the true place is above the least by the greater of two maxima of random walks with drift, each
-nearly exponential with mean 2 for small steps (Siegmund 1988; Bai 1997, Proposition 3), so
-P(loss > x) = 1 - (1 - exp(-x/2))², which is 5 % at x = 7.35.
+Suspicions are the change-points of the logarithms of a series with one value for each commit. Their
+penalty is smaller, because a false suspicion costs only one bisection. The values were not measured
+side by side, so a change of the program cannot be distinguished from a change of the machine. Each
+suspicion has a range that probably contains it: the places k at which the squared loss is at most
+`MAX_LOSS` above the minimum. The loss at the true place exceeds the minimum by the greater of two
+maxima of random walks with drift, each nearly exponential with mean 2 for small steps (Siegmund
+1988; Bai 1997, Proposition 3). So P(loss > x) = 1 - (1 - exp(-x/2))², which is 5 % at x = 7.35.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray, part_median
 from equipoise.stats.sequence import PairedBlocks
 
 MIN_SEGMENT_VALUES = 5
-"""Least length of a segment, in values."""
+"""Minimum length of a segment, in values."""
 PENALTY_PER_LOG = 5.0
-"""Times ln n, in units of the long-run variance."""
-SHORT = 30
+"""Penalty for each segment over ln n, in units of the long-run variance."""
+SHORT_SERIES = 30
+"""Number of values below which the penalty grows: the dependence is then known only roughly."""
 CLIP_SCALES = 3.0
 EQUAL_SHARE = 0.01
-"""Segments whose means differ by less than this share, or by one sd, count as one."""
+"""Share by which two means must differ, and more than by one sd, to count as different."""
 MAX_VALUES = 2000
 MAX_DEPENDENCE = 0.95
 MIN_VALUES = 2 * MIN_SEGMENT_VALUES
-"""Fewer values have no change-point."""
+"""Minimum number of values of a series that can have a change-point."""
 PENALTY_OF_SUSPICIONS = 4.0
-"""Times ln n. Of series without a change, at most 5 % have a suspicion: ``benchmarks/series``."""
+"""Penalty over ln n: at most 5 % of series without a change have one (``benchmarks/series``)."""
 MAX_LOSS = -2.0 * math.log(1.0 - math.sqrt(0.95))
 """7.35, in units of the long-run variance."""
 
@@ -52,7 +53,7 @@ class Segment(Struct, frozen=True):
     begin: int
     end: int
     level: float
-    """The mean, extremes clipped."""
+    """Mean of the values, with extremes clipped."""
 
 
 class Segments(Struct, frozen=True):
@@ -60,7 +61,7 @@ class Segments(Struct, frozen=True):
 
     segments: tuple[Segment, ...]
     sd: float
-    """Variance of the values around their segment's level."""
+    """Standard deviation of the values around their segment's level."""
 
     def same(self, first: Segment, second: Segment) -> bool:
         """Return whether two levels differ too little to matter in practice."""
@@ -79,7 +80,7 @@ def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
         Shape (n,), n at least 1: finite, in the order in which it was measured.
     penalty
         Penalty for each segment, in units of the long-run variance; by default `PENALTY_PER_LOG`
-        times ln n, and more for short series, whose dependence is known but roughly.
+        times ln n, and more for short series, whose dependence is known only roughly.
     """
     if len(series) == 0 or not np.isfinite(series).all():
         raise UnusableInput(
@@ -93,17 +94,17 @@ def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
     # Centred and scaled, so that sums of squares stay exact.
     scaled = (clean - np.median(clean)) / math.sqrt(variance)
     if penalty is None:
-        penalty = PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT / count) ** 2)
+        penalty = PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT_SERIES / count) ** 2)
     return _segments(clean, best_cuts(scaled, penalty))
 
 
 def states(values: FloatArray) -> tuple[State, ...]:
     """Return the states that a campaign went through: the trials of one condition, in order.
 
-    Neighbouring segments on equal levels are one state. Over ``MAX_VALUES`` trials, medians of
-    consecutive ones are used instead. Values, and what is raised, are those of ``find_changes``.
+    Neighbouring segments on equal levels are one state. Above ``MAX_VALUES`` trials, medians of
+    consecutive trials are used instead. Values and errors are those of ``find_changes``.
     """
-    medians, begins = thinned(values)
+    medians, begins = consecutive_medians(values)
     changes = find_changes(medians)
     merged: list[Segment] = []
     for segment in changes.segments:
@@ -113,33 +114,33 @@ def states(values: FloatArray) -> tuple[State, ...]:
             level = float(np.average([before.level, segment.level], weights=sizes))
             segment = Segment(before.begin, segment.end, level)
         merged.append(segment)
-    return tuple(State(int(begins[one.begin]), one.level) for one in merged)
+    return tuple(State(int(begins[state.begin]), state.level) for state in merged)
 
 
 def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegment, ...]:
     """Return the stretches in which the ratio of two conditions kept its level.
 
-    The change-points of the block differences; blocks with a timeout are left out, and over
-    ``MAX_VALUES`` blocks medians of consecutive differences are used. ``numbers``, shape (n,), are
-    those of the blocks in their campaign. There is one stretch where no change is found, and none
-    where no difference is finite.
+    They end at the change-points of the block differences. Blocks with a timeout are left out;
+    above ``MAX_VALUES`` blocks, medians of consecutive differences are used. ``numbers``, shape
+    (n,), are those of the blocks in their campaign. There is one stretch if no change is found, and
+    none if no difference is finite.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)
     places = np.flatnonzero(np.isfinite(differences))
     if len(places) == 0:
         return ()
-    medians, begins = thinned(differences[places])
+    medians, begins = consecutive_medians(differences[places])
     return tuple(
-        RatioSegment(int(numbers[places[begins[one.begin]]]), math.exp(one.level))
-        for one in find_changes(medians).segments
+        RatioSegment(int(numbers[places[begins[segment.begin]]]), math.exp(segment.level))
+        for segment in find_changes(medians).segments
     )
 
 
-def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the values, or ``MAX_VALUES`` medians of consecutive ones where there are more.
+def consecutive_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the values or, if there are more, ``MAX_VALUES`` medians of consecutive values.
 
-    Shape (m,); with them, shape (m + 1,), before which value each of them begins, and n.
+    They have shape (m,). Also return, shape (m + 1,), the index of the first value of each, then n.
     """
     parts = max(1, min(len(values), MAX_VALUES))
     length, longer = divmod(len(values), parts)
@@ -150,8 +151,8 @@ def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
 def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     """Return the ends of the segments of the cheapest partition: squared loss, and a penalty each.
 
-    The ends are ascending; the last is n, which is at least ``MIN_SEGMENT_VALUES``. The penalty
-    is in units of the series' square. O(n²) operations.
+    The ends are ascending; the last is n, which is at least ``MIN_SEGMENT_VALUES``. The penalty is
+    in units of the series' square. The algorithm takes O(n²) operations.
     """
     count = len(series)
     sums = np.concatenate([[0.0], np.cumsum(series)])
@@ -179,30 +180,30 @@ def _segments(clean: FloatArray, cuts: list[int]) -> Segments:
         Segment(begin, end, float(np.mean(clean[begin:end])))
         for begin, end in itertools.pairwise(bounds)
     )
-    levels = np.repeat([one.level for one in segments], np.diff(bounds))
+    levels = np.repeat([segment.level for segment in segments], np.diff(bounds))
     return Segments(segments, float(np.std(clean - levels)))
 
 
 def huberised(series: FloatArray) -> FloatArray:
-    """Return the series with extremes drawn in to ``CLIP_SCALES`` around the running median."""
+    """Return the series with extremes clipped to ``CLIP_SCALES`` around the running median."""
     local = _running_median(series)
     reach = CLIP_SCALES * _scale(series - local)
     return series if reach == 0.0 else np.clip(series, local - reach, local + reach)
 
 
 def _running_median(series: FloatArray) -> FloatArray:
-    """Return the median of the 11 values around each; of fewer at the ends."""
+    """Return the median of the 11 values around each value, or of fewer at the ends."""
     padded = np.pad(series, MIN_SEGMENT_VALUES, constant_values=math.nan)
     return row_medians(sliding_window_view(padded, 2 * MIN_SEGMENT_VALUES + 1))
 
 
 def long_run_variance(series: FloatArray) -> float:
-    """Return the variance that the sum of many values has for each, if they are an AR(1) process.
+    """Return the long-run variance: that of a sum of many AR(1) values, for each value.
 
-    From differences, in which a change of level stands only once. A difference of an AR(1)
-    process with coefficient φ and variance v has the variance 2v(1 - φ) and the autocorrelation
-    -(1 - φ)/2. Differences are drawn in to ``CLIP_SCALES`` first, so that changes hardly count. The
-    series has at least three values.
+    It is estimated from differences, in which a change of level appears only once. A difference of
+    an AR(1) process with coefficient φ and variance v has the variance 2v(1 - φ) and the
+    autocorrelation -(1 - φ)/2. Differences are clipped to ``CLIP_SCALES`` first, so that changes
+    hardly count. The series has at least three values.
     """
     steps = np.diff(series)
     limit = CLIP_SCALES * _scale(steps)
@@ -216,7 +217,7 @@ def long_run_variance(series: FloatArray) -> float:
 
 
 def _scale(values: FloatArray) -> float:
-    """1.4826·MAD: the sd of a normal law; where over half are equal, the sd itself."""
+    """Return 1.4826·MAD, the sd of a normal law; if over half the values are equal, their sd."""
     scale = NORMAL_MAD * float(np.median(np.abs(values - np.median(values))))
     return scale if scale > 0.0 else float(np.std(values))
 
@@ -227,17 +228,17 @@ class LevelChange(Struct, frozen=True):
     first: int
     """Last value that is probably on the old level."""
     place: int
-    """First value on the new level, where the series fits best."""
+    """First value on the new level, by the best fit."""
     last: int
     """First value that is probably on the new level."""
     before: float
-    """The level before."""
+    """Level before the change."""
     ratio: float
-    """The level after, over the one before."""
+    """Level after the change over the level before."""
 
 
 def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, ...]:
-    """Return where the level of a series changed by more than ``min_effect``.
+    """Return the places where the level of a series changed by more than ``min_effect``.
 
     Raise `UnusableInput` if a value is not finite.
 
@@ -250,7 +251,7 @@ def level_changes(values: FloatArray, min_effect: float) -> tuple[LevelChange, .
 
     Returns
     -------
-    None for fewer than ten values. A level has at least five, unless the values repeat exactly.
+    Empty for fewer than ten values. A level has at least five values, unless they repeat exactly.
     """
     if len(values) < MIN_VALUES:
         return ()
@@ -282,7 +283,7 @@ def _change(logs: FloatArray, before: Segment, after: Segment, margin: float) ->
     if margin > 0.0:
         loss = _losses(huberised(logs)[before.begin : after.end])
         fitting = before.begin + 1 + np.flatnonzero(loss <= np.min(loss) + margin)
-        # Beyond them, one value more: that at the border may be an outlier.
+        # One value more to each side: the value at the border may be an outlier.
         first = max(before.begin, min(first, int(fitting[0]) - 1) - 1)
         last = min(after.end - 1, max(last, int(fitting[-1])) + 1)
     ratio = math.exp(after.level - before.level)
@@ -290,7 +291,7 @@ def _change(logs: FloatArray, before: Segment, after: Segment, margin: float) ->
 
 
 def _losses(values: FloatArray) -> FloatArray:
-    """Return the squared losses of two levels with 1, 2, … values on the first, less a constant."""
+    """Return the squared losses of a cut after 1, 2, … values, less a common constant."""
     sums = np.cumsum(values - np.mean(values))[:-1]
     sizes = np.arange(1, len(values))
     # The two means are sums/sizes and -sums/(n - sizes).

@@ -1,9 +1,9 @@
-"""Whether one ratio describes a comparison, or fast and slow runs have ratios of their own.
+"""Whether one ratio describes a comparison, or fast and slow runs have different ratios.
 
-A constant ratio moves every run alike. Then the candidate's log costs less their effect spread
-as the baseline's do, and exchanging the two within a block changes nothing that is known before
-its coin. `spreads_differ` bets on that. `centre_is_unstable` finds the other case, in which times
-lie so far apart that the typical ratio depends on a few blocks (docs/methods/interval.md).
+A constant ratio moves every run alike. Then the candidate's log costs, minus their effect, spread
+as the baseline's do, and exchanging the two within a block changes nothing that is known before its
+coin. `spreads_differ` bets on that. `centre_is_unstable` finds the other case: times lie so far
+apart that the typical ratio depends on a few blocks (docs/methods/interval.md).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from equipoise.stats.arrays import NORMAL_MAD, FloatArray, median_of
 from equipoise.stats.sequence import PairedBlocks
 
 SHARE_OF_LEVEL = 0.2
-"""Part of a comparison's level that a false difference of spreads may have."""
+"""Part of a comparison's level that is spent on a false difference of spreads."""
 FIRST_BLOCKS = 3
-"""Blocks that only teach where the middle is."""
+"""Blocks at the start from which only the middle is learnt."""
 RELEARNT_AT_EACH = 256
-"""Up to this many blocks the middle is computed again at each block, as the engine does."""
+"""Number of blocks up to which the middle is computed again at each block, as in the engine."""
 RELEARNT_GROWTH = 1.0 / 64.0
 RESAMPLES = 40
 MIN_STANDARD_ERRORS = 2.0
-"""A 95 % interval that holds at any stop reaches about three standard errors to each side."""
+"""Minimum reach to each side; a 95 % interval that holds at any stop reaches about three."""
 CLIP = 1.25
-"""Of the Huber centre, in scales; as in the engine."""
+"""Clip of the Huber centre, in scales, as in the engine."""
 _ROUNDS = 60
 
 
 def one_ratio_describes(blocks: PairedBlocks, low: float, high: float, level: float) -> bool:
-    """Return whether nothing is known against one ratio for fast and slow runs.
+    """Return whether one ratio may describe both fast and slow runs.
 
     ``low`` and ``high`` are the bounds of the interval shown, in log units.
     """
@@ -42,16 +42,16 @@ def one_ratio_describes(blocks: PairedBlocks, low: float, high: float, level: fl
 
 
 def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
-    """Return whether the candidate's costs ever spread otherwise than the baseline's.
+    """Return whether the candidate's costs ever spread differently from the baseline's.
 
-    The engine's bets are on |ln c - θ - m| - |ln b - m|: θ is the median difference and m the
-    median cost of the blocks before. With a constant ratio and exact θ and m its sign is a fair
-    coin, so it is ever called in at most ``level``; the error of medians of few blocks adds what
-    `python -m benchmarks.validity.intervals` prints.
+    The engine bets on the sign of |ln c - θ - m| - |ln b - m|, where θ is the median difference and
+    m the median cost of the blocks before. With a constant ratio and exact θ and m this sign is a
+    fair coin, so the chance that a difference is ever called is at most ``level``. Medians of few
+    blocks are not exact; `python -m benchmarks.validity.intervals` prints how much that adds.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         candidate = np.log(blocks.candidate)
-        # Without the baseline's twin: the mean of two runs spreads less than one.
+        # Without the baseline's twin: the mean of two runs spreads less than one run.
         baseline = candidate - blocks.differences
     known = np.isfinite(baseline) & np.isfinite(candidate)
     below, above, orders = baseline[known], candidate[known], blocks.orders[known]
@@ -75,11 +75,11 @@ def spreads_differ(blocks: PairedBlocks, level: float) -> bool:
 
 
 def centre_is_unstable(blocks: PairedBlocks, low: float, high: float) -> bool:
-    """Return whether the interval is narrower than the typical ratio is certain.
+    """Return whether the interval is narrower than the uncertainty of the typical ratio.
 
-    That is, whether it reaches under two standard errors to each side: the spread of the Huber
-    centre of resampled blocks. Where about half of the blocks have one ratio and half have
-    others, the scale of that centre jumps, and with it the centre.
+    That is, whether it reaches less than two standard errors to each side. The standard error is
+    the spread of the Huber centre of resampled blocks. Where about half of the blocks have one
+    ratio and half have others, the scale of that centre jumps, and so does the centre.
     """
     centre = blocks.engine.centre()
     if centre is None or not (math.isfinite(low) and math.isfinite(high)):

@@ -1,8 +1,7 @@
 """The distribution of one metric over the trials of one condition.
 
-The ratio of means says what many runs cost in total. It is description only: no sequential
-guarantee is possible for it without a bound on the costs, because a rare, very slow run may always
-be still to come.
+The ratio of means compares the total costs of many runs. It is description only: without a bound on
+the costs no sequential guarantee is possible for it, because a rare, very slow run may still come.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from equipoise.stats.modes import find_modes
 BEYOND_CHANCE = 2.33
 """Standard errors that one independent series in a hundred exceeds."""
 MIN_AUTOCORRELATION = 0.2
-"""Rank autocorrelation from which on an interval for independent values is too narrow."""
+"""Rank autocorrelation above which an interval for independent values is too narrow."""
 MIN_TRIALS_FOR_DRIFT = 6
 BINS_FOR_DRIFT = 100
 
@@ -42,14 +41,14 @@ BINS_FOR_DRIFT = 100
 def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> MetricSummary:
     """Describe the values of one metric.
 
-    The values, shape (n,), are one for each analysed trial, in the order in which they ran; finite,
-    since a trial that timed out has no value: it is counted among the failures. Their resolution is
-    the step of what measured them, in their unit.
+    There is one value for each analysed trial, shape (n,), in the order in which they ran. All are
+    finite: a trial that timed out has no value and is counted among the failures. The resolution is
+    the step of the measuring instrument, in the unit of the values.
 
     Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
-    standard deviation is ``None`` for one trial; bounds that so few trials cannot give are
-    ``None``. There is at least one mode (stats/modes.py). What modes go with and changes of state
-    are not looked for here.
+    standard deviation is ``None`` for one trial, and so is a bound that needs more trials. There is
+    at least one mode (stats/modes.py). Companions of modes and changes of state are left empty
+    here.
 
     Raise `UnusableInput` if there is no value, or one that is not finite.
     """
@@ -85,11 +84,11 @@ def describe(values: FloatArray, *, seed: int, resolution: float = 0.0) -> Metri
 
 
 def median_interval(ordered: FloatArray, level: float) -> Interval:
-    """Return the k-th smallest and the k-th largest value, k as large as the binomial law allows.
+    """Return the k-th smallest and k-th largest value, with the largest k by the binomial law.
 
     P(fewer than k of n values lie below the median) ≤ level/2: exact for any continuous
-    distribution (David and Nagaraja 2003, §7.1). ``None`` for both where even the extremes do not
-    cover: under 6 values at level 0.05.
+    distribution (David and Nagaraja 2003, §7.1). Both are ``None`` if even the extremes do not
+    cover: with fewer than 6 values at level 0.05.
     """
     interval = quantile_interval(ordered, 0.5, level)
     return (None, None) if None in interval else interval
@@ -98,9 +97,9 @@ def median_interval(ordered: FloatArray, level: float) -> Interval:
 def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Interval:
     """Return two order statistics between which a quantile lies, by the binomial law.
 
-    Each side is exact at level/2 for any continuous distribution (David and Nagaraja 2003, §7.1);
-    ``None`` where even the extreme does not cover. The n values are ascending; the quantile lies
-    above 0 and below 1.
+    Each side is exact at level/2 for any continuous distribution (David and Nagaraja 2003, §7.1); a
+    side is ``None`` if even the extreme does not cover. The n values are ascending; the quantile is
+    between 0 and 1, both excluded.
     """
     count = len(ordered)
     log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count + 1)))])
@@ -121,15 +120,15 @@ def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Int
 def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> Interval:
     """Return the k-th smallest and the k-th largest value, a confidence sequence of the median.
 
-    It covers after every value at once, so at a stop that looks at the values. The number s of n
-    values below the median is binomial(n, ½); a median is excluded where the mixture over
-    beta(½, ½) of likelihood ratios, B(s + ½, n - s + ½) 2^n / B(½, ½), reaches 1 / level (Robbins
-    1970; for quantiles Howard and Ramdas 2022). It holds if each value lies below the median with
-    probability ½ whatever came before it; ``None`` for both under 7 values at level 0.05. The
-    values so far, shape (n,), are ascending; +inf for a trial that has none.
+    It covers after all values at once, so also at a stop that depends on the values. The number s
+    of n values below the median is binomial(n, ½). A median is excluded if the mixture over beta(½,
+    ½) of likelihood ratios, B(s + ½, n - s + ½) 2^n / B(½, ½), reaches 1 / level (Robbins 1970; for
+    quantiles Howard and Ramdas 2022). It holds if each value lies below the median with probability
+    ½, whatever came before it. Both are ``None`` with fewer than 7 values at level 0.05. The values
+    so far, shape (n,), are ascending; +inf for a trial without a value.
     """
     count = len(ordered)
-    # Convex in s: the excluded numbers stand at both ends.
+    # The mixture is convex in s: the excluded numbers are at both ends.
     numbers = range(count // 2 + 1)
     below = bisect_left(numbers, True, key=lambda s: not _is_excluded(s, count, level))
     if below == 0:
@@ -162,9 +161,9 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
     """Return the median of the last third of the trials over that of the first, as a ratio.
 
     Its interval is a circular block bootstrap within each third; a third of more than 100 trials is
-    first reduced to 100 medians of consecutive trials. ``None`` under 6 trials or over a median of
-    0. ``chance`` is from the ranks of both thirds (Mann and Whitney 1947, normal approximation with
-    ties).
+    first reduced to 100 medians of consecutive trials. The ratio is ``None`` with fewer than 6
+    trials, and if the first median is 0. ``chance`` comes from the ranks of both thirds (Mann and
+    Whitney 1947, normal approximation with ties).
     """
     third = len(values) // 3
     if len(values) < MIN_TRIALS_FOR_DRIFT:
@@ -184,7 +183,7 @@ def drift(values: FloatArray, *, seed: int) -> Drift:
 
 
 def _chance_of_ranks(first: FloatArray, last: FloatArray) -> float:
-    """Return the two-sided chance of rank sums as unequal as these among independent trials."""
+    """Return the two-sided chance that independent trials have rank sums as unequal as these."""
     count = len(first)
     ranks = shared_ranks(np.concatenate([first, last]))
     # The variance of the ranks themselves allows for ties.
@@ -199,7 +198,7 @@ def _chance_of_ranks(first: FloatArray, last: FloatArray) -> float:
 def rank_autocorrelation(values: FloatArray) -> float | None:
     """Return the correlation of the ranks of neighbours (Wald and Wolfowitz 1943, not circular).
 
-    ``None`` under 6 values, or where all are equal.
+    ``None`` with fewer than 6 values, or if all are equal.
     """
     if len(values) < MIN_TRIALS_FOR_DRIFT:
         return None
@@ -210,10 +209,11 @@ def rank_autocorrelation(values: FloatArray) -> float | None:
 
 
 def is_visible(autocorrelation: float, count: int) -> bool:
-    """Return whether neighbours are alike beyond chance and by enough to matter.
+    """Return whether neighbours are more similar than by chance, and enough to matter.
 
     Ranks of ``count`` independent values have a correlation of -1/count on average, with a variance
-    of about 1/count (Wald and Wolfowitz 1943): by chance one series in a hundred is called visible.
+    of about 1/count (Wald and Wolfowitz 1943). So one independent series in a hundred is called
+    visible.
     """
     by_chance = -1.0 / count + BEYOND_CHANCE / math.sqrt(count)
     return autocorrelation > max(by_chance, MIN_AUTOCORRELATION)
@@ -225,16 +225,16 @@ def _resampled_medians(values: FloatArray, generator: np.random.Generator) -> Fl
 
 
 MIN_BLOCKS = 5
-"""Fewer say nothing about the spread of a mean."""
+"""Minimum number of blocks that show the spread of a mean."""
 
 
 class MeanRatio(Struct, frozen=True):
     """The mean cost of the candidate over that of the baseline."""
 
     ratio: float | None
-    """``None`` where a mean is not finite, or that of the baseline is 0."""
+    """Ratio of the means; ``None`` if a mean is not finite, or that of the baseline is 0."""
     ratio_ci: Interval
-    """A bootstrap interval: description, valid neither sequentially nor in small campaigns."""
+    """Bootstrap interval, for description: valid neither sequentially nor in small campaigns."""
 
 
 def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
@@ -248,7 +248,7 @@ def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
 def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
     """Return ln of the ratio of means without each block in turn, shape (n,); NaN if unknown.
 
-    A timeout stays: it is no single slow run that happened to be measured.
+    A timeout stays: it does not count as a single slow run that was measured by chance.
     """
 
     def sums_without(costs: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What an intervention did to a gap: the fraction that it explains, and the verdict on the cause.
+"""Effect of an intervention on a gap: the fraction that it explains, and the verdict on the cause.
 
 A block holds four conditions: A, B, and both with the intervention. The fraction of the gap
 explained is what the intervention removes of the gap between A and B. The betting engine keeps its
@@ -24,23 +24,23 @@ CONFIRMED_ABOVE = 0.5
 """A confirmed cause excludes all fractions in logarithms up to this, and its fraction in seconds
 lies beyond it (docs/methods/fraction.md)."""
 
-FROM_THE_SLOWER = 0.5
-"""Least part of the fraction that must come from the slower condition's getting faster."""
+MIN_PART_FROM_SLOWER = 0.5
+"""Minimum part of the fraction that must come from the slower condition becoming faster."""
 
 REFUTED_WITHIN = 0.2
 """A fraction that certainly lies within plus or minus this explains nothing."""
 
-NARROW = 2 * REFUTED_WITHIN
-"""Width of the set of a refuted cause; a confirmed one gets blocks until its set is as narrow."""
+NARROW_WIDTH = 2 * REFUTED_WITHIN
+"""Width of the set of a refuted cause; a confirmed cause gets blocks until its set is as narrow."""
 
-WELL_KNOWN = 0.1
-"""Width of a set that is answer enough, whatever it holds."""
+SUFFICIENT_WIDTH = 0.1
+"""Width of a set that is narrow enough to stop, whatever it contains."""
 
 
 _Gaps = tuple[float, float]
 """Gap of a block without the intervention, and with it."""
 _FIRST_REACH = 4.0
-"""Part of the gap, of either sign, between which the part that is left is looked for first."""
+"""Bound, of either sign, of the first search for the part of the gap that is left."""
 _WIDENINGS = 40
 _HALVINGS = 60
 
@@ -49,20 +49,20 @@ class ExplainedFraction(Struct, frozen=True):
     """Fraction of a gap that an intervention explains, on one scale."""
 
     estimate: float | None
-    """Fraction at which what it leaves of the gap is as often above as below the gap with the
-    intervention: what the bets of the set test, block by block. ``None`` if that is no number."""
+    """Fraction for which the predicted remainder of the gap is as often above as below the gap with
+    the intervention: what the bets of the set test, block by block. ``None`` if not a number."""
     pieces: tuple[Interval, ...]
-    """Whole confidence set: intervals that do not touch, with ``None`` for an end beyond the
-    fractions tried. Empty if no fraction agrees with the blocks."""
+    """Whole confidence set, as separate intervals; an end beyond the fractions tried is ``None``.
+    Empty if no fraction agrees with the blocks."""
 
     @property
     def low(self) -> float | None:
-        """Lower end of the set; ``None`` if there is none."""
+        """Lower end of the set; ``None`` if it is empty or open."""
         return self.pieces[0][0] if self.pieces else None
 
     @property
     def high(self) -> float | None:
-        """Upper end of the set; ``None`` if there is none."""
+        """Upper end of the set; ``None`` if it is empty or open."""
         return self.pieces[-1][1] if self.pieces else None
 
     def lies_within(self, low: float, high: float) -> bool:
@@ -75,7 +75,8 @@ class ExplainedFraction(Struct, frozen=True):
 def describe_fraction(fraction: float | None, interval: Interval) -> str:
     """Return, for example, ``97 % [94, 99]``; an unknown end is ``…``.
 
-    An estimate outside of its interval is not shown: no single fraction fits all blocks.
+    If the estimate is outside its interval, only the interval is shown: no single fraction fits all
+    blocks.
     """
     if fraction is None:
         return "unknown"
@@ -89,33 +90,33 @@ def describe_fraction(fraction: float | None, interval: Interval) -> str:
 
 
 class InterventionEffect(Struct, frozen=True):
-    """What an intervention on two conditions did to the gap between them."""
+    """Effect of an intervention on the gap between two conditions."""
 
     outcome: Outcome
     logs: ExplainedFraction
-    """Fraction of the ratio: what counts for a cost that multiplies."""
+    """Fraction of the log ratio: the right scale for a cost that multiplies."""
     seconds: ExplainedFraction
     """Fraction of the difference in the metric's unit. An intervention that adds the same cost to
-    both conditions explains a part of the ratio and nothing of this."""
+    both conditions explains part of the ratio, but nothing of the difference."""
     from_candidate: float | None
-    """ln(B / B_w) over ln(B / A): part of the gap that went because the candidate changed."""
+    """Part of the gap that closed because the candidate changed: ln(B / B_w) over ln(B / A)."""
     from_baseline: float | None
-    """ln(A_w / A) over ln(B / A): part of the gap that went because the baseline changed."""
+    """Part of the gap that closed because the baseline changed: ln(A_w / A) over ln(B / A)."""
 
 
 class InterventionBlocks:
-    """Blocks of one intervention, as they come.
+    """Blocks of one intervention, added one by one.
 
     Raise `UnusableInput` if the level is not between 0 and 1.
 
     Parameters
     ----------
     level
-        1 minus the coverage of each of the two confidence sequences, after alpha was divided by
-        the number of interventions: the set after *every* number of blocks holds the true
-        fraction in all but this share of campaigns. ``refuted`` needs both sets to agree,
-        ``confirmed`` the set in logarithms and more, so neither outcome is wrong in more than
-        this share of campaigns.
+        1 minus the coverage of each of the two confidence sequences, after alpha was divided by the
+        number of interventions. In all but this share of campaigns, the set contains the true
+        fraction after *every* number of blocks. ``refuted`` needs both sets to agree, ``confirmed``
+        the set in logarithms and more, so neither outcome is wrong in more than this share of
+        campaigns.
     """
 
     def __init__(self, level: float) -> None:
@@ -140,7 +141,7 @@ class InterventionBlocks:
     ) -> None:
         """Add the next block: costs from 0 up, +inf for a trial that timed out.
 
-        Raise `UnusableInput` if a cost is no number from 0 up.
+        Raise `UnusableInput` if a cost is not a number from 0 up.
         """
         costs = as_costs([baseline, candidate, baseline_with, candidate_with], "an intervention")
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -154,11 +155,11 @@ class InterventionBlocks:
             self._seconds.push(*self._second_gaps[-1])
 
     def rounded_effect(self) -> InterventionEffect:
-        """Return the effect, with the ends of the sets rounded outwards: quick."""
+        """Return the effect with the ends of the sets rounded outwards, which is quick."""
         return self._effect(self._logs.rounded_set(), self._seconds.rounded_set())
 
     def exact_effect(self) -> InterventionEffect:
-        """Return the same effect, with the ends of the sets as they are."""
+        """Return the effect with exact ends of the sets."""
         return self._effect(self._logs.exact_set(), self._seconds.exact_set())
 
     def _effect(
@@ -175,11 +176,11 @@ class InterventionBlocks:
 
 
 def is_final(effect: InterventionEffect) -> bool:
-    """Return whether more blocks would change nothing that counts.
+    """Return whether more blocks would change nothing that matters.
 
-    The set only ever shrinks. So it is final that a cause is neither confirmed nor refuted where no
-    fraction beyond a half fits and none within ±0.2, and where the ratio shrinks but the difference
-    in seconds does not. A set known to a tenth that is still open lies around a half, or a fifth.
+    The set can only shrink. So the outcome ``open`` is final if no fraction above a half and none
+    within ±0.2 fits, and if the intervention closes the ratio but not the difference in seconds. It
+    is also final if the set is only a tenth wide: the set then lies around a half or a fifth.
     """
     low, high = effect.logs.low, effect.logs.high
     if effect.outcome == "refuted" or not effect.logs.pieces:
@@ -187,11 +188,11 @@ def is_final(effect: InterventionEffect) -> bool:
     if low is None or high is None:
         return False
     if effect.outcome == "confirmed":
-        return high - low <= NARROW
+        return high - low <= NARROW_WIDTH
     explains_a_part = REFUTED_WITHIN <= low and high <= CONFIRMED_ABOVE
     widens = high <= -REFUTED_WITHIN
     adds_a_cost = effect.seconds.high is not None and effect.seconds.high <= CONFIRMED_ABOVE <= low
-    return explains_a_part or widens or adds_a_cost or high - low <= WELL_KNOWN
+    return explains_a_part or widens or adds_a_cost or high - low <= SUFFICIENT_WIDTH
 
 
 def _outcome(
@@ -204,7 +205,7 @@ def _outcome(
         return "open"
     explains = logs.low >= CONFIRMED_ABOVE and seconds.estimate > CONFIRMED_ABOVE
     by_the_slower = from_the_slower is not None and (
-        from_the_slower >= FROM_THE_SLOWER * logs.estimate
+        from_the_slower >= MIN_PART_FROM_SLOWER * logs.estimate
     )
     return "confirmed" if explains and by_the_slower else "open"
 
@@ -212,8 +213,8 @@ def _outcome(
 def _estimate(fractions: FractionSequence, gaps: Sequence[_Gaps]) -> float | None:
     """Return the fraction at which the median of what remains of a gap is 0; ``None`` if none is.
 
-    The bets of the set are on the sign of what remains, so the estimate belongs to its set. Medians
-    of both gaps apart from each other may be those of different blocks.
+    The bets of the set are on the sign of the remainder, so the estimate belongs to its set.
+    Separate medians of the two gaps could come from different blocks.
     """
     if fractions.estimate() is None:
         return None
@@ -247,7 +248,7 @@ def _median(values: Sequence[float]) -> float | None:
 
 
 def _part(changes: Sequence[float], gap: float | None) -> float | None:
-    """Return the median change as a fraction of the gap; ``None`` if either is no number."""
+    """Return the median change as a fraction of the gap; ``None`` if either is not a number."""
     change = _median(changes)
     if change is None or gap is None or gap == 0 or not np.isfinite([change, gap]).all():
         return None

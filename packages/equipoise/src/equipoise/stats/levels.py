@@ -1,10 +1,11 @@
-"""Variance by level: iterations in trials in layouts in boots in hosts.
+"""Variance by level: iterations within trials within layouts within boots within hosts.
 
-Unweighted mean squares (Burdick and Graybill 1992, §6.2), so that unequal numbers of units do no
-harm: a unit's value is the mean of the values of its parts. Their expectations are exact linear
-functions of the variance components, which are solved for from the lowest level up. The intervals
-are generalized confidence intervals (Weerahandi 1993; Krishnamoorthy and Mathew 2009, §5.3): each
-mean square is a multiple of a chi-squared variable. They presume effects that are about normal.
+It uses unweighted mean squares (Burdick and Graybill 1992, §6.2), so that unequal numbers of units
+do no harm: a unit's value is the mean of the values of its parts. Their expectations are exact
+linear functions of the variance components, which are solved for from the lowest level up. The
+intervals are generalized confidence intervals (Weerahandi 1993; Krishnamoorthy and Mathew 2009,
+§5.3): each mean square is a multiple of a chi-squared variable. They assume effects that are about
+normal.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ MINUTE_S = 60.0
 
 
 class Levels(Struct, frozen=True):
-    """The variance by level, the highest first, and the mean of all."""
+    """Variance by level, the highest first, and the mean of all values."""
 
     mean: float
     """Mean of the values of the highest units."""
     components: tuple[Component, ...]
     within_ci: tuple[float, float]
-    """The mean for these very units of the highest level: its scope is this campaign."""
+    """Interval of the mean for these units of the highest level: its scope is this campaign."""
     across_ci: tuple[float, float]
-    """The mean over such units in general: its scope is across the highest level."""
+    """Interval of the mean over such units in general: its scope is across the highest level."""
 
 
 class _MeanSquare(Struct, frozen=True):
-    """Mean square of one level, and its expectation by the components."""
+    """Mean square of one level, with the weights of the components in its expectation."""
 
     value: float
     freedom: int
@@ -55,20 +56,19 @@ def variance_by_level(
 ) -> Levels:
     """Split the variance of a nested design into its levels.
 
-    Raise `UnusableInput` if a level has no two units within one unit above it: nothing is
-    replicated there.
+    Raise `UnusableInput` if a level is not replicated: no unit above it contains two of its units.
 
     Parameters
     ----------
     values
-        Shape (n,): one for each lowest unit; finite.
+        Shape (n,): a finite value for each lowest unit.
     units
-        For each level above the lowest, the highest first, shape (n,): to which unit a value
-        belongs. Units are distinguished by their numbers within the unit above it.
+        For each level above the lowest, the highest first, shape (n,): the unit of each value.
+        Units are distinguished by their numbers within the unit above.
     names
         Names of all levels, the highest first: one more than ``units``.
     seed
-        Seed of the draws that the intervals are from.
+        Seed of the draws for the intervals.
     level
         1 minus the coverage of each interval.
     """
@@ -86,7 +86,7 @@ def variance_by_level(
     total = float(positive.sum())
     shares = positive / total if total > 0 else positive
     mean = float(np.mean(means))
-    # The variance of the mean with the highest units fixed, and with them drawn.
+    # The variance of the mean, first with the highest units fixed, then with them drawn.
     fixed = weights.mean(axis=0) / len(means)
     within = float(np.sqrt(np.maximum(fixed[1:] @ positive[1:], 0.0)))
     across = math.sqrt(max(squares[0].value, 0.0) / len(means))
@@ -114,10 +114,10 @@ def _climb(
 ) -> tuple[FloatArray, FloatArray, list[_MeanSquare]]:
     """Return means and variances of the highest units, and the mean squares of all levels.
 
-    Shapes (m,) and (m, levels): the variance is in terms of the components. The mean squares of the
-    highest level come first.
+    The means have shape (m,); the variances, (m, levels), are weights of the components. The mean
+    squares of the highest level come first.
     """
-    # All units lie within one, so that the highest level has a unit above it like the others.
+    # A single top unit holds all units, so that the highest level has a unit above it, too.
     keys = np.column_stack([np.zeros(len(values), dtype=np.int64), *units])
     means, weights = values, np.zeros((len(values), len(names)))
     squares: list[_MeanSquare] = []
@@ -131,7 +131,7 @@ def _climb(
         if freedom < 1:
             plural = plural_of(names[place])
             raise UnusableInput(
-                f"no two {plural} stand in one unit above: their variance is unknown",
+                f"no unit above has two {plural}: the variance of {plural} is unknown",
                 hint=f"measure at least two {plural} in each unit above",
             )
         square = float(np.sum((means - averages[group]) ** 2)) / freedom
@@ -154,61 +154,63 @@ def _check(values: FloatArray, units: Sequence[IntArray], names: Sequence[str]) 
     if not np.isfinite(values).all() or any(len(column) != len(values) for column in units):
         raise UnusableInput(
             "variance by level needs finite values, each with its unit at every level",
-            hint="leave out the trials that have none",
+            hint="leave out the trials without a value",
         )
 
 
 def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
-    """Return how much a minute more of measuring narrows the interval on each level, best first.
+    """Return how much one more minute of measuring on each level narrows the interval, best first.
 
     The variance of the mean is the sum over levels of the component over its number of units
-    (Kalibera and Jones 2013, eq. 5, of a balanced design). New units come with parts of their
-    own, as many as now; more of the lowest level are spread over the units that there would be.
+    (Kalibera and Jones 2013, eq. 5, for a balanced design). New units have as many parts as the
+    present ones; new units of the lowest level are spread over the present units.
 
-    Raise `UnusableInput` if there is not one cost above 0 for each level.
+    Raise `UnusableInput` unless there is a cost from 0 up for each level, above 0 for the lowest.
 
     Parameters
     ----------
     levels
-        What was measured (``variance_by_level``).
+        Measured variance by level (``variance_by_level``).
     unit_s
-        For each level, the highest first: seconds that one more unit takes by itself, without its
-        parts (a reboot, a relink, the start of a process, an iteration).
+        For each level, the highest first: seconds that one more unit takes without its parts (a
+        reboot, a relink, the start of a process, an iteration).
     """
     components = levels.components
     if len(unit_s) != len(components) or min(unit_s) < 0 or unit_s[-1] <= 0:
         raise UnusableInput(
             f"{len(components)} levels need as many costs in seconds, but there are {len(unit_s)}",
-            hint="give what one more unit of each level takes by itself, the highest first",
+            hint="give the seconds of one unit of each level without its parts, the highest first",
         )
 
     def variance_of_mean(place: int, times: float) -> float:
-        """Return it with ``times`` as many units of the level at ``place`` and of all below it."""
+        """Return the variance with ``times`` as many units of the level at ``place`` and below."""
         return sum(
-            max(0.0, one.variance) / (one.units * (times if at >= place else 1.0))
-            for at, one in enumerate(components)
+            max(0.0, component.variance) / (component.units * (times if at >= place else 1.0))
+            for at, component in enumerate(components)
         )
 
     advised: list[Advice] = []
     now, below, whole_s = variance_of_mean(0, 1.0), components[-1], 0.0
-    for place, one in reversed(tuple(enumerate(components))):
-        whole_s = unit_s[place] + below.units / one.units * whole_s
+    for place, component in reversed(tuple(enumerate(components))):
+        whole_s = unit_s[place] + below.units / component.units * whole_s
         more = MINUTE_S / whole_s
-        then = variance_of_mean(place, (one.units + more) / one.units)
-        advised.insert(0, Advice(one.level, more, 1.0 - math.sqrt(then / now) if now > 0 else 0.0))
-        below = one
-    return tuple(sorted(advised, key=lambda one: -one.narrower))
+        then = variance_of_mean(place, (component.units + more) / component.units)
+        advised.insert(
+            0, Advice(component.level, more, 1.0 - math.sqrt(then / now) if now > 0 else 0.0)
+        )
+        below = component
+    return tuple(sorted(advised, key=lambda advice: -advice.narrower))
 
 
 def describe_advice(advised: Sequence[Advice]) -> str:
-    """Return a sentence: on what to spend one more minute."""
+    """Return a sentence on where to spend one more minute of measuring."""
     names = [
-        f"more {plural_of(one.level)}"
-        if one.level == "iteration"
-        else f"new {plural_of(one.level)}"
-        for one in advised
+        f"more {plural_of(advice.level)}"
+        if advice.level == "iteration"
+        else f"new {plural_of(advice.level)}"
+        for advice in advised
     ]
-    percents = [f"{100.0 * one.narrower:.0f} %" for one in advised]
+    percents = [f"{100.0 * advice.narrower:.0f} %" for advice in advised]
     first, *others = zip(names, percents, strict=True)
     sentence = f"one more minute on {first[0]} narrows the interval by {first[1]}"
     return ", ".join([sentence, *(f"on {name} by {percent}" for name, percent in others)])

@@ -1,9 +1,9 @@
 """Distinct times of one program: the modes of a sample.
 
-The rule of docs/methods/distribution.md. Two modes are claimed only where two normal laws explain
-the sample
-better than every shape with one peak does, with a clear valley between them; each side of the
-valley is then asked again. NumPy alone, so that the base install can tell modes apart.
+The rule is that of docs/methods/distribution.md. Two modes are claimed only if two normal laws
+explain the sample better than every shape with one peak does, with a clear valley between them.
+Each side of the valley is then split in the same way. Only NumPy is used, so that the base install
+can find modes.
 """
 
 from __future__ import annotations
@@ -23,48 +23,49 @@ if TYPE_CHECKING:
     from numpy.polynomial import Chebyshev
 
 MIN_VALUES = 10
-SHALLOWEST_VALLEY = 0.9
-"""The density in the valley over that of the lower peak, at most."""
+MAX_VALLEY_DENSITY = 0.9
+"""Maximum density in the valley over that of the lower peak."""
 MIN_EVIDENCE = 0.5
 EVIDENCE_TIMES_VALUES = 40.0
-"""The evidence is at least this over the number of values: BIC is rash in small samples."""
-FURTHER_EVIDENCE = 6.0
-"""The least for a side of a valley: cut off where another mode begins, it is no whole shape."""
+"""Minimum of the evidence times the number of values: BIC is too liberal in small samples."""
+MIN_SIDE_EVIDENCE = 6.0
+"""Minimum evidence for splitting a side of a valley, which is a shape cut off at the valley."""
 MIN_SHARE = 0.05
 MIN_MEMBERS = 4
 MAX_VALUES = 1000
-"""Larger samples are reduced to so many of their quantiles: a rare tail is no mode."""
+"""Number of quantiles to which a larger sample is reduced: a rare tail is not a mode."""
 
 
 class Modes(Struct, frozen=True):
     """The modes of one sample, from the lowest up."""
 
     places: tuple[float, ...]
-    """The half-sample mode of each."""
+    """Half-sample mode of each."""
     shares: tuple[float, ...]
     cuts: tuple[float, ...]
-    """The valleys between them: one fewer."""
+    """Valleys between the modes, one fewer than modes."""
     log_evidence: float | None
-    """Evidence of the weakest split that was made, or of the strongest that was not.
+    """Evidence of the weakest split that was made, or of the strongest that was rejected.
 
-    Half the difference of the BICs of one shape and of two normal laws, about the natural logarithm
-    of the Bayes factor for several modes; ``None`` for too few values, or without a valley."""
+    It is half the difference of the BICs of one shape and of two normal laws, about the natural
+    logarithm of the Bayes factor for several modes. ``None`` for too few values, or without a
+    valley."""
 
     def of(self, values: FloatArray) -> IntArray:
-        """Return to which mode each value belongs, from 0; shape (n,)."""
+        """Return the mode of each value, from 0; shape (n,)."""
         return np.asarray(np.searchsorted(np.array(self.cuts), values), dtype=np.int64)
 
 
 def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
-    """Return how many modes a sample has, where, and with what shares.
+    """Return the modes of a sample.
 
     Parameters
     ----------
     values
         Shape (n,), n at least 1: finite, in any order.
     resolution
-        The step of what measured them, in their unit: values one step apart are no two modes. 0 if
-        it is finer than what is measured.
+        Step of the measuring instrument, in the unit of the values; 0 if it is negligible. Values
+        one step apart are not two modes.
 
     Returns
     -------
@@ -78,7 +79,7 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
         sample = np.quantile(ordered, (np.arange(MAX_VALUES) + 0.5) / MAX_VALUES)
     members = max(MIN_SHARE * len(sample), MIN_MEMBERS * len(sample) / count)
     cuts, evidence = _cuts(_spread_ties(sample, step), members, step, MIN_EVIDENCE)
-    # Ties were spread out to find the valleys: one may part no values.
+    # Ties were spread out to find the valleys, so a valley may separate no values.
     places = [0, *np.searchsorted(ordered, cuts).tolist()]
     cuts = [
         cut
@@ -103,10 +104,12 @@ def _cuts(
         return [], evidence
     place = int(np.searchsorted(ordered, cut))
     below, above = (
-        _cuts(side, members, step, FURTHER_EVIDENCE) for side in (ordered[:place], ordered[place:])
+        _cuts(side, members, step, MIN_SIDE_EVIDENCE) for side in (ordered[:place], ordered[place:])
     )
     evidences = [evidence, *(weakest for cuts, weakest in (below, above) if cuts)]
-    return [*below[0], cut, *above[0]], min(one for one in evidences if one is not None)
+    return [*below[0], cut, *above[0]], min(
+        evidence for evidence in evidences if evidence is not None
+    )
 
 
 def _split(
@@ -119,7 +122,7 @@ def _split(
     two = two_normals(ordered)
     below = int(np.searchsorted(ordered, two.valley_at))
     smallest = min(below, count - below, two.shares.min() * count)
-    if two.valley_depth > SHALLOWEST_VALLEY or smallest < members:
+    if two.valley_depth > MAX_VALLEY_DENSITY or smallest < members:
         return None, None
     sides = (ordered[:below], ordered[below:])
     evidence = 0.5 * (best_single_bic(ordered) - min(two.bic, _bic_of_sides(sides)))
@@ -128,9 +131,10 @@ def _split(
 
 
 def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
-    """BIC where each side has a law of its own, one normal or two: three or four modes in all.
+    """Return the BIC if each side has a law of its own, one normal or two.
 
-    Two normal laws alone explain three equal modes no better than a uniform law does.
+    That makes up to four modes. Two normal laws alone explain three equal modes no better than a
+    uniform law does.
     """
     count = sum(len(side) for side in sides)
     bic = math.log(count)
@@ -155,7 +159,7 @@ def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
 
 
 def _printed_step(ordered: FloatArray) -> float:
-    """Return the power of ten that every value is a multiple of, where values repeat; else 0."""
+    """Return the power of ten that divides every value, if values repeat; else 0."""
     # ``np.unique`` would import masked arrays first.
     distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     if len(distinct) == len(ordered):
@@ -173,34 +177,35 @@ def _printed_step(ordered: FloatArray) -> float:
 
 
 EM_ROUNDS = 300
-ROUNDS_OF_ALL = 30
-"""After so many only the best start goes on."""
+ROUNDS_OF_ALL_STARTS = 30
+"""Rounds after which only the best start continues."""
 STARTS = 4
-CLOSE_ENOUGH = 1e-6
+CONVERGENCE = 1e-6
 MIN_SPREAD = 0.01
-"""The sd of a part, in those of the whole: a part may not shrink onto one trial."""
+"""Minimum sd of a part over that of the whole: a part may not shrink onto one trial."""
 VALLEY_POINTS = 101
 
 
 class TwoNormals(Struct, frozen=True):
-    """The fit; the lower part first, shapes (2,)."""
+    """A fitted mixture; arrays have shape (2,), the lower part first."""
 
     shares: FloatArray
     places: FloatArray
     spreads: FloatArray
     bic: float
     valley_at: float
-    """Place between the two where the density is least."""
+    """Place between the two parts where the density is lowest."""
     valley_depth: float
-    """The density there over that of the lower peak: 1 where there is no valley."""
+    """Density in the valley over that of the lower peak; 1 without a valley."""
 
 
 def two_normals(values: FloatArray) -> TwoNormals:
     """Fit a mixture of two normal laws by EM (Dempster, Laird and Rubin 1977).
 
-    Once with one spread for both and once with two; of lesser BIC is what is returned. Begun at the
-    splits of the ordered sample that classify it best. The sd of either part is at least
-    ``MIN_SPREAD`` of the whole's. The values, at least four, are ordered, finite, and not equal.
+    It is fitted once with one spread for both parts and once with two; the fit with the lower BIC
+    is returned. Each fit starts at the splits of the ordered sample that classify it best. The sd
+    of either part is at least ``MIN_SPREAD`` of the whole's. The values, at least four, are
+    ordered, finite, and not all equal.
     """
     count, spread, middle = len(values), float(np.std(values)), float(np.mean(values))
     scaled = (values - middle) / spread
@@ -237,7 +242,7 @@ def _starts(values: FloatArray) -> FloatArray:
     ):
         variance = np.maximum(square / part - (total / part) ** 2, MIN_SPREAD**2)
         fit += part * (np.log(part) - 0.5 * np.log(variance))
-    # The best split of each quarter of the sample: neighbours would all end in one place.
+    # The best split of each quarter: neighbouring starts would all end in the same place.
     quarters = np.array_split(np.arange(len(size)), min(STARTS, len(size)))
     return np.array([size[part[int(np.argmax(fit[part]))]] for part in quarters])
 
@@ -271,10 +276,10 @@ def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, 
         total = members.sum(axis=1, keepdims=True)
         members /= total
         likelihoods = (top + np.log(total)).sum(axis=(1, 2))
-        if np.all(likelihoods - previous < CLOSE_ENOUGH * count):
+        if np.all(likelihoods - previous < CONVERGENCE * count):
             break
         previous = likelihoods
-        if done == ROUNDS_OF_ALL and len(likelihoods) > 1:
+        if done == ROUNDS_OF_ALL_STARTS and len(likelihoods) > 1:
             leader = [int(np.argmax(likelihoods))]
             members, previous = members[leader], previous[leader]
     best = int(np.argmax(likelihoods))
@@ -291,7 +296,7 @@ def _valley(shares: FloatArray, places: FloatArray, spreads: FloatArray) -> tupl
 
 
 def half_sample_mode(ordered: FloatArray) -> float:
-    """Return the half-sample mode (Bickel and Frühwirth 2006): the shortest half, again and again.
+    """Return the half-sample mode: the shortest half repeatedly (Bickel and Frühwirth 2006).
 
     The values, at least one, are ascending.
     """
@@ -318,7 +323,7 @@ BETA_ENDS = (0.5, 2.0, 8.0)
 SPIKE_ROUNDS = 40
 SPIKE_SHARES = (0.02, 0.1)
 MAX_SPIKE_SHARE = 0.15
-"""More often than this, what is far off is no spike."""
+"""Maximum share of spikes: more frequent values far away are not spikes."""
 _LEAST = 1e-300
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -326,12 +331,12 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 def best_single_bic(values: FloatArray) -> float:
     """Return the least BIC among the shapes with one peak, of values as for ``two_normals``.
 
-    Schwarz's (1978) p·ln n - 2·ln L, the least over normal, both Gumbels, Student's t, uniform,
-    and, on the side of the longer tail, exponentially modified normal, shifted lognormal and
+    The BIC is Schwarz's (1978) p·ln n - 2·ln L. The shapes are normal, both Gumbels, uniform, beta,
+    Student's t and, with the longer tail, exponentially modified normal, shifted lognormal and
     normal with rare spikes.
     """
     count = len(values)
-    # In units of the spread, so that every search begins near its end; BICs shift alike.
+    # In units of the spread, so that every search begins near its end; all BICs shift equally.
     spread = float(np.std(values))
     scaled = (values - np.mean(values)) / spread
     right = scaled if np.mean(scaled**3) >= 0 else -scaled[::-1]
@@ -352,14 +357,14 @@ def best_single_bic(values: FloatArray) -> float:
 
 
 def _beta(values: FloatArray) -> float:
-    """Beta with one peak (both exponents at least 1), its ends beyond the extremes."""
+    """Fit a beta law with one peak (both exponents at least 1), its ends beyond the extremes."""
     range_ = float(values[-1] - values[0])
     best = -math.inf
     for beyond in BETA_ENDS:
         extra = beyond * range_ / len(values)
         width = range_ + 2.0 * extra
         place = (values - values[0] + extra) / width
-        # The likelihood depends on the sample only through these two.
+        # The likelihood depends on the sample only through these two means.
         low, high = float(np.mean(np.log(place))), float(np.mean(np.log1p(-place)))
         mean, variance = float(np.mean(place)), float(np.var(place))
         size = max(2.0, mean * (1.0 - mean) / variance - 1.0)
@@ -407,7 +412,7 @@ def _gumbel(values: FloatArray) -> float:
 
 
 def _student(values: FloatArray) -> float:
-    """Over a grid of degrees of freedom, each by EM (Lange, Little and Taylor 1989)."""
+    """Fit Student's t by EM (Lange, Little and Taylor 1989), over a grid of degrees of freedom."""
     freedom = STUDENT_FREEDOMS[:, None]
     place = np.full_like(freedom, np.median(values))
     scale = np.full_like(freedom, max(1e-3, float(np.median(np.abs(values - place[0])))))
@@ -416,8 +421,10 @@ def _student(values: FloatArray) -> float:
         place = np.sum(weight * values, axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
         scale = np.sqrt(np.mean(weight * (values - place) ** 2, axis=1, keepdims=True)) + 1e-9
     constant = [
-        math.lgamma((one + 1) / 2) - math.lgamma(one / 2) - 0.5 * math.log(one * math.pi)
-        for one in STUDENT_FREEDOMS
+        math.lgamma((freedom + 1) / 2)
+        - math.lgamma(freedom / 2)
+        - 0.5 * math.log(freedom * math.pi)
+        for freedom in STUDENT_FREEDOMS
     ]
     tails = np.log1p(((values - place) / scale) ** 2 / freedom).sum(axis=1)
     likelihoods = len(values) * (constant - np.log(scale[:, 0])) - (
@@ -433,7 +440,7 @@ def _exponentially_modified_normal(values: FloatArray) -> float:
         place, sd, tail = points[:, :1], np.exp(points[:, 1:2]), np.exp(points[:, 2:])
         standard = (values - place) / sd
         argument = (sd / tail - standard) / math.sqrt(2.0)
-        # Two forms of one function: each overflows where the other serves.
+        # Two forms of one function: where one of them overflows, the other is used.
         scaled = _scaled_erfc(np.abs(argument))
         inside = np.log(scaled) - 0.5 * standard**2
         with np.errstate(over="ignore"):
@@ -454,10 +461,10 @@ def _exponentially_modified_normal(values: FloatArray) -> float:
 
 
 def _shifted_lognormal(values: FloatArray) -> float:
-    """Lognormal above some least value: the profile over that value.
+    """Fit a lognormal law above a shift, by the profile likelihood over the shift.
 
-    The likelihood has no bound as the shift nears the smallest value; it stays a hundredth of the
-    range, or the distance to the next, away from it.
+    The likelihood is unbounded as the shift approaches the smallest value, so the shift stays at
+    least a hundredth of the range away from it.
     """
     smallest, range_ = float(values[0]), float(values[-1] - values[0])
     shifts = smallest - range_ * np.geomspace(0.01, 100.0, 60)
@@ -467,9 +474,9 @@ def _shifted_lognormal(values: FloatArray) -> float:
 
 
 def _normal_with_spikes(values: FloatArray) -> float:
-    """Fit a normal with a rare part that is anywhere in the range, or exponentially far above.
+    """Fit a normal with a rare part that is uniform over the range, or exponential above.
 
-    By EM from several shares of the rare part, both kinds at once.
+    It is fitted by EM from several shares of the rare part, both kinds at once.
     """
     count = len(values)
     rare = np.array(SPIKE_SHARES * 2)[:, None]
@@ -524,7 +531,7 @@ _DIAGONALS = np.array([[1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-
 
 
 def _scaled_erfc(values: FloatArray) -> FloatArray:
-    """Return exp(x²)·erfc(x) for x from 0 up, to 1e-9 of itself."""
+    """Return exp(x²)·erfc(x) for x from 0 up, with a relative error of 1e-9."""
     place = (values - _MIDDLE) / (values + _MIDDLE)
     scaled: FloatArray = _scaled_erfc_series()(place) / (1.0 + 2.0 * values)
     return scaled

@@ -1,17 +1,17 @@
 """Which of several conditions may be the fastest, valid after any number of interim analyses.
 
-Two families of claims, each at alpha. The comparisons with the baseline are the first one
-(`equipoise.stats.verdict.judge`). All pairs of candidates are the second one, by the same e-BH, so
-that a ranking costs the comparisons with the baseline no power.
+There are two families of claims, each at alpha. The first has the comparisons with the baseline
+(`equipoise.stats.verdict.judge`). The second has all pairs of candidates, by the same e-BH, so that
+a ranking costs the comparisons with the baseline no power.
 
-A third statement says which conditions may still be the fastest. A condition is out of the race
-where it is slower than another one, at a level that splits alpha among its rivals (Ville 1939;
-Bonferroni). Only the side "slower" counts, so a two-sided level has half of itself on it. A
+A third statement names the conditions that may still be the fastest, the contenders. A condition is
+out of the race if it is slower than another one, at a level that splits alpha among its rivals
+(Ville 1939; Bonferroni). Only the side "slower" counts, which has half of a two-sided level. A
 candidate has alpha/2 for the baseline, so that a verdict "slower" takes it out of the race, and
-alpha/2 for all other candidates together; the baseline has alpha for all candidates together. So
-a condition than which none is faster is ever out of the race with a chance of at most alpha. This
-holds for each condition by itself: if several are equally fast, the chance that any of them is ever
-out is larger. A wrong single name needs all of them out, so its chance is at most alpha.
+alpha/2 for all other candidates together. The baseline has alpha for all candidates together. So
+the chance that a fastest condition is ever out of the race is at most alpha. This holds for each
+condition separately: if several are equally fast, the chance that any of them is ever out is
+larger. To name a single wrong condition, all of them must be out, so its chance is at most alpha.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from equipoise.stats.verdict import (
 )
 
 Pair = tuple[int, int]
-"""Two conditions: the one that is the baseline of their ratio, and the candidate."""
+"""Two conditions: the baseline of their ratio, then the candidate."""
 
 
 class RankedGroup(Struct, frozen=True):
-    """Conditions among which the fastest is asked, with the blocks of all their pairs."""
+    """Conditions that are ranked together, with the blocks of all their pairs."""
 
     with_baseline: dict[Pair, PairedBlocks]
     among_candidates: dict[Pair, PairedBlocks]
@@ -54,7 +54,7 @@ class RankedGroup(Struct, frozen=True):
 
 def candidate_pairs(contrasts: Sequence[Contrast]) -> Iterator[Pair]:
     """Return all pairs of the candidates of contrasts with one baseline."""
-    return itertools.combinations((one.candidate for one in contrasts), 2)
+    return itertools.combinations((contrast.candidate for contrast in contrasts), 2)
 
 
 def ranked_group(
@@ -62,9 +62,9 @@ def ranked_group(
     with_baseline: Callable[[Contrast], PairedBlocks],
     among_candidates: Callable[[Pair], PairedBlocks],
 ) -> RankedGroup:
-    """Return the group of contrasts with one baseline, given what returns the blocks of a pair."""
+    """Return the group of contrasts with one baseline; two functions give the blocks of a pair."""
     return RankedGroup(
-        {one.pair: with_baseline(one) for one in contrasts},
+        {contrast.pair: with_baseline(contrast) for contrast in contrasts},
         {pair: among_candidates(pair) for pair in candidate_pairs(contrasts)},
     )
 
@@ -72,11 +72,11 @@ def ranked_group(
 def contenders_of(
     group: RankedGroup, min_effect: float, alpha: float, *, min_blocks: int = 0
 ) -> tuple[int, ...]:
-    """Return the members that may still be the fastest, or tied with it, in their order.
+    """Return the members that may still be the fastest, or tied with the fastest, in their order.
 
-    A member that takes less than ``min_effect`` percent longer is tied. Each member than which none
-    is faster is ever missing with a chance of at most alpha, by itself. A pair counts from
-    ``min_blocks`` blocks on.
+    A member that takes less than ``min_effect`` percent longer is tied. For each fastest member,
+    the chance that it is ever missing is at most alpha. A pair counts from ``min_blocks`` blocks
+    on.
     """
     margin, rivals = margin_of(min_effect), len(group.with_baseline)
 
@@ -105,7 +105,7 @@ def judge_candidates(
 ) -> dict[Pair, ComparisonVerdict]:
     """Judge all pairs of candidates of all groups, which share alpha.
 
-    Parameters and errors as for `equipoise.stats.verdict.judge`.
+    Parameters and errors are those of `equipoise.stats.verdict.judge`.
     """
     pairs = {pair: blocks for group in groups for pair, blocks in group.among_candidates.items()}
     judged = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha)
@@ -117,8 +117,8 @@ def open_pairs(
 ) -> tuple[Pair, ...]:
     """Return the pairs of contenders that must be decided before the fastest is known.
 
-    Contenders are tied where they are equivalent; where they are mixed, no order is right. A pair
-    without a verdict in its family is open.
+    Two contenders are tied if they are equivalent; if their verdict is mixed, neither order is
+    right. A pair without a verdict in its family is open.
     """
     return tuple(
         pair

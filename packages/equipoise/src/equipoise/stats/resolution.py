@@ -1,11 +1,11 @@
-"""Resolution of a metric beside its values: what cannot be told from a tie.
+"""Resolution of a metric relative to its values: differences that count as a tie.
 
 A tolerance that depends on which condition is faster breaks the symmetry that the bets rest on
 (docs/methods/interval.md). So the tolerance of a block is set by the values of the blocks before
 it.
 
-The cost of a metric of which more is better is the inverse of its value, and its steps are steps
-of the value. Relative steps are the same for both, so the values are what tolerances are set by.
+If more of a metric is better, its cost is the inverse of its value, and its steps are steps of the
+value. Relative steps are the same for both, so tolerances are computed from the values.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ from msgspec import Struct
 from equipoise.stats.arrays import FloatArray
 
 TIE_QUANTA = 1.5
-"""Two readings of equal times can differ by a whole quantum; half a quantum more leaves room for
-the rounding of the ratio under test (docs/methods/interval.md)."""
+"""Quanta below which a difference is a tie. Two readings of equal times can differ by a whole
+quantum; half a quantum more allows for the rounding of the ratio under test
+(docs/methods/interval.md)."""
 MAX_TOLERANCE = 1e6
-"""Log units; no two finite costs differ by as much, so that everything is a tie."""
+"""Maximum tolerance, in log units. No two finite costs differ by as much: all blocks are ties."""
 LOW_QUANTILE = 0.1
-"""The quanta are set against this quantile of the past values."""
+"""Quantile of the past values to which the quanta are relative."""
 VALUES_FOR_TICKS = 6
-"""Values from which ticks that are no power of ten are inferred."""
+"""Minimum number of values from which ticks other than powers of ten are inferred."""
 _TICK_ERROR = 1e-3
-"""Largest deviation of a gap from a whole number of ticks, in ticks."""
+"""Maximum deviation of a gap from a whole number of ticks, in ticks."""
 
 
 class Resolution(Struct, frozen=True):
-    """Smallest step of a metric, and what its costs are."""
+    """Smallest step of a metric, and how costs follow from its values."""
 
     quantum: float | None
-    """In the metric's unit; 0 for a metric without, ``None`` to infer it from past values."""
+    """Smallest step, in the metric's unit; 0 if there is none, ``None`` to infer it from the
+    values."""
     more_is_better: bool = False
     """Whether a cost is the inverse of a value."""
 
@@ -46,11 +48,11 @@ NO_RESOLUTION = Resolution(0.0)
 
 
 def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
-    """Return 1.5 clock quanta in log units: relative to the smaller of the two values.
+    """Return 1.5 clock quanta in log units, relative to the smaller of the two values.
 
-    The rule of a first block, which has no past. All have one unit and shape (n,); a metric without
-    a resolution has the quantum 0. The tolerance is 0 where the smaller value is 0:
-    ``block_differences`` deals with those.
+    This is the rule for a first block, which has no past values. All arrays have the same unit and
+    shape (n,); a metric without a resolution has the quantum 0. The tolerance is 0 where the
+    smaller value is 0: ``block_differences`` handles these blocks.
     """
     smaller = np.minimum(baseline, candidate)
     tolerance = np.zeros_like(smaller)
@@ -60,14 +62,14 @@ def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -
 
 
 class PastValues:
-    """Values of a metric so far, and the resolution that they show.
+    """Values of a metric so far, and the resolution inferred from them.
 
     Parameters
     ----------
     resolution
-        Resolution of the metric. If its quantum is to be inferred, it comes from the granularity of
-        the values: their decimal places, and the smallest gap between two values of one condition
-        where every gap is a whole number of it. A gap between the conditions may be the effect.
+        Resolution of the metric. An unknown quantum is inferred from the granularity of the values:
+        from their decimal places, and from the smallest gap between two values of one condition, if
+        every gap is a multiple of it. A gap between the conditions may be the effect.
     """
 
     def __init__(self, resolution: Resolution) -> None:
@@ -88,7 +90,7 @@ class PastValues:
                         self._decimal = min(self._decimal, _decimal_unit(value))
 
     def values(self, costs: FloatArray) -> FloatArray:
-        """Return the values of which these are the costs, shape (n,); 0 for an infinite cost."""
+        """Return the values that have these costs, shape (n,); 0 for an infinite cost."""
         if not self._resolution.more_is_better:
             return costs
         return np.array([self._value(cost) for cost in costs.tolist()])
@@ -122,9 +124,9 @@ class PastValues:
         return 0.0 if self.is_empty else max(self._decimal, self._tick())
 
     def tolerance(self) -> float:
-        """Return 1.5 quanta in log units, beside the 10 % quantile of the values so far.
+        """Return 1.5 quanta in log units, relative to the 10 % quantile of the values so far.
 
-        There must be a value.
+        There must be at least one value.
         """
         return min(TIE_QUANTA * self.quantum / self._quantile.value, MAX_TOLERANCE)
 
@@ -141,11 +143,11 @@ class PastValues:
 
 
 class _LowQuantile:
-    """The 10 % quantile of the values so far: a heap of those up to it, and one of the rest."""
+    """The 10 % quantile of the values so far, kept between two heaps."""
 
     def __init__(self) -> None:
         self._low: list[float] = []
-        """Negated, so that its first is the quantile."""
+        """Negated values, so that the first is the quantile."""
         self._high: list[float] = []
 
     def __len__(self) -> int:
@@ -153,11 +155,11 @@ class _LowQuantile:
 
     @property
     def value(self) -> float:
-        """Order statistic of rank floor((n - 1) / 10), from 0; there must be a value."""
+        """Order statistic of rank floor((n - 1) / 10), from 0; there must be at least one value."""
         return -self._low[0]
 
     def add(self, value: float) -> None:
-        """Take one more value in."""
+        """Add a value."""
         heappush(self._high, -heappushpop(self._low, -value))
         # The rank grows by 1 at most.
         if len(self._low) <= int(LOW_QUANTILE * (len(self) - 1)):

@@ -1,8 +1,8 @@
-"""Growth of a cost with size: c N^a (log N)^b, with intervals.
+"""Growth of a cost with size N: c N^a (log N)^b, with intervals.
 
-Over the sizes of one study log N and log log N lie almost on one line, so that a and b cannot be
-told apart: many pairs fit. The exponent is therefore given for each power of the logarithm by
-itself, and which of the simple laws fit is decided size by size.
+Over the sizes of one study log N and log log N are almost on one line, so that many pairs of a and
+b fit. The exponent a is therefore given for each power b separately. Which simple laws fit is
+decided from size to size.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from equipoise.stats.arrays import (
 from equipoise.stats.describe import median_interval
 
 MIN_BLOCKS = 5
-"""Fewer say nothing about the spread of an exponent."""
+"""Minimum number of blocks that show the spread of an exponent."""
 LOG_POWERS = (0, 1, 2)
-"""The powers of log N for which the exponent of N is given."""
+"""Powers of log N for which the exponent of N is given."""
 SIMPLE_EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
-"""The exponents of N that are tried with each of them."""
+"""Exponents of N that are tried with each power of log N."""
 _ROUNDING = 1e-9
 
 
 class Exponent(Struct, frozen=True):
-    """The exponent of N beside a given power of log N."""
+    """The exponent of N for a given power of log N."""
 
     log_power: int
-    """b."""
+    """Power b of log N."""
     power: float
-    """a."""
+    """Exponent a of N."""
     power_ci: Interval
-    """``None`` under five blocks."""
+    """Interval of the exponent; ``None`` with fewer than five blocks."""
     largest_miss: float
-    """Miss of the law at the size that it fits worst, as a fraction of the cost there."""
+    """Deviation of the law at the size that it fits worst, as a fraction of the cost there."""
 
 
 class Growth(Struct, frozen=True):
@@ -55,7 +55,8 @@ class Growth(Struct, frozen=True):
     larger: float
     ratio: float
     ratio_ci: Interval
-    """All of them hold together. ``None`` where so few blocks give no bound."""
+    """Interval; those of all sizes hold together. ``None`` if there are too few blocks for a
+    bound."""
     blocks: int
     """Number of blocks in which both sizes ran."""
 
@@ -66,30 +67,30 @@ class ScalingLaw(Struct, frozen=True):
     sizes: tuple[float, ...]
     medians: tuple[float, ...]
     exponents: tuple[Exponent, ...]
-    """One for each power of log N; the first is the plain power law. With two sizes all of them
-    fit exactly."""
+    """Exponent for each power of log N; the first is the plain power law. With two sizes all fit
+    exactly."""
     growth: tuple[Growth, ...]
     simple: tuple[tuple[float, int], ...]
-    """The simple laws (a, b) that no growth interval excludes."""
+    """Simple laws (a, b) that no growth interval excludes."""
     can_tell: bool
-    """Whether every growth has an interval at all, without which no law can be excluded."""
+    """Whether every growth has an interval; without one no law can be excluded."""
 
     @property
     def power_law(self) -> Exponent:
-        """Without a logarithm."""
+        """Exponent of the law without a logarithm."""
         return self.exponents[0]
 
 
 def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> ScalingLaw:
     """Fit c N^a (log N)^b to costs.
 
-    Raise `UnusableInput` for fewer than two sizes, one that is not above 1, one without a positive
-    finite median.
+    Raise `UnusableInput` if there are fewer than two sizes, or if a size is not above 1 or has no
+    positive finite median.
 
     Parameters
     ----------
     sizes
-        Shape (k,): different, above 1, k at least 2.
+        Shape (k,), k at least 2: different sizes above 1.
     costs
         Shape (n, k): the cost at each size in each of n blocks, in the order in which they ran;
         NaN where a size was left out of a block, +inf where a trial timed out.
@@ -98,11 +99,12 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
 
     Returns
     -------
-    For each b the least-squares line of the log cost − b ln ln N on ln N, all sizes alike, where
-    the log cost rises from size to size by the median of the within-block log ratios; with the
-    percentile interval of circular block resamples (Politis and Romano 1992). The growth from a
-    size to the next is that median with its exact binomial interval (David and Nagaraja 2003,
-    §7.1) at 0.05 over their number (Bonferroni): a law fits if it lies within all of them.
+    For each b, the slope of the least-squares line of the log cost − b ln ln N on ln N, with equal
+    weights. The log cost rises from size to size by the median of the within-block log ratios. The
+    interval is the percentile interval of circular block resamples (Politis and Romano 1992). The
+    growth from a size to the next is that median, with its exact binomial interval (David and
+    Nagaraja 2003, §7.1) at 0.05 over the number of growths (Bonferroni). A law fits if it lies
+    within all these intervals.
     """
     order = np.argsort(np.asarray(sizes, dtype=np.float64))
     ordered = np.asarray(sizes, dtype=np.float64)[order]
@@ -133,9 +135,9 @@ def scaling_law(sizes: Sequence[float], costs: FloatArray, *, seed: int) -> Scal
             (exponent, power)
             for power in LOG_POWERS
             for exponent in SIMPLE_EXPONENTS
-            if all(_agrees(one, exponent, power) for one in growth)
+            if all(_agrees(step, exponent, power) for step in growth)
         ),
-        can_tell=all(one.ratio_ci != (None, None) for one in growth),
+        can_tell=all(step.ratio_ci != (None, None) for step in growth),
     )
 
 
@@ -147,18 +149,18 @@ def describe_law(exponent: float, log_power: int) -> str:
 
 
 def _medians(logs: FloatArray) -> FloatArray:
-    """Return the medians of r samples of shape (n, k), shape (r, k); NaN where nothing is known."""
+    """Return the medians of r samples of shape (n, k), shape (r, k); NaN where all are unknown."""
     unknown = np.asarray(np.isnan(logs).all(axis=1))
-    # A column of nothing has no median; NumPy would warn.
+    # NumPy would warn of a column without a known value.
     medians = np.nanmedian(np.where(unknown[:, None], 0.0, logs), axis=1)
     return np.asarray(np.where(unknown, np.nan, medians), dtype=np.float64)
 
 
 def _profiles(logs: FloatArray) -> FloatArray:
-    """Return how the log cost of r samples of shape (n, k) rises from the smallest size: (r, k).
+    """Return the rise of the log cost from the smallest size, shape (r, k), of r samples (n, k).
 
-    From size to size the median within blocks, which have their drift in common; that of the
-    medians where no block has both.
+    From size to size it is the median of the differences within blocks, which share their drift; if
+    no block has both sizes, the difference of the medians.
     """
     with np.errstate(invalid="ignore"):
         within = _medians(np.diff(logs, axis=2))

@@ -2,8 +2,7 @@
 
 See docs/methods/interval.md.
 
-Beside the ratio: P(the candidate is slower in a block), and the points of a chart of the
-confidence sequence.
+Also: P(the candidate is slower in a block), and the points of a chart of the confidence sequence.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ def block_differences(
 ) -> FloatArray:
     """Return ln(candidate) - ln(baseline) in each block, shape (n,).
 
-    ``quantum`` is that of all blocks, or shape (n,).
+    ``quantum`` is one number for all blocks, or has shape (n,).
 
-    ±inf where one of the two timed out or cost nothing. NaN, a tie, where both did, and where one
-    cost nothing and the other less than 1.5 quanta.
+    A difference is ±inf where one of the two timed out or cost nothing. It is NaN, a tie, where
+    both did, and where one cost nothing and the other less than 1.5 quanta.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(candidate) - np.log(baseline)
@@ -52,10 +51,10 @@ def block_differences(
 class PairedBlocks:
     """The blocks of one candidate and the baseline on one metric, in the order in which they ran.
 
-    Grows with the campaign, so that an interim analysis does not bet on all blocks again.
+    They grow with the campaign, so that an interim analysis does not bet on all blocks again.
 
-    Raise `UnusableInput` if a cost is negative or no number, an order is neither 1 nor -1, or the
-    lengths differ. Raise `ValueError` if there are too many covariates.
+    Raise `UnusableInput` if a cost is negative or not a number, an order is neither 1 nor -1, or
+    the lengths differ. Raise `ValueError` if there are too many covariates.
 
     Parameters
     ----------
@@ -66,9 +65,9 @@ class PairedBlocks:
     resolution
         Resolution of the metric; by default it has none.
     covariates
-        Shape (n, 2, c), c at most 8: what was read before the baseline's and before the candidate's
-        trial; NaN where it is unknown. A covariate that the program moves (its own run delay, say)
-        must not be among them: the effect would be taken out with it.
+        Shape (n, 2, c), c at most 8: readings before the baseline's and before the candidate's
+        trial; NaN where unknown. A covariate that the program itself moves (its own run delay, say)
+        must not be among them: adjusting by it would remove the effect, too.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class PairedBlocks:
         self.engine = BettingSequence(differences, checked, tolerances, readings)
         """The bets on these blocks."""
         self.verdicts: dict[tuple[str, float, float], Any] = {}
-        """Verdicts on the blocks so far (`equipoise.stats.verdict`); a further block voids them."""
+        """Verdicts on the blocks so far (`equipoise.stats.verdict`); a new block clears them."""
         self._baseline: list[float] = below.tolist()
         self._own_baseline: list[float] = below.tolist()
         self._candidate: list[float] = above.tolist()
@@ -112,9 +111,9 @@ class PairedBlocks:
         Half of the stake is on the candidate against the baseline, half on the candidate against
         its twin; ``baseline`` then holds the mean of the two (docs/methods/control.md).
 
-        Parameters and errors as for the whole; orders are 1 where the baseline (its twin) ran
-        before the candidate, else -1. Covariates are of shape (n, 3, c): before the baseline's, its
-        twin's and the candidate's trial.
+        Parameters and errors are those of the class; orders are 1 where the baseline (its twin) ran
+        before the candidate, else -1. Covariates have shape (n, 3, c): readings before the
+        baseline's, its twin's and the candidate's trial.
         """
         blocks = cls(resolution=resolution)
         known = itertools.repeat(None, len(baseline)) if covariates is None else covariates
@@ -123,7 +122,7 @@ class PairedBlocks:
         return blocks
 
     def set_resolution(self, resolution: Resolution) -> None:
-        """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
+        """Set the resolution of the metric, unless a block already has a finite cost."""
         if self._past.is_empty:
             self._past = PastValues(resolution)
 
@@ -137,7 +136,7 @@ class PairedBlocks:
         *,
         covariates: FloatArray | None = None,
     ) -> None:
-        """Add the next block of a baseline that ran twice; as for ``pooled``.
+        """Add the next block of a baseline that ran twice (see ``pooled``).
 
         ``covariates`` are of shape (3, c).
         """
@@ -170,7 +169,7 @@ class PairedBlocks:
         *,
         covariates: FloatArray | None = None,
     ) -> None:
-        """Add the next block; as for the whole, but ``covariates`` are of shape (2, c)."""
+        """Add the next block; parameters are those of the class, ``covariates`` of shape (2, c)."""
         below, above, orders = _checked([baseline], [candidate], [order])
         differences, tolerances = self._learn(below, above)
         readings = None if covariates is None else _readings_of_block(below, above, covariates)
@@ -186,7 +185,7 @@ class PairedBlocks:
         orders: OrderArray,
         tolerance: float,
     ) -> None:
-        """Keep the block that the engine took, with the first pair's difference and order."""
+        """Keep a block that the engine received, with the first pair's difference and order."""
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
         self._differences_of_blocks.append(float(differences[0]))
@@ -195,7 +194,7 @@ class PairedBlocks:
         self.verdicts.clear()
 
     def unadjusted(self) -> Self:
-        """Return the same blocks, as if no covariate had been read; nothing is added to them."""
+        """Return the same blocks as if no covariate had been read; do not add blocks to them."""
         without = copy.copy(self)
         without.engine, without.verdicts = self.engine.unadjusted(), {}
         return without
@@ -211,13 +210,14 @@ class PairedBlocks:
             else:
                 tolerances[place] = self._past.tolerance()
             if not (cost and other):
-                # The quantum of the costs so far, which may be slow to infer, tells a tie with 0.
+                # Only a tie with 0 needs the quantum of the costs so far, which may be slow to
+                # infer.
                 quanta[place] = self._past.quantum
             self._past.add([cost], [other])
         return self._differences(below, above, quanta), tolerances
 
     def _tolerances(self, below: FloatArray, above: FloatArray) -> FloatArray:
-        """Return the tolerances of the pairs of one block; the first has no past to learn from."""
+        """Return the tolerances of the pairs of one block; the first block sets its own."""
         if not self._past.is_empty:
             return np.full_like(below, self._past.tolerance())
         values = self._past.values
@@ -236,7 +236,7 @@ class PairedBlocks:
 
     @property
     def differences(self) -> FloatArray:
-        """Shape (n,): log cost of the candidate minus that of the baseline itself, no twin of it.
+        """Shape (n,): log cost of the candidate minus that of the baseline itself, not of its twin.
 
         ±inf where one timed out, NaN for a tie (`block_differences`).
         """
@@ -258,7 +258,7 @@ class PairedBlocks:
 
     @property
     def own_baseline(self) -> FloatArray:
-        """Shape (n,): the costs of the baseline itself, no twin of it."""
+        """Shape (n,): the costs of the baseline itself, without its twin."""
         return np.array(self._own_baseline)
 
     @property
@@ -292,7 +292,7 @@ def _checked(
 def _readings(
     below: FloatArray, above: FloatArray, covariates: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what the engine learns a slope from: differences and sums within each block."""
+    """Return the differences and sums within each block, from which the engine learns a slope."""
     first, second = covariates[:, 0], covariates[:, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         cost_sums = np.log(below) + np.log(above)
@@ -302,7 +302,7 @@ def _readings(
 def _readings_of_block(
     below: FloatArray, above: FloatArray, covariates: FloatArray
 ) -> tuple[list[float], list[float], float]:
-    """Return the readings of one block, of covariates of shape (2, c)."""
+    """Return the readings of one block; its covariates have shape (2, c)."""
     differences, sums, cost_sums = _readings(below, above, covariates[np.newaxis])
     return differences[0].tolist(), sums[0].tolist(), float(cost_sums[0])
 
@@ -311,19 +311,20 @@ class SlowerShare(Struct, frozen=True):
     """Fraction of blocks in which the candidate was slower."""
 
     share: float | None
-    """Fraction of the blocks that were no tie; ``None`` if there is none."""
+    """Fraction of the decided blocks; ``None`` if no block is decided."""
     interval: Interval
-    """Exact after any number of interim analyses, if the probability is the same in every block."""
+    """Interval that is exact after any number of interim analyses, if the probability is
+    constant."""
     slower: int
     decided: int
-    """Blocks that were no tie; ties, by the clock's resolution too, are left out."""
+    """Blocks without a tie; a difference below the clock's resolution is a tie."""
 
 
 def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:
     """Return the share of blocks in which the candidate was slower, with a confidence sequence.
 
-    The beta(½, ½)-binomial mixture (Robbins 1970; Howard et al. 2021) on the sign of the block
-    differences, running; at level 1 minus the coverage.
+    It is the running beta(½, ½)-binomial mixture (Robbins 1970; Howard et al. 2021) on the sign of
+    the block differences. The level is 1 minus the coverage.
     """
     slower, decided, low, high = blocks.engine.slower_count(level)
     if decided == 0:

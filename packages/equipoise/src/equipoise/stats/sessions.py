@@ -1,22 +1,22 @@
-"""The same rows measured in two sessions that were not interleaved: what changed between them.
+"""Changes of the same rows between two sessions that were not interleaved.
 
-No coin stands between two sessions, so that whatever differs between them (the boot, neighbours,
-temperature) stands in the ratio. What is known of it is what each session shows of itself:
+No coin randomises two sessions, so every difference between them (the boot, neighbours,
+temperature) is part of the ratio. Its size is estimated from each session:
 
 - the spread of its processes (Yuen's (1974) interval: means of the logarithms without the fifth at
-  each end, so that a process that something disturbed does not decide);
-- whether its halves differ by more than its processes do, over all rows together: the median over
-  rows of the squared difference of the halves over what the processes explain, as a multiple of its
-  median without drift. All variances are widened by it;
-- how far all rows moved together, block by block. Another session is as far away as two blocks can
+  each end, so that a disturbed process does not decide);
+- whether its halves differ by more than its processes do: the median over all rows of the squared
+  difference of the halves over what the processes explain, as a multiple of its median without
+  drift. All variances are multiplied by it;
+- how far all rows moved together, block by block. Two sessions are as far apart as two blocks can
   be, so that this is not averaged over blocks.
 
-Where nothing is known to differ between the two hosts, what half of the rows differ by is taken for
-what sessions differ by (an empirical null: Efron 2004); what stands out of that has changed.
+If no difference between the two hosts is known, the typical difference of the rows is taken for the
+difference of the sessions (an empirical null: Efron 2004); a row that exceeds it has changed.
 
-The false-discovery rate over the rows is held at alpha (Benjamini and Hochberg 1995), so that with
-nothing changed the chance that any row is called changed is at most alpha; the intervals of all
-rows have the level at which rows were selected (Benjamini and Yekutieli 2005).
+The false-discovery rate over the rows is at most alpha (Benjamini and Hochberg 1995). So if nothing
+changed, the chance that any row is called changed is at most alpha. The intervals of all rows have
+the level at which rows were selected (Benjamini and Yekutieli 2005).
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from equipoise.stats.arrays import NORMAL_MAD, FloatArray, IntArray
 MIN_PROCESSES = 2
 _MIN_VALUES_FOR_HALVES = 4
 _TRIMMED = 0.2
-"""At each end."""
+"""Share of the values that is trimmed at each end."""
 _MEDIAN_EFFICIENCY = 0.37
 """Efficiency of the median absolute value as an estimate of a normal standard deviation."""
 _MIN_ROWS = 5
-"""Fewer rows tell nothing of what sessions do to all of them."""
+"""Minimum number of rows that show the common effect of a session on all rows."""
 
 
 class Session(Struct, frozen=True):
     """One row in one session."""
 
     costs: FloatArray
-    """Shape (n,): positive, one for each process, in the order in which they ran."""
+    """Shape (n,): positive costs, one for each process, in the order in which they ran."""
     blocks: IntArray
-    """Shape (n,): the block of each."""
+    """Shape (n,): the block of each process."""
 
 
 class SessionDrift(Struct, frozen=True):
-    """Drift of a session by itself."""
+    """Drift within one session."""
 
-    halves: float
-    """Factor that widens variances because the halves differ; 1 where they do not."""
-    together: float
-    """The standard deviation of what moves all rows of a block together, in log units."""
+    variance_factor: float
+    """Factor that widens variances because the halves differ; 1 if they do not."""
+    block_sd: float
+    """Standard deviation of the movement that all rows of a block share, in log units."""
     blocks: int
-    """Number of blocks that ``together`` was estimated from; 0 for too few rows."""
+    """Number of blocks that ``block_sd`` was estimated from; 0 for too few rows."""
 
 
 class RowChange(Struct, frozen=True):
@@ -68,9 +68,9 @@ class RowChange(Struct, frozen=True):
     difference: float
     low: float
     high: float
-    """Infinite where a session has one process only."""
+    """Upper bound; both bounds are infinite if a session has only one process."""
     p_value: float
-    """P-value of a change no larger than the smallest that matters."""
+    """P-value of "the change is not larger than the smallest effect that matters"."""
     changed: bool
 
 
@@ -97,24 +97,24 @@ def changes_between(
     alpha: float = 0.05,
     between: float = 0.0,
 ) -> Changes:
-    """Tell which rows cost more or less in the later session than in the earlier.
+    """Return the rows that cost more or less in the later session than in the earlier.
 
     Parameters
     ----------
     earlier, later
-        The same k rows, at least one, in both sessions.
+        The same k rows in both sessions, k at least 1.
     min_effect
         Percent: a row has changed if its ratio is outside ±ln(1 + min_effect/100).
     alpha
         False-discovery rate, and 1 minus the coverage of the interval of the mean.
     between
-        The standard deviation of what a row differs by between two sessions beyond what they show
-        of themselves, in log units (`difference_between_sessions`); 0 if nothing is known of it.
+        Standard deviation of a row between two sessions, beyond their own spread and drift, in log
+        units (`difference_between_sessions`); 0 if unknown.
     """
     matters = math.log1p(min_effect / 100.0)
     pairs = _paired(earlier, later)
     shared = (
-        *((drift.together**2, drift.blocks - 1) for drift in pairs.drifts),
+        *((drift.block_sd**2, drift.blocks - 1) for drift in pairs.drifts),
         (between**2, max(1, round(_MEDIAN_EFFICIENCY * len(earlier)))),
     )
     moves = sum(variance for variance, _ in shared)
@@ -125,13 +125,13 @@ def changes_between(
         for variances, freedoms in zip(pairs.variances.tolist(), pairs.freedoms, strict=True)
     ]
     p_values = list(map(_p_value, differences, errors, freedoms, itertools.repeat(matters)))
-    level = alpha * max(1, _selected(p_values, alpha)) / len(p_values)
+    level = alpha * max(1, _selected_count(p_values, alpha)) / len(p_values)
     reaches = [
         error * student_quantile(1.0 - level / 2.0, freedom) if freedom else math.inf
         for error, freedom in zip(errors, freedoms, strict=True)
     ]
     mean = float(np.mean(pairs.differences))
-    # Rows are independent but for what may move all of them.
+    # Rows are independent except for the movement that they share.
     known = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
     mean_error = math.inf
     if len(known):
@@ -152,15 +152,15 @@ def changes_between(
 
 
 def difference_between_sessions(earlier: Sequence[Session], later: Sequence[Session]) -> float:
-    """Return the log difference of the median row beyond what both sessions show of themselves.
+    """Return the log difference of the median row beyond the sessions' own spread and drift.
 
-    The normal standard deviation of the median row, less its error. For sessions between which
-    nothing is known to have changed, so that most rows have not.
+    It is the normal standard deviation of the median row, less its error. It is meant for sessions
+    without a known difference, so that most rows did not change.
     """
     if len(earlier) < _MIN_ROWS:
         return 0.0
     pairs = _paired(earlier, later)
-    shared = pairs.drifts[0].together ** 2 + pairs.drifts[1].together ** 2
+    shared = pairs.drifts[0].block_sd ** 2 + pairs.drifts[1].block_sd ** 2
     errors = pairs.variances.sum(axis=1) + shared
     spread = NORMAL_MAD * float(np.median(np.abs(pairs.differences)))
     return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
@@ -184,7 +184,7 @@ def _paired(earlier: Sequence[Session], later: Sequence[Session]) -> _Pairs:
         drifts,
         np.array([after[0] - before[0] for before, after in means]),
         np.array([(before[1], after[1]) for before, after in means])
-        * [drift.halves for drift in drifts],
+        * [drift.variance_factor for drift in drifts],
         [(before[2], after[2]) for before, after in means],
     )
 
@@ -207,23 +207,27 @@ def _trimmed_mean(row: Session) -> tuple[float, float, int]:
 
 
 def session_drift(rows: Sequence[Session]) -> SessionDrift:
-    """Return how much a session drifts by itself, over all its rows."""
-    together = _together(rows)
-    moves = list(together.values())
+    """Return the drift within a session, over all its rows."""
+    common = _block_moves(rows)
+    moves = list(common.values())
     spread = float(np.std(moves, ddof=1)) if len(moves) > 1 else 0.0
     excesses = [
         excess
         for row in rows
-        if (excess := _excess(np.log(row.costs) - [together.get(one, 0.0) for one in row.blocks]))
+        if (
+            excess := _halves_excess(
+                np.log(row.costs) - [common.get(block, 0.0) for block in row.blocks]
+            )
+        )
         is not None
     ]
     enough = len(excesses) >= _MIN_ROWS
-    halves = max(1.0, float(np.median(excesses))) if enough else 1.0
-    return SessionDrift(halves, spread, len(moves))
+    variance_factor = max(1.0, float(np.median(excesses))) if enough else 1.0
+    return SessionDrift(variance_factor, spread, len(moves))
 
 
-def _together(rows: Sequence[Session]) -> dict[int, float]:
-    """Return, for each block, the median over rows of its distance from the row's median."""
+def _block_moves(rows: Sequence[Session]) -> dict[int, float]:
+    """Return, for each block, the median over rows of the distance from the row's median."""
     moves: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         logs = np.log(row.costs)
@@ -236,10 +240,10 @@ def _together(rows: Sequence[Session]) -> dict[int, float]:
     }
 
 
-def _excess(logs: FloatArray) -> float | None:
-    """Return the squared difference of the halves over what is expected of it, at its median.
+def _halves_excess(logs: FloatArray) -> float | None:
+    """Return the squared difference of the halves over its median without drift.
 
-    ``None`` for too few processes, or for ones that are all alike.
+    ``None`` for too few processes, or if all are equal.
     """
     half = len(logs) // 2
     if len(logs) < _MIN_VALUES_FOR_HALVES:
@@ -250,14 +254,14 @@ def _excess(logs: FloatArray) -> float | None:
     if pooled <= 0.0:
         return None
     square = float((last.mean() - first.mean()) ** 2 / (2.0 * pooled / half))
-    # Of an F with 1 and that many degrees of freedom: the square of Student's third quartile.
+    # The median of F with 1 and that many degrees of freedom: Student's third quartile squared.
     return square / student_quantile(0.75, freedom) ** 2
 
 
 def _freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int]]) -> int:
     """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
-    Each variance comes with its own degrees; 0 where a session has one process only.
+    Each variance comes with its own degrees; the result is 0 if a session has only one process.
     """
     if min(freedom for _, freedom in own) < 1:
         return 0
@@ -265,7 +269,7 @@ def _freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int
     if not parts:
         return sum(freedom for _, freedom in own)
     total = sum(variance for variance, _ in parts)
-    return max(1, math.floor(total**2 / sum(one**2 / freedom for one, freedom in parts)))
+    return max(1, math.floor(total**2 / sum(variance**2 / freedom for variance, freedom in parts)))
 
 
 def _p_value(difference: float, error: float, freedom: int, matters: float) -> float:
@@ -275,8 +279,8 @@ def _p_value(difference: float, error: float, freedom: int, matters: float) -> f
     return student_p_value(beyond / error, freedom) if error > 0.0 else 0.0
 
 
-def _selected(p_values: Sequence[float], alpha: float) -> int:
-    """Return how many rows Benjamini and Hochberg's step-up selects."""
+def _selected_count(p_values: Sequence[float], alpha: float) -> int:
+    """Return the number of rows that Benjamini and Hochberg's step-up selects."""
     count = len(p_values)
     ranked = enumerate(sorted(p_values), start=1)
     return max((rank for rank, p_value in ranked if p_value <= alpha * rank / count), default=0)

@@ -1,12 +1,12 @@
-"""The shift function: how much slower the fast runs, the middling and the slow ones are.
+"""The shift function: how much slower the fast, the middle and the slow runs are.
 
-`is_mostly_waiting` describes a difference by what a processor did. In each block the extra time of
-the slower condition is split: the part by which its main thread waited longer for a processor (run
-delay), and the rest. A sign test asks whether the waiting is more than half of the extra time in
-most blocks (Dixon and Mood 1946). It uses no size of any difference, so a hiccup in one block
-decides nothing. The sums over all blocks must agree: a sign test alone says nothing about seconds,
-and many small waits are not most of a few long stretches of work. The answer is description; its
-error rate is that of the sign test.
+`is_mostly_waiting` decides whether a difference is mostly time spent waiting for a processor. In
+each block the extra time of the slower condition has two parts: the time that its main thread
+waited longer for a processor (run delay), and the rest. A sign test decides whether the waiting is
+more than half of the extra time in most blocks (Dixon and Mood 1946). It uses no sizes, so a
+disturbance in one block decides nothing. The sums over all blocks must agree: many small waits are
+not most of a few long stretches of work. The answer is description; its error rate is that of the
+sign test.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ DECILES = tuple(decile / 10 for decile in range(1, 10))
 RESAMPLES = 2000
 TAIL_QUANTILE = 0.99
 BLOCKS_FOR_TAIL = 100
-"""Blocks from which the 99th percentile and the largest cost have an answer: with fewer the former
-lies between the two largest costs."""
+"""Minimum number of blocks for an answer of the 99th percentile and the maximum: with fewer, the
+percentile lies between the two largest costs."""
 MIN_BLOCKS = 10
-"""Below it the outer deciles are the extremes, and a resampled band says nothing of them."""
+"""Minimum number of blocks: with fewer, the outer deciles are the extremes, whose resampled bands
+are meaningless."""
 
 _CHUNK = 2_000_000
 """Numbers held at once while resampling."""
@@ -42,7 +43,7 @@ class ShiftFunction(Struct, frozen=True):
     """The ratio of two distributions, quantile by quantile.
 
     All arrays have shape ``(quantiles,)``. A ratio is NaN where both quantiles are timeouts,
-    ``inf`` or 0 where one is; bounds go to 0 or ``inf`` there.
+    ``inf`` or 0 where one is; a bound may be 0 or ``inf`` there.
     """
 
     quantiles: FloatArray
@@ -62,8 +63,8 @@ def shift_function(
     """Return deciles of the candidate over those of the baseline, with bootstrap bands.
 
     The shift function is Doksum's (1974), its decile form Wilcox's (Introduction to Robust
-    Estimation, §5.1.4), here as a ratio. Whole blocks are resampled, so that what the two trials
-    of a block share stays shared (Davison and Hinkley 1997, §3.8); bands are of percentiles.
+    Estimation, §5.1.4), here as a ratio. Whole blocks are resampled, so that the two trials of a
+    block stay together (Davison and Hinkley 1997, §3.8); the bands are percentile intervals.
     Deciles are of type 8 of Hyndman and Fan (1996).
 
     Raise `UnusableInput` if the shapes differ, there are fewer than ``MIN_BLOCKS`` blocks, or a
@@ -129,7 +130,7 @@ def _ratios(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
 
 
 def _quantiles(samples: FloatArray, quantiles: Sequence[float]) -> FloatArray:
-    """Return quantiles along the last axis (type 8); NumPy's own turn infinite costs into NaN."""
+    """Return quantiles along the last axis (type 8); NumPy would turn infinite costs into NaN."""
     ordered = np.sort(samples, axis=-1)
     count = ordered.shape[-1]
     place = np.clip((count + 1 / 3) * np.array(quantiles) + 1 / 3 - 1, 0.0, count - 1.0)
@@ -151,9 +152,9 @@ def minimum_misleads(
 ) -> bool:
     """Return whether a ranking by minimum contradicts the result (docs/methods/verdict.md).
 
-    True if the minimum and the typical log ratio, candidate over baseline, name different winners,
-    each by more than ``min_effect`` percent, or the minimum names one and the verdict is
-    ``equivalent``. Costs are from 0 up.
+    It does if the minimum and the typical log ratio, candidate over baseline, name different
+    winners, each by more than ``min_effect`` percent, or if the minimum names a winner and the
+    verdict is ``equivalent``. Costs are from 0 up.
     """
     margin = margin_of(min_effect)
     by_minimum = _winner(_ln_ratio(candidate_minimum, baseline_minimum), margin)
@@ -164,30 +165,30 @@ def minimum_misleads(
     return typical is not None and _winner(typical, margin) == -by_minimum
 
 
-def answers(
+def statistic_answers(
     baseline: FloatArray,
     candidate: FloatArray,
     *,
     min_effect: float,
     level: float = LEVEL,
 ) -> tuple[StatisticAnswer, ...]:
-    """Return the answer of each statistic alone: the minimum, each decile and the mean.
+    """Return the answer of each statistic: the minimum, each decile and the mean.
 
-    From 100 blocks on also of the 99th percentile and the maximum.
+    From 100 blocks on, the 99th percentile and the maximum are included.
 
     The costs, shape (n,) each, are from 0 up, +inf for a trial that timed out. The level is the
-    largest chance that any decile is certain of the wrong winner, if trials are independent: alpha
+    maximum chance that any decile is certain of the wrong winner, if trials are independent: alpha
     over the number of comparisons that share it.
 
-    From the minimum up, the mean last. The extremes and the mean are never certain: without bounds
-    on the costs no interval of a mean has an error rate (Bahadur and Savage 1956). Two timeouts,
-    or two costs of nothing, are equivalent.
+    The order is from the minimum up, with the mean last. The extremes and the mean are never
+    certain: without bounds on the costs no interval of a mean has an error rate (Bahadur and Savage
+    1956). Two timeouts, or two costs of 0, are equivalent.
     """
     margin = margin_of(min_effect)
     has_tail = len(baseline) >= BLOCKS_FOR_TAIL
     quantiles = (*DECILES, TAIL_QUANTILE) if has_tail else DECILES
     largest = ("maximum",) if has_tail else ()
-    names = ("minimum", *(f"p{round(100 * one)}" for one in quantiles), *largest, "mean")
+    names = ("minimum", *(f"p{round(100 * quantile)}" for quantile in quantiles), *largest, "mean")
     low, high = (
         [
             float(np.min(costs)),
@@ -214,14 +215,17 @@ def answers(
 def _certain_quantiles(
     baseline: FloatArray, candidate: FloatArray, quantiles: Sequence[float], level: float
 ) -> Iterator[Literal[-1, 0, 1]]:
-    """Yield 1 where a quantile of the candidate is certainly above the baseline's, -1 if below.
+    """Yield 1 where the candidate's quantile is certainly above the baseline's, -1 where below.
 
-    Where the intervals of both do not meet; the levels of all intervals add up to ``level``.
+    It is certain if the intervals of both do not meet; the levels of all intervals add up to
+    ``level``.
     """
     each = level / (2 * len(quantiles))
     ordered = [np.sort(costs) for costs in (baseline, candidate)]
     for quantile in quantiles:
-        (low, high), (below, above) = (quantile_interval(one, quantile, each) for one in ordered)
+        (low, high), (below, above) = (
+            quantile_interval(sample, quantile, each) for sample in ordered
+        )
         is_above = below is not None and high is not None and below > high
         is_below = above is not None and low is not None and above < low
         yield 1 if is_above else -1 if is_below else 0
@@ -245,19 +249,19 @@ def _ln_ratio(numerator: float, denominator: float) -> float:
 
 HALF = 0.5
 """Part of the extra time that counts as most of it."""
-_QUANTILE = 1.6448536269514722
-"""Of the normal distribution, for a one-sided level of 5 %."""
+_NORMAL_95 = 1.6448536269514722
+"""Quantile of the normal distribution for a one-sided level of 5 %."""
 
 
 def is_mostly_waiting(extra_s: FloatArray, waiting_s: FloatArray) -> bool:
-    """Return whether waiting is over half of the extra time, in most blocks and in all together.
+    """Return whether waiting is over half of the extra time, in most blocks and in total.
 
-    The wall time of the slower condition less that of the other, and the same of their run delays;
-    shape (n,), in seconds.
+    ``extra_s`` is the wall time of the slower condition minus that of the other, ``waiting_s`` the
+    same of their run delays; shape (n,), in seconds.
     """
     blocks = len(extra_s)
     explained = int(((extra_s > 0.0) & (waiting_s > HALF * extra_s)).sum())
     if not waiting_s.sum() > HALF * extra_s.sum() > 0.0:
         return False
-    # Normal, with the correction for whole numbers; exact to a block from five blocks on.
-    return explained - 0.5 > (blocks + _QUANTILE * math.sqrt(blocks)) / 2.0
+    # Normal approximation with continuity correction; exact to a block from five blocks on.
+    return explained - 0.5 > (blocks + _NORMAL_95 * math.sqrt(blocks)) / 2.0

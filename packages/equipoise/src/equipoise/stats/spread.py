@@ -1,10 +1,10 @@
-"""Whether holding something makes the times of one program spread less.
+"""Whether holding a source of chance makes the times of one program spread less.
 
-A test on spread for paired blocks. Each condition's logarithmic times are centred at their median;
-the distances from it are replaced by their ranks among both conditions, so that one disturbed
-trial counts as one rank (as in Conover's test of variances, Conover 1999, §5.3). If holding
-changes nothing, the two distances of a block may be exchanged: the signs of their differences are
-flipped at random (Fisher's permutation test, for pairs).
+The test is on spread, for paired blocks. Each condition's logarithmic times are centred at their
+median. The distances from it are replaced by their ranks among both conditions, so that one
+disturbed trial counts as one rank (as in Conover's test of variances, Conover 1999, §5.3). If
+holding changes nothing, the two distances of a block may be exchanged, so the signs of their
+differences are flipped at random (Fisher's permutation test, for pairs).
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ See docs/reference/document.md.
 MIN_BLOCKS = 8
 """Fewer pairs than this cannot give a small p-value after Holm's correction for five sources."""
 FLIPS = 9999
-_FACTOR_FROM = 0.25
+_MIN_SPREAD_AS_FACTOR = 0.25
 MIDDLE = (0.1, 0.9)
-"""The spread is half the range of the middle 80 %: a few disturbed trials do not make it."""
+"""Quantiles between which the spread is taken, so that a few disturbed trials do not decide it."""
 
 
 class SpreadChange(Struct, frozen=True):
-    """The spread of one condition beside that of another, in the same blocks."""
+    """Spreads of two conditions in the same blocks."""
 
     varying: float
     """Spread of the logarithmic times with nothing held: 0.1 is about ±10 %."""
     fixed: float
     share: float | None
-    """Fraction of the variance that is gone when it is held: 1 - (fixed / varying)². ``None`` if
-    ``varying`` is 0, negative if it spreads more."""
+    """Fraction of the variance that disappears with the source held: 1 - (fixed / varying)².
+    Negative if the times spread more, ``None`` if ``varying`` is 0."""
     share_ci: Interval
-    """Bootstrap over blocks."""
+    """Interval of ``share``, by a bootstrap over blocks."""
     p_value: float
-    """One-sided: of "holding it does not make the times spread less"."""
+    """One-sided p-value of "holding it does not make the times spread less"."""
     blocks: int
 
 
@@ -62,7 +62,7 @@ def spread(values: FloatArray) -> float:
 
 def describe_spread(log_spread: float) -> str:
     """Return ``±3.1 %``, or ``×÷2.6`` where plus and minus would no longer be equal."""
-    if log_spread < _FACTOR_FROM:
+    if log_spread < _MIN_SPREAD_AS_FACTOR:
         return f"±{100 * log_spread:.2g} %"
     return f"×÷{math.exp(log_spread):.3g}"
 
@@ -97,23 +97,23 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def _p_value(varying: FloatArray, fixed: FloatArray, seed: int) -> float:
-    away = [np.abs(np.log(one) - np.median(np.log(one))) for one in (varying, fixed)]
+    away = [np.abs(np.log(costs) - np.median(np.log(costs))) for costs in (varying, fixed)]
     scores = shared_ranks(np.concatenate(away))
     differences = scores[len(varying) :] - scores[: len(varying)]
     generator = np.random.default_rng(seed)
     flips = generator.integers(0, 2, size=(FLIPS, len(varying)), dtype=np.int8) * 2 - 1
     sums = flips @ differences
-    # What is flipped back to itself counts too, so that the test never says 0.
-    as_low = int(np.sum(sums <= differences.sum() + 1e-9))
-    return (1 + as_low) / (1 + FLIPS)
+    # The observed signs count too, so that the p-value is never 0.
+    at_most_observed = int(np.sum(sums <= differences.sum() + 1e-9))
+    return (1 + at_most_observed) / (1 + FLIPS)
 
 
 def _share_interval(varying: FloatArray, fixed: FloatArray, seed: int) -> Interval:
     generator = np.random.default_rng(seed)
     chosen = circular_block_indices(len(varying), RESAMPLES, generator)
     ranges = [
-        np.subtract(*np.quantile(np.log(one)[chosen], MIDDLE[::-1], axis=1))
-        for one in (varying, fixed)
+        np.subtract(*np.quantile(np.log(costs)[chosen], MIDDLE[::-1], axis=1))
+        for costs in (varying, fixed)
     ]
     if not (ranges[0] > 0.0).all():
         return (None, None)

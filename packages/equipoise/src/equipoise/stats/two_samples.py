@@ -1,16 +1,16 @@
-"""Ordinary intervals for one analysis: of two samples, and of one effect over several campaigns.
+"""Ordinary intervals for one analysis: two samples, or one effect over several campaigns.
 
-They presume independent trials that are about normal, for a ratio in the logarithm. Nothing shows
-that samples from anywhere are independent: drift and whatever else changed between them is in the
-result. Campaigns are levels of their own (days, boots, kernels): the spread between campaigns tells
-what the next one would show, and several campaigns of one boot count as one.
+They assume independent trials that are about normal; for a ratio, their logarithms are. Samples of
+unknown origin may not be independent: drift, and any other change between them, is in the result.
+Campaigns are levels of their own (days, boots, kernels): the spread between campaigns predicts the
+next campaign, and several campaigns of one boot count as one.
 
-The mean of campaigns that stopped when they pleased is too far from 1: each stops when the effect
-looks large. It can be told only from what each would have measured whatever it showed, its blocks
-up to the first at which it could have stopped. If all have one ratio in common, what a campaign
-multiplies a bettor's wealth by is a test martingale, whenever it stops; over campaigns one after
-the other it is one still. So the ratios that it does not exclude are a confidence set
-(crates/verdict, ``common``), whatever stopped each campaign and however many there are.
+Each campaign stops when the effect looks large, so the mean of their ratios is too far from 1. An
+unbiased mean is possible only from the blocks that each campaign would have measured in any case:
+those up to the first at which it could have stopped. If all campaigns have one ratio in common, a
+bettor's wealth is a test martingale in each of them, whenever it stops, and also over all campaigns
+in sequence. So the ratios that it does not exclude are a confidence set (crates/verdict,
+``common``), whatever stopped each campaign and however many there are.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from equipoise.stats.verdict import finite_ratio
 
 ESTIMAND = "ratio of geometric means"
 NO_SPREAD = "the values do not vary"
-ONE_RUN = "one process says nothing about the next one"
-ONE_BLOCK = "one block says nothing about the next one"
+ONE_RUN = "one process does not show how much processes differ"
+ONE_BLOCK = "one block does not show how much blocks differ"
 
 _LARGEST = math.log(np.finfo(np.float64).max)
 
 
 class SampleRatio(Struct, frozen=True):
-    """Candidate over baseline."""
+    """Ratio of the candidate to the baseline."""
 
     ratio: float | None
     ratio_ci: Interval
@@ -48,7 +48,7 @@ class SampleRatio(Struct, frozen=True):
 
 
 class SampleDifference(Struct, frozen=True):
-    """Candidate minus baseline, in the unit of the samples."""
+    """Difference of the candidate from the baseline, in the unit of the samples."""
 
     difference: float
     difference_ci: Interval
@@ -59,7 +59,7 @@ class SampleDifference(Struct, frozen=True):
 def sample_ratio(
     baseline: FloatArray, candidate: FloatArray, *, paired: bool, level: float
 ) -> SampleRatio:
-    """Return the ratio of geometric means of costs, by `sample_difference` of the logarithms."""
+    """Return the ratio of geometric means of costs: `sample_difference` of their logarithms."""
     if not len(baseline) or not len(candidate):
         return SampleRatio(None, (None, None), "no value is known")
     both = np.concatenate([baseline, candidate])
@@ -82,9 +82,10 @@ def sample_difference(
 ) -> SampleDifference:
     """Return the difference of the means of two samples.
 
-    Independent samples are compared by Welch's (1947) interval, paired ones, of the same blocks, by
-    Student's t over the differences within blocks; degrees of freedom are rounded down. Values are
-    finite, shapes (n,) and (m,), each at least 1. The level is 1 minus the nominal coverage.
+    Independent samples are compared by Welch's (1947) interval. Paired samples, of the same blocks,
+    are compared by Student's t over the differences within blocks. Degrees of freedom are rounded
+    down. Values are finite, shapes (n,) and (m,), each at least 1. The level is 1 minus the nominal
+    coverage.
     """
     difference, error, freedom = (_paired if paired else _welch)(baseline, candidate)
     if freedom == 0 or error == 0.0:
@@ -101,9 +102,9 @@ def _welch(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
         return difference, 0.0, 0
     # Rounding in the mean would hide that equal values have an error of exactly 0.
     parts = [
-        (float(np.var(one, ddof=1)) / len(one), len(one) - 1)
-        for one in (below, above)
-        if (one != one[0]).any()
+        (float(np.var(sample, ddof=1)) / len(sample), len(sample) - 1)
+        for sample in (below, above)
+        if (sample != sample[0]).any()
     ]
     if not parts:
         return difference, 0.0, 1
@@ -113,7 +114,7 @@ def _welch(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
 
 
 def _paired(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
-    """Return the same of differences within blocks."""
+    """Return the mean difference within blocks, its standard error and its degrees of freedom."""
     differences = above - below
     error = 0.0
     if (differences != differences[0]).any():
@@ -124,12 +125,12 @@ def _paired(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
 def pool(effects: FloatArray, errors: FloatArray, boots: Sequence[str]) -> PooledEffect:
     """Pool the effects of several campaigns.
 
-    Given are the log ratio of each campaign, its standard error within the campaign, and the boot
-    and kernel that it ran on.
+    ``effects`` are the log ratios of the campaigns, ``errors`` their standard errors within the
+    campaign, and ``boots`` the boot and kernel that each ran on.
 
-    The mean of the replicates has Student's interval from their own spread, which holds what
-    varies within and between them alike; the variance between campaigns is that of the effects
-    less the mean of the squared errors (the estimate of Hedges, 1983), never below 0.
+    The mean of the replicates has Student's interval from their own spread, which includes the
+    variation within and between them. The variance between campaigns is that of the effects minus
+    the mean of the squared errors (the estimate of Hedges, 1983), never below 0.
 
     Raise `UnusableInput` if there is no campaign.
     """
@@ -152,19 +153,19 @@ def pool(effects: FloatArray, errors: FloatArray, boots: Sequence[str]) -> Poole
     return PooledEffect(math.exp(mean), interval, math.sqrt(between), len(effects), count)
 
 
-NONE_FITS = "no common ratio fits all campaigns: they differ"
+NO_COMMON_RATIO = "no common ratio fits all campaigns: they differ"
 
 
 def common_ratio(campaigns: Sequence[PairedBlocks], *, level: float = 0.05) -> CommonRatio:
     """Return the ratio that campaigns have in common, at coverage 1 - ``level``.
 
-    Each campaign is given by its blocks of the same comparison, in the order in which they ran.
+    Each campaign is given as its blocks of the same comparison, in the order in which they ran.
     """
-    blocks = sum(len(one) for one in campaigns)
-    low, high = common_interval([one.engine for one in campaigns], level)
+    blocks = sum(len(campaign) for campaign in campaigns)
+    low, high = common_interval([campaign.engine for campaign in campaigns], level)
     if low > high:
-        return CommonRatio(None, (None, None), blocks, NONE_FITS)
-    centres = [(one.engine.centre(), len(one)) for one in campaigns]
+        return CommonRatio(None, (None, None), blocks, NO_COMMON_RATIO)
+    centres = [(campaign.engine.centre(), len(campaign)) for campaign in campaigns]
     known = [(centre[0], count) for centre, count in centres if centre is not None]
     ratio = None
     if known and all(math.isfinite(centre) for centre, _ in known):

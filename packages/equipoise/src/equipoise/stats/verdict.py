@@ -2,9 +2,9 @@
 
 See docs/methods/verdict.md.
 
-Effects are log ratios of a cost, candidate over baseline. "Within ±min_effect" means within
-±ln(1 + min_effect/100): exchanging candidate and baseline leaves every verdict what it is, with
-faster and slower exchanged.
+Effects are log ratios of a cost, candidate over baseline. "Within ±min_effect" means within ±ln(1 +
+min_effect/100): exchanging candidate and baseline changes no verdict but ``faster`` to ``slower``
+and back.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from equipoise.stats.slow_runs import (
 
 CONTINUATIONS = 40
 MAX_CONTINUATIONS = 800
-"""Continuations of all undecided comparisons, down to `MIN_CONTINUATIONS` for each."""
+"""Continuations of all undecided comparisons together; each has at least `MIN_CONTINUATIONS`."""
 MIN_CONTINUATIONS = 8
 FORECAST_GROWTH = 20
 FORECAST_CAP = 4000
-FORECAST_LEAST_CAP = 200
+MIN_FORECAST_CAP = 200
 _MAX_WON_BLOCKS = 200
 """Number of won blocks that exclude a ratio at any level in use."""
 MIN_PART_OF_WIDTH = 0.7
-"""Least width of a running interval that is shown, as a part of the one at the stop."""
+"""Minimum width of a shown running interval, as a fraction of the width of that at the stop."""
 MAX_LEVEL = 0.999_999
 """Levels of the engine lie below 1."""
 
@@ -58,15 +58,15 @@ class ComparisonVerdict(Struct, frozen=True):
     verdict: Verdict
     typical: float | None
     """Huber centre of the block differences; ±inf where at least half of them are infinite,
-    ``None`` where every block is a tie of timeouts or there is none."""
+    ``None`` without blocks or where every block is a tie of timeouts."""
     low: float
     high: float
-    """Bounds of the interval; infinite where nothing on that side is excluded yet. Both are
-    infinite with the same sign where every finite ratio is excluded."""
+    """Bounds of the interval; a bound is infinite where no ratio on its side is excluded yet. Both
+    are infinite with the same sign where every finite ratio is excluded."""
     equivalence_low: float
     equivalence_high: float
-    """Bounds of the interval that decides on ``equivalent`` and at a gate; each side stands for
-    itself (docs/methods/verdict.md), so both together cover with 1 -
+    """Bounds of the interval that decides on ``equivalent`` and at a gate. The level holds for each
+    side alone (docs/methods/verdict.md): the two cover with 1 -
     2·level."""
     level: float
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
@@ -78,9 +78,9 @@ class ComparisonVerdict(Struct, frozen=True):
     """Logarithm of the e-value against "no difference", at the stop."""
     blocks: int
     ln_mean_ratio: float
-    """Logarithm of the ratio of means; ±inf where one holds timeouts, NaN where both do."""
+    """Logarithm of the ratio of means; ±inf if one condition has timeouts, NaN if both have."""
     ratio_is_constant: bool
-    """False where no constant ratio agrees with the whole campaign, or the estimate has left the
+    """False if no constant ratio agrees with the whole campaign, or if the estimate is outside the
     running interval: the interval is then the one at the stop."""
     lost_analyses: int = 0
     """Planned analyses across layouts that timeouts left without a number."""
@@ -107,9 +107,10 @@ class ComparisonVerdict(Struct, frozen=True):
 
     @property
     def width_percent(self) -> float | None:
-        """Percentage by which the upper bound exceeds the lower; ``None`` if not finite.
+        """Percentage by which the upper bound exceeds the lower; ``None`` if it is not finite.
 
-        100·(high/low - 1) of the ratios, so the same whichever of the two is the baseline.
+        It is 100·(high/low - 1) of the ratios, which stays the same if candidate and baseline
+        change places.
         """
         width = self.high - self.low
         return 100.0 * math.expm1(width) if math.isfinite(width) else None
@@ -120,21 +121,23 @@ def judge(
 ) -> tuple[ComparisonVerdict, ...]:
     """Judge each candidate against the baseline.
 
-    One comparison has the whole of ``alpha`` and the running confidence sequence: the chance that
-    its interval ever leaves out the true ratio is at most alpha. Several share it: R of K are
-    selected with e-values of at least K/(alpha·R) (e-BH: Wang and Ramdas 2022) and have intervals
-    at the stop at level alpha·R/K (e-BY: Xu, Wang and Ramdas 2022), R the largest possible; the
-    false-discovery rate and the false-coverage rate are at most alpha. The others are
-    ``undecided``, with intervals at alpha/K.
+    A single comparison has the whole ``alpha`` and the running confidence sequence: the chance that
+    its interval ever leaves out the true ratio is at most alpha. K comparisons share alpha: R of
+    them, as many as possible, are selected with e-values of at least K/(alpha·R) (e-BH: Wang and
+    Ramdas 2022). Their intervals at the stop have level alpha·R/K (e-BY: Xu, Wang and Ramdas 2022).
+    The false-discovery rate and the false-coverage rate are at most alpha. The other comparisons
+    are ``undecided``, with intervals at alpha/K.
 
-    The smallest effect that matters is in percent, 0 for none: then nothing is equivalent.
+    ``min_effect`` is the smallest effect that matters, in percent; with 0 nothing is equivalent.
 
-    Raise `UnusableInput` if ``min_effect`` is negative or no number, or ``alpha`` is not between 0
-    and 1.
+    Raise `UnusableInput` if ``min_effect`` is negative or not a number, or ``alpha`` is not between
+    0 and 1.
     """
     judged_at = judged_at_level(comparisons, min_effect, alpha)
     tested = len(comparisons)
-    decided = select_most(judged_at, lambda one: one.verdict != "undecided", alpha, tested)
+    decided = select_most(
+        judged_at, lambda judgement: judgement.verdict != "undecided", alpha, tested
+    )
     others = judged_at(alpha / tested) if len(decided) < tested else []
     return tuple(
         decided[place] if place in decided else replace(others[place], verdict="undecided")
@@ -145,7 +148,7 @@ def judge(
 def judged_at_level(
     comparisons: Sequence[PairedBlocks], min_effect: float, alpha: float
 ) -> Callable[[float], list[ComparisonVerdict]]:
-    """Return the function that judges comparisons at a common level; one of them alone."""
+    """Return the function that judges all comparisons at a given level."""
     margin = margin_of(min_effect)
     check_alpha(alpha)
     judge_one = judge_alone if len(comparisons) == 1 else judge_at_stop
@@ -158,26 +161,26 @@ def select_most(
     alpha: float,
     tested: int,
 ) -> dict[int, ComparisonVerdict]:
-    """Return the most comparisons, by place, that meet a condition at their common level.
+    """Return the largest set of comparisons, by place, that meet a condition at their common level.
 
-    R of K comparisons are selected at level alpha·R/K, R the largest possible.
+    R of K comparisons are selected at level alpha·R/K, with the largest possible R.
     """
     selected = tested
     while selected:
         judged = judged_at(alpha * selected / tested)
-        met = {place: one for place, one in enumerate(judged) if is_met(one)}
+        met = {place: judgement for place, judgement in enumerate(judged) if is_met(judgement)}
         if len(met) >= selected:
             return met
-        # A lower level selects no more: none between the two can have as many as it needs.
+        # A lower level selects no more comparisons, so no R between the two can be reached.
         selected = len(met)
     return {}
 
 
 def earliest_block(alpha: float, comparisons: int = 1) -> int:
-    """Return the least number of blocks after which any verdict is possible; 7 at alpha 0.05.
+    """Return the smallest number of blocks after which any verdict is possible; 7 at alpha 0.05.
 
-    That is where a bettor who won every block excludes a ratio: mean of (1 + λ)^n ≥ 2/level. All of
-    several comparisons can be decided in the same block, and then at full alpha.
+    After so many blocks a bettor who won each of them excludes a ratio: the mean of (1 + λ)^n is at
+    least 2/level. If all comparisons are decided in the same block, each has the full alpha.
     """
     check_alpha(alpha)
     levels = [alpha * selected / comparisons for selected in range(1, comparisons + 1)]
@@ -185,9 +188,9 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
 
 
 def decisive_block(alpha: float, comparisons: int) -> int:
-    """Return the least number of blocks that can decide one comparison while all others are open.
+    """Return the smallest number of blocks that can decide one comparison while others are open.
 
-    It is alone at level alpha/K; `earliest_block` assumes that all are decided at once.
+    Its level is then alpha/K; `earliest_block` assumes that all are decided at once.
     """
     check_alpha(alpha)
     return blocks_to_win(alpha / max(1, comparisons))
@@ -203,22 +206,25 @@ def blocks_to_go(
 ) -> tuple[int | None, ...]:
     """Forecast how many more blocks would decide each undecided comparison.
 
-    The median over 40 continuations of the campaign (fewer for more than 20 undecided comparisons,
-    at least 8), each drawn from its own blocks with fresh coins; ``None`` for a comparison that
-    is decided or whose means forbid ``equivalent``, and where half of them decide nothing within
-    20 times the blocks so far (at least 200, at most 4000 more). Where the estimate promises
-    ``equivalent``, it is as many as the means need for that, too. The forecast takes today's
-    estimate for the truth. Comparisons and verdicts are those given to and returned by ``judge``;
-    the seed is from 0 to 2^64 - 1.
+    The forecast is the median over 40 simulated continuations of the campaign (fewer for more than
+    20 undecided comparisons, at least 8). Each continuation is drawn from the campaign's own blocks
+    with new coins, and takes today's estimate for the truth. If that estimate is within the margin,
+    the forecast includes the blocks that the means need for ``equivalent``. It is ``None`` for a
+    comparison that is decided or whose means forbid ``equivalent``, and where half of the
+    continuations decide nothing within 20 times the blocks so far (at least 200, at most 4000
+    more).
+
+    ``comparisons`` and ``judged`` are the arguments and the result of ``judge``; the seed is from 0
+    to 2^64 - 1.
     """
     margin = margin_of(min_effect)
-    decided = sum(one.verdict != "undecided" for one in judged)
+    decided = sum(judgement.verdict != "undecided" for judgement in judged)
     level = alpha * min(decided + 1, len(judged)) / len(judged) if judged else alpha
     share = MAX_CONTINUATIONS // max(1, len(judged) - decided)
     continuations = max(MIN_CONTINUATIONS, min(CONTINUATIONS, share))
 
     def forecast(blocks: PairedBlocks, typical: float | None) -> int | None:
-        cap = min(max(FORECAST_GROWTH * len(blocks), FORECAST_LEAST_CAP), FORECAST_CAP)
+        cap = min(max(FORECAST_GROWTH * len(blocks), MIN_FORECAST_CAP), FORECAST_CAP)
         engine = blocks.engine
         simulate = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
         more = simulate(level, margin, cap, continuations, seed)
@@ -228,15 +234,15 @@ def blocks_to_go(
         return None if for_means is None or for_means > cap else max(more, for_means)
 
     return tuple(
-        forecast(blocks, one.typical)
-        if one.verdict == "undecided" and len(blocks) and not one.means_veto
+        forecast(blocks, judgement.typical)
+        if judgement.verdict == "undecided" and len(blocks) and not judgement.means_veto
         else None
-        for blocks, one in zip(comparisons, judged, strict=True)
+        for blocks, judgement in zip(comparisons, judged, strict=True)
     )
 
 
 def typical_ratio(blocks: PairedBlocks) -> float | None:
-    """Return the estimate that `judge` gives, without a judgement; ``None`` where there is none."""
+    """Return the typical ratio as `judge` estimates it; ``None`` if it is not finite or unknown."""
     centre = blocks.engine.centre()
     return None if centre is None else finite_ratio(centre[0])
 
@@ -249,7 +255,7 @@ def is_precise(judged: ComparisonVerdict, precision: float) -> bool:
 def margin_of(min_effect: float) -> float:
     """Return ln(1 + min_effect/100): the smallest effect that matters, in log units.
 
-    Raise `UnusableInput` if it is negative or no number.
+    Raise `UnusableInput` if it is negative or not a number.
     """
     if not (math.isfinite(min_effect) and min_effect >= 0):
         raise UnusableInput(
@@ -265,25 +271,25 @@ def e_value_of(ln_e_value: float) -> float:
 
 
 def finite_ratio(log_ratio: float) -> float | None:
-    """Return e to the log ratio; ``None`` where no float holds it."""
+    """Return e to the log ratio; ``None`` if no float can hold it."""
     if not math.isfinite(log_ratio) or log_ratio > math.log(sys.float_info.max):
         return None
     return math.exp(log_ratio)
 
 
 def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> ComparisonVerdict:
-    """Judge a comparison by itself, by the running confidence sequence at ``alpha``."""
+    """Judge a comparison on its own, by the running confidence sequence at ``alpha``."""
     known: ComparisonVerdict | None = blocks.verdicts.get(("alone", margin, alpha))
     if known is None:
         interval, is_constant, is_at_stop = _shown_interval(blocks.engine, alpha)
         level = equivalence_level(alpha)
-        # Both are of one kind, so that one lies within the other.
+        # Both intervals are of the same kind, so that one lies within the other.
         equivalence = (
             blocks.engine.interval_at_stop(level)
             if is_at_stop
-            else _never_empty(blocks.engine, level)[0]
+            else _nonempty_interval(blocks.engine, level)[0]
         )
-        judged = judge_by(blocks, margin, alpha, interval, equivalence)
+        judged = judge_by_intervals(blocks, margin, alpha, interval, equivalence)
         known = replace(judged, ratio_is_constant=is_constant and judged.ratio_is_constant)
         blocks.verdicts["alone", margin, alpha] = known
     return known
@@ -295,9 +301,9 @@ def judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Comparis
     if known is None:
         # An interval without 0 implies an e-value of at least 1/level: no second test needed.
         interval, equivalence = (
-            blocks.engine.interval_at_stop(one) for one in (level, equivalence_level(level))
+            blocks.engine.interval_at_stop(each) for each in (level, equivalence_level(level))
         )
-        known = judge_by(blocks, margin, level, interval, equivalence)
+        known = judge_by_intervals(blocks, margin, level, interval, equivalence)
         blocks.verdicts["at stop", margin, level] = known
     return known
 
@@ -305,7 +311,7 @@ def judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Comparis
 def judge_unadjusted(
     blocks: PairedBlocks, judged: ComparisonVerdict, *, min_effect: float, compared: int
 ) -> ComparisonVerdict:
-    """Judge a comparison as if no covariate had been read, to show it beside its verdict.
+    """Judge a comparison as if no covariate had been read, to show the result next to its verdict.
 
     The level is that of its verdict; ``compared`` counts the comparisons judged together.
     """
@@ -314,13 +320,13 @@ def judge_unadjusted(
 
 
 def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
-    """Return the running interval, or the one at the stop where the running one cannot be trusted.
+    """Return the running interval, or that at the stop if the running one cannot be trusted.
 
-    Also return whether a constant ratio fits all blocks; one that is constant does not fit with
-    about the chance ``level``. The running interval is not trusted where it is empty, where the
-    estimate has left it, and where it is under 0.7 times as wide as the one at the stop: of
-    intervals as narrow as that only 57 % cover. The interval at the stop covers
-    whenever the running one does, and is never empty.
+    Also return whether a constant ratio fits all blocks; a ratio that really is constant fails to
+    fit with a chance of about ``level``. The running interval is not trusted if it is empty, if the
+    estimate is outside of it, or if it is less than 0.7 times as wide as the interval at the stop:
+    only 57 % of such narrow intervals cover. The interval at the stop covers whenever the running
+    one does, and is never empty.
     """
     interval, is_constant, _ = _shown_interval(engine, level)
     return interval, is_constant
@@ -329,8 +335,8 @@ def running_interval(engine: BettingSequence, level: float) -> tuple[tuple[float
 def _shown_interval(
     engine: BettingSequence, level: float
 ) -> tuple[tuple[float, float], bool, bool]:
-    """Return what `running_interval` does, and whether the interval is the one at the stop."""
-    interval, is_constant = _never_empty(engine, level)
+    """Return the result of `running_interval`, and whether the interval is the one at the stop."""
+    interval, is_constant = _nonempty_interval(engine, level)
     if not is_constant:
         return interval, False, True
     low, high = interval
@@ -347,8 +353,8 @@ def _shown_interval(
     return interval, True, False
 
 
-def _never_empty(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
-    """Return the running interval, or the one at the stop where the running one is empty."""
+def _nonempty_interval(engine: BettingSequence, level: float) -> tuple[tuple[float, float], bool]:
+    """Return the running interval and True; if it is empty, the one at the stop and False."""
     low, high = engine.running_interval(level)
     if low <= high:
         return (low, high), True
@@ -360,7 +366,7 @@ def equivalence_level(level: float) -> float:
     return min(EQUIVALENCE_LEVELS * level, MAX_LEVEL)
 
 
-def judge_by(
+def judge_by_intervals(
     blocks: PairedBlocks,
     margin: float,
     level: float,
@@ -372,14 +378,15 @@ def judge_by(
 
     See docs/methods/verdict.md.
 
-    The estimate is by default the robust centre of the block differences.
+    See docs/methods/statistics.md. The estimate is by default the robust centre of the block
+    differences.
     """
     centre = blocks.engine.centre()
     typical = estimate
     is_constant = True
     if typical is None and centre is not None:
         typical = centre[0]
-        # Never moved into its interval: that it lies outside is said.
+        # The estimate is never moved into its interval: the result reports that it lies outside.
         is_constant = interval[0] <= typical <= interval[1]
     costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
     ln_mean_ratio = (
@@ -387,7 +394,7 @@ def judge_by(
         if costs_nothing and len(blocks)
         else ln_ratio_of_means(blocks.baseline, blocks.candidate)
     )
-    verdict, means_veto = verdict_by(
+    verdict, means_veto = verdict_by_intervals(
         interval,
         equivalence,
         typical,
@@ -414,7 +421,7 @@ def judge_by(
     )
 
 
-def verdict_by(
+def verdict_by_intervals(
     interval: tuple[float, float],
     equivalence: tuple[float, float],
     typical: float | None,
@@ -429,10 +436,10 @@ def verdict_by(
 
     See docs/methods/verdict.md.
 
-    ``blocks`` is the number of blocks, on the host that has the fewest; ``runs`` the number on all
-    hosts, among which a slow run could show. ``means_allow`` says whether the means and the slow
-    runs allow ``equivalent``. ``means_contradict`` tells of a side, 1 for slower or -1 for faster,
-    whether the means lie beyond the margin on the other one.
+    ``blocks`` is the number of blocks on the host that has the fewest; ``runs`` is the number on
+    all hosts, in which a slow run could appear. ``means_allow`` returns whether the means and the
+    slow runs allow ``equivalent``. ``means_contradict`` takes a side, 1 for slower or -1 for
+    faster, and returns whether the means lie beyond the margin on the opposite side.
     """
     (low, high), (least, most) = interval, equivalence
     is_within = -margin <= least and most <= margin
@@ -457,7 +464,7 @@ def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
 
 @functools.cache
 def blocks_to_win(level: float) -> int:
-    """Return the number of blocks, each won, after which the interval leaves out a ratio."""
+    """Return the number of blocks after which the interval leaves out a ratio, if all are won."""
     won = BettingSequence(
         np.ones(_MAX_WON_BLOCKS), np.ones(_MAX_WON_BLOCKS, dtype=np.int8), np.zeros(_MAX_WON_BLOCKS)
     ).blocks_to_exclude(0.0, level)
@@ -474,23 +481,23 @@ def check_alpha(alpha: float) -> None:
         )
 
 
-CAMPAIGNS = 60
-FOUND_IN = 0.9
+SIMULATED_CAMPAIGNS = 60
+DETECTED_SHARE = 0.9
 MAX_SIMULATED_BLOCKS = 100_000
-"""Blocks of the longest campaign that is simulated; a longer one sees at least as much."""
+"""Blocks of the longest campaign that is simulated; a longer one detects at least as much."""
 MAX_EFFECT = 1.0
 
 
 def smallest_effect(
     differences: FloatArray, blocks: int, *, alpha: float, seed: int
 ) -> float | None:
-    """Return the smallest log ratio that nine of ten campaigns of this length tell from none.
+    """Return the smallest log ratio that nine of ten campaigns of this length detect.
 
-    The engine itself judges simulated campaigns of that length, at most 100,000 blocks, which are
-    resampled, with fresh coins, from the block differences of campaigns without an effect:
+    The engine itself judges simulated campaigns of that length, at most 100,000 blocks. They are
+    resampled, with new coins, from the block differences of campaigns without an effect:
     ln(candidate) - ln(baseline), shape (n,), finite. Nothing is extrapolated to lengths that were
-    not simulated. ``None`` if the effect exceeds ln 2, or there are fewer blocks than the earliest
-    verdict takes (`earliest_block`).
+    not simulated. The result is ``None`` if the effect exceeds ln 2, or if there are fewer blocks
+    than the earliest verdict needs (`earliest_block`).
     """
     if min(blocks, len(differences)) < earliest_block(alpha):
         return None
@@ -499,8 +506,8 @@ def smallest_effect(
         math.log1p(MAX_EFFECT),
         blocks=min(blocks, MAX_SIMULATED_BLOCKS),
         level=alpha,
-        campaigns=CAMPAIGNS,
+        campaigns=SIMULATED_CAMPAIGNS,
         seed=seed,
     )
-    found = effects[math.ceil(FOUND_IN * CAMPAIGNS) - 1]
+    found = effects[math.ceil(DETECTED_SHARE * SIMULATED_CAMPAIGNS) - 1]
     return found if math.isfinite(found) else None

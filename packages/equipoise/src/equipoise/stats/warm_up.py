@@ -1,8 +1,8 @@
-"""Whether a process warms up: the class of each trial's iterations, and of the workload.
+"""Whether a process warms up: the class of each trial's iterations, and of the whole workload.
 
-The classes of Barrett et al. (2017), "Virtual machine warmup blows hot and cold", on the segments
-of stats/changes.py; docs/evidence/simulations.md has the differences. No number is given for what
-has no steady state.
+The classes are those of Barrett et al. (2017), "Virtual machine warmup blows hot and cold", on the
+segments of stats/changes.py; docs/evidence/simulations.md names the differences. A workload
+without a steady state gets no number.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from msgspec import Struct
 
 from equipoise.model.iterations import TrialClass, WorkloadClass
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.changes import Segment, Segments, find_changes, thinned
+from equipoise.stats.changes import Segment, Segments, consecutive_medians, find_changes
 
 STEADY_SHARE = 0.25
-"""The steady state must hold for at least this last share of the iterations."""
+"""Minimum share of the iterations, at the end, that the steady state must last."""
 DISSENTING_SHARE = 0.2
-"""Up to this share of the trials may be of another class. A series is given its class in nine
-cases of ten: if only a tenth might dissent, every third pure workload of 30 trials would be called
-inconsistent."""
+"""Maximum share of trials of another class. Nine of ten series get their true class: with a tenth,
+every third pure workload of 30 trials would be called inconsistent."""
 MIN_ITERATIONS = 20
-"""Fewer cannot hold a change and a steady state after it."""
+"""Minimum number of iterations that can show a change and a steady state after it."""
 
 
 class TrialShape(Struct, frozen=True):
@@ -33,12 +32,12 @@ class TrialShape(Struct, frozen=True):
     kind: TrialClass
     segments: Segments
     steady_from: int | None
-    """The iteration, from 0, at which the steady state begins; ``None`` without one."""
+    """Iteration, from 0, at which the steady state begins; ``None`` without a steady state."""
     steady: float | None
     """Mean of the iterations in the steady state, in their unit."""
     late: float
-    """The same, or without a steady state the mean of the last ``STEADY_SHARE`` of them: so that a
-    comparison need leave out no trial for what it did."""
+    """The same or, without a steady state, the mean of the last ``STEADY_SHARE`` of the iterations,
+    so that a comparison does not leave out trials because of their times."""
 
 
 class WorkloadShape(Struct, frozen=True):
@@ -47,74 +46,73 @@ class WorkloadShape(Struct, frozen=True):
     kind: WorkloadClass
     trials: tuple[TrialShape, ...]
     has_steady_state: bool
-    """Whether at most ``DISSENTING_SHARE`` of the trials have none."""
+    """Whether at most ``DISSENTING_SHARE`` of the trials are without a steady state."""
     summary: str
 
     @property
     def steady(self) -> tuple[float, ...] | None:
-        """The ``late`` of each trial, in order; ``None`` without a steady state.
+        """Mean of each trial (``late``), in order; ``None`` without a steady state.
 
         The trial is the unit of replication, not the iteration.
         """
-        return tuple(one.late for one in self.trials) if self.has_steady_state else None
+        return tuple(trial.late for trial in self.trials) if self.has_steady_state else None
 
 
 def classify_trial(iterations: FloatArray) -> TrialShape | None:
-    """Class the iterations of one trial.
+    """Classify the iterations of one trial.
 
     Raise `UnusableInput` if a value is not finite.
 
     Parameters
     ----------
     iterations
-        Shape (n,): costs, in order; finite. Changes among more than 2,000 are looked for in medians
-        of consecutive ones.
+        Shape (n,): finite costs, in order. Among more than 2,000, changes are searched in medians
+        of consecutive costs.
 
     Returns
     -------
-    ``None`` under ``MIN_ITERATIONS``. Levels are alike if they differ by less than 1 % or one sd
-    (docs/methods/distribution.md). The steady state is the last stretch on levels alike; it must
-    hold for a
-    quarter of the iterations. Then: flat if all levels are alike, slowdown if an earlier level was
-    lower, else warm-up. Whatever multiplies all iterations multiplies the levels and leaves the
-    rest as it is.
+    ``None`` with fewer than ``MIN_ITERATIONS``. Two levels are equal if they differ by less than 1
+    % or one sd (docs/methods/distribution.md). The steady state is the last stretch on equal
+    levels;
+    it must last a quarter of the iterations. The class is flat if all levels are equal, slowdown if
+    an earlier level was lower, else warm-up. A factor on all iterations changes only the levels.
     """
     count = len(iterations)
     if count < MIN_ITERATIONS:
         return None
-    medians, begins = thinned(iterations)
+    medians, begins = consecutive_medians(iterations)
     changes = find_changes(medians)
     segments = Segments(
         tuple(
-            Segment(int(begins[one.begin]), int(begins[one.end]), one.level)
-            for one in changes.segments
+            Segment(int(begins[segment.begin]), int(begins[segment.end]), segment.level)
+            for segment in changes.segments
         ),
         changes.sd,
     )
     last = segments.segments[-1]
-    others = [one for one in segments.segments if not segments.same(one, last)]
+    others = [segment for segment in segments.segments if not segments.same(segment, last)]
     steady_from = others[-1].end if others else 0
     if count - steady_from < STEADY_SHARE * count:
         late = float(np.mean(iterations[-round(STEADY_SHARE * count) :]))
         return TrialShape("no steady state", segments, None, None, late)
     kind: TrialClass = "flat"
     if others:
-        kind = "slowdown" if min(one.level for one in others) < last.level else "warm-up"
+        kind = "slowdown" if min(segment.level for segment in others) < last.level else "warm-up"
     steady = float(np.mean(iterations[steady_from:]))
     return TrialShape(kind, segments, steady_from, steady, steady)
 
 
 def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
-    """Class a workload by the classes of its trials.
+    """Classify a workload by the classes of its trials.
 
     Returns
     -------
-    ``None`` without a trial. The class is that of all trials but a fifth at most; else it is
-    inconsistent.
+    ``None`` without a trial. The workload is inconsistent if more than a fifth of the trials differ
+    from the commonest class.
     """
     if not shapes:
         return None
-    counts = Counter(one.kind for one in shapes)
+    counts = Counter(shape.kind for shape in shapes)
     commonest, agreeing = counts.most_common(1)[0]
     dissenters = DISSENTING_SHARE * len(shapes)
     consistent = len(shapes) - agreeing <= dissenters
@@ -132,7 +130,7 @@ def _summary(shapes: Sequence[TrialShape], counts: Counter[TrialClass]) -> str:
     if len(shapes) == 1:
         summary = f"{kind} in its one trial"
     if kind in ("warm-up", "slowdown"):
-        begins = [one.steady_from or 0 for one in shapes if one.kind == kind]
+        begins = [shape.steady_from or 0 for shape in shapes if shape.kind == kind]
         summary += f", steady from iteration {int(np.median(begins)) + 1} on (median)"
     return summary + (f"; {_listed(Counter(dict(others)))}" if others else "")
 

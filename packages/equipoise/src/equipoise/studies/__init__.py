@@ -1,9 +1,9 @@
-"""Studies: how their files are read, and where installed packages have built-in ones.
+"""Studies: reading their files, and the built-in studies of installed packages.
 
 In reading order:
 
-reader/         a study's TOML file: every error names the file, the line and the key
-data_sets.py    the rows that ``{data}`` stands for, in a file beside the ledger
-catalogue.py    the built-in studies, and the analysis of each
-preparation.py  a study before its campaign: its quick form, its levels, what this host lacks
+reader/         a study's TOML file: every error names the file, the line and the key data_sets.py
+the rows for ``{data}``, in a file next to the ledger catalogue.py    the built-in studies, and
+their analyses preparation.py  a study before its campaign: quick form, levels, and things missing
+on this host
 """

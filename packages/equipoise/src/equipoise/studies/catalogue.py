@@ -1,8 +1,8 @@
-"""The built-in studies: those of installed packages, each a folder with a ``study.toml``.
+"""The built-in studies of installed packages, each a folder with a ``study.toml``.
 
 A package registers its studies under the entry point group ``equipoise.studies``. The entry point
-names a package in which each folder is a study; its function ``study_data`` takes a
-`equipoise.model.result.ResultDocument` and returns what the modules of the studies read it by.
+names a package in which each folder is a study. Its function ``study_data`` converts an
+`equipoise.model.result.ResultDocument` to the argument of the studies' functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.packages import folder_of, registered, studies_are_missing
+from equipoise.model.packages import folder_of, missing_studies_error, registered
 from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.result import Findings, ResultDocument
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 ENTRY_POINTS = "equipoise.studies"
-"""Group of the entry points by which packages register studies; each names a package of them."""
+"""Group of the entry points by which packages register studies; each names a package."""
 FILE = "study.toml"
 ANALYSIS = "analysis.py"
 CHARTS = "charts.py"
@@ -39,15 +39,15 @@ class BuiltInStudy(Struct, frozen=True):
         analysis.py   def findings(measured) -> Findings: ...
         charts.py     def figures(measured) -> Iterator[Figure]: ...
 
-    ``figures`` stands in ``analysis`` where it imports no altair itself. Both functions are pure:
-    the same result gives the same sentences and charts. They meet results of ``--quick``, of chosen
-    levels and of interrupted campaigns: what a result lacks is left out or reported as missing, and
-    is no error.
+    ``figures`` may be in ``analysis`` if it does not import altair. Both functions are pure: the
+    same result gives the same sentences and charts. They also receive results of ``--quick``, of
+    chosen levels and of interrupted campaigns: data missing in a result are left out or reported as
+    missing, without an error.
     """
 
     folder: Path
     package: str
-    """Package that has the folder."""
+    """Package that contains the folder."""
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class BuiltInStudy(Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """One line on the study."""
+        """Summary of the study in one line."""
         values = tomllib.loads(self.file.read_text(encoding="utf-8"))
         return str(values.get("study", {}).get("summary", ""))
 
@@ -70,7 +70,7 @@ class BuiltInStudy(Struct, frozen=True):
         return cast(Findings, self._module(ANALYSIS).findings(self._data(document)))
 
     def figures(self, document: ResultDocument) -> tuple[Figure, ...]:
-        """Return the charts of the study, each with a name for files."""
+        """Return the charts of the study, each with a name for its file."""
         has_charts = (self.folder / CHARTS).is_file()
         figures = getattr(self._module(CHARTS if has_charts else ANALYSIS), "figures", None)
         return () if figures is None else tuple(figures(self._data(document)))
@@ -94,9 +94,9 @@ def built_in_studies() -> tuple[BuiltInStudy, ...]:
 
 
 def find_study(reference: str) -> tuple[Path, str]:
-    """Return the file of a study and its name in errors; ``reference`` is a path or a name.
+    """Return the file of a study, by path or name, and its name for errors.
 
-    Raise `UnusableInput` if there is no such file and no built-in study of that name.
+    Raise `UnusableInput` if there is no such file and no built-in study with that name.
     """
     path = Path(reference)
     if path.is_file() or path.suffix == ".toml" or "/" in reference:
@@ -108,7 +108,7 @@ def find_study(reference: str) -> tuple[Path, str]:
         return path, reference
     studies = {study.name: study for study in built_in_studies()}
     if not studies:
-        raise studies_are_missing(f"the built-in study {reference!r}")
+        raise missing_studies_error(f"the built-in study {reference!r}")
     if reference not in studies:
         from equipoise.studies.reader.toml_file import one_of
 
@@ -120,16 +120,16 @@ def find_study(reference: str) -> tuple[Path, str]:
 
 
 def analysis_of(study: str) -> BuiltInStudy | None:
-    """Return a built-in study that has an analysis; ``None`` for any other."""
+    """Return the built-in study with a name, if it has an analysis; else ``None``."""
     if study == COMPARE_STUDY:
         return None
-    built_in = next((one for one in built_in_studies() if one.name == study), None)
+    built_in = next((known for known in built_in_studies() if known.name == study), None)
     has_analysis = built_in is not None and (built_in.folder / ANALYSIS).is_file()
     return built_in if has_analysis else None
 
 
 def with_findings(document: ResultDocument) -> ResultDocument:
-    """Return the document with the tables of its built-in study, if it is of one.
+    """Return the document with the findings of its built-in study, if it has one.
 
     Raise `UnusableInput` if the document, which may be from a file, has levels that the study
     cannot have.
@@ -139,12 +139,12 @@ def with_findings(document: ResultDocument) -> ResultDocument:
     if analysis is None:
         return document
     try:
-        # A file may hold measurements whose ratio is beyond every number.
+        # A file may contain measurements whose ratio overflows.
         with np.errstate(all="ignore"):
             return replace(document, findings=analysis.findings(document))
     except ValueError as error:
         raise UnusableInput(
-            f"run {document.run.id} says that it is of the study {study}, whose tables cannot be "
-            f"made of it: {error}",
+            f"run {document.run.id} is of the study {study}, but the tables of the study cannot be "
+            f"computed: {error}",
             hint=f"see `equipoise list studies`, and the levels of {study} there",
         ) from error

@@ -1,6 +1,6 @@
-"""The data sets that a study's ``{data}`` can stand for, and the file of their rows.
+"""The data sets for ``{data}`` in a study, and the files of their rows.
 
-Nothing is copied into the project: the rows are those of a package, if it is installed.
+The project has no copy of the rows: they come from a package, if it is installed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from equipoise.model.study import Study
 from equipoise.shared.spelling import option
 
 DATA = "data"
-"""Folder beside the ledger."""
+"""Folder next to the ledger."""
 
 
 def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """Return the study with the file of its rows; if they are missing, with made-up rows.
+    """Return the study with the file of its rows or, if they are missing, with made-up rows.
 
     Raise `UnusableInput` if the file cannot be written.
     """
@@ -36,7 +36,7 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
     try:
         rows = data_set.text()
     except UnusableInput as missing:
-        word = data_set.otherwise
+        word = data_set.fallback_argument
         summary = f"{name}: {missing.what}; {word} rows replace them"
         hint = missing.hint or "see docs/reference/study.md"
         warnings: tuple[CampaignWarning, ...] = (CampaignWarning("data_missing", summary, hint),)
@@ -46,12 +46,12 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
 
 
 def named_data(study: Study) -> str | None:
-    """Return the name of the data set that ``{data}`` in the study stands for, if it is there."""
+    """Return the name of the data set for ``{data}``, if the study uses it."""
     return study.workload.data if any("{data}" in text for text in study.texts()) else None
 
 
 def require_data(plan: Plan, ledger: Path) -> None:
-    """Refuse to resume a campaign whose rows are gone: each trial would fail, and count as slowest.
+    """Refuse to resume a campaign whose rows are gone, because each trial would fail.
 
     Raise `UnusableInput` if a file of rows that a command names is gone.
     """
@@ -62,7 +62,7 @@ def require_data(plan: Plan, ledger: Path) -> None:
             raise UnusableInput(
                 f"the rows of this campaign are gone: there is no {file}",
                 hint="restore the file (`equipoise run` of the study writes it again), "
-                "or start the study anew",
+                "or start the study again",
             )
 
 
@@ -70,16 +70,16 @@ class DataSet(Struct, frozen=True):
     """Rows that a workload reads."""
 
     text: Callable[[], str]
-    """Returns the rows as CSV; raises UnusableInput with a hint if their package is missing."""
-    otherwise: str
-    """The word by which the workload makes up rows like them."""
+    """Function that returns the rows as CSV; it raises `UnusableInput` without their package."""
+    fallback_argument: str
+    """Argument with which the workload makes up similar rows."""
 
 
 def data_file(name: str, rows: str, home: Path) -> Path:
-    """Write the rows of a data set into ``home``, unless they are there, and return the file.
+    """Write the rows of a data set into ``home``, unless the file exists; return the file.
 
-    The name of the file contains a fingerprint of the rows: the rows of a campaign are never
-    overwritten, so that it can be resumed after another version of the package came.
+    The name of the file contains a fingerprint of the rows, so that another version of the package
+    never overwrites the rows of a campaign, which can still be resumed.
 
     Raise `UnusableInput` if the file cannot be written.
     """
@@ -94,7 +94,7 @@ def data_file(name: str, rows: str, home: Path) -> Path:
     except OSError as error:
         raise UnusableInput(
             f"the rows of {name} cannot be written to {file}: {error.strerror}",
-            hint=f"choose a folder that can be written to by {option('ledger')}",
+            hint=f"choose a writable folder with {option('ledger')}",
         ) from error
     return file
 
@@ -106,4 +106,4 @@ def _lalonde() -> str:
 
 
 DATA_SETS: Mapping[str, DataSet] = {"lalonde": DataSet(_lalonde, "made-up")}
-"""Data sets by the name that ``[workload] data`` gives them."""
+"""Data sets, by their name in ``[workload] data``."""

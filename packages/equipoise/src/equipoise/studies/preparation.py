@@ -1,4 +1,4 @@
-"""A study before its campaign: its quick form, its levels, what this host lacks, its builds."""
+"""A study before its campaign: quick form, levels, things missing on this host, and builds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import parameter_list, split_command
 from equipoise.design.grid import Grid, build_lines, grid_of
-from equipoise.design.site import Site, setting_place, without_missing
+from equipoise.design.site import Site, remove_missing_levels, setting_place
 from equipoise.measure.builds import build_levels
 from equipoise.measure.installation import host_site
 from equipoise.measure.launcher import COUNTERS
@@ -28,11 +28,11 @@ from equipoise.studies.data_sets import with_data
 from equipoise.studies.reader.study import read_study
 
 BUILDS = "builds"
-"""Folder beside the ledger for the programs that levels build."""
+"""Folder next to the ledger for the programs of levels that are built."""
 
 
 class StudyOptions(Struct, frozen=True, kw_only=True):
-    """A study, and what to change of it.
+    """A study, and changes to it.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class StudyOptions(Struct, frozen=True, kw_only=True):
     quick
         Whether to run the study's quick form.
     command
-        Program to ask it of instead.
+        Program that replaces its workload.
     factors
         ``NAME=LEVEL,LEVEL``: the levels of a factor to run.
     layouts, aslr
@@ -57,27 +57,27 @@ class StudyOptions(Struct, frozen=True, kw_only=True):
 
 
 class PreparedStudy(Struct, frozen=True):
-    """A study as this host can run it, and warnings of what is left out."""
+    """A study that this host can run, and warnings about parts left out."""
 
     study: Study
     site: Site
     warnings: tuple[CampaignWarning, ...]
     build_lines: Mapping[str, str]
-    """Command line that builds each level, by the level's name; empty if nothing is built."""
+    """Shell lines that build levels, by the level's name; empty if nothing is built."""
 
     def grid(self, builds: Mapping[str, str]) -> Grid:
-        """Return the conditions, given the folder of each level that was built."""
+        """Return the grid, given the folders of the levels that were built."""
         return grid_of(self.study, self.site, builds)
 
     def built(self, ledger: Path) -> Mapping[str, str]:
-        """Build the levels beside the ledger, and return the folder of each."""
+        """Build the levels next to the ledger, and return their folders."""
         return build_levels(
             self.build_lines, ledger.parent / BUILDS, own_environment(), os.getcwd()
         )
 
     @contextmanager
     def errors_at_settings(self, plan: Plan) -> Iterator[None]:
-        """Name the place in the study's file of a setting that took no effect."""
+        """Add the place in the study's file to errors about settings without effect."""
         try:
             yield
         except TookNoEffect as error:
@@ -87,28 +87,27 @@ class PreparedStudy(Struct, frozen=True):
 
 
 def prepare_study(options: StudyOptions, ledger: Path) -> PreparedStudy:
-    """Read a study, change it as the options say, and fit it to this host.
+    """Read a study, apply the options, and adapt it to this host.
 
-    Raise `UnusableInput` if there is no such study, factor or level, or nothing of it can run here.
+    Raise `UnusableInput` if there is no such study, factor or level, or nothing of it can run on
+    this host.
     """
     site = host_site()
-    study, idle = without_idle_factors(_chosen_study(options))
-    study, missing = without_missing(study, site)
+    study, idle = without_idle_factors(_study_of(options))
+    study, missing = remove_missing_levels(study, site)
     study, stand_in = with_data(study, ledger)
     return PreparedStudy(study, site, (*idle, *missing, *stand_in), build_lines(study))
 
 
-def _chosen_study(options: StudyOptions) -> Study:
-    """Return the study that is named, with what the options change of it."""
+def _study_of(options: StudyOptions) -> Study:
+    """Return the study of the options, with their changes."""
     study = read_study(*find_study(options.study), counters=COUNTERS)
     if options.quick:
         study = quick_form(study)
     if options.command is not None:
         command_line = tuple(split_command(options.command))
         if not command_line:
-            raise UnusableInput(
-                f"{option('command')} is empty", hint="write the program that is to be run"
-            )
+            raise UnusableInput(f"{option('command')} is empty", hint="write the program to run")
         study = with_command(study, command_line)
     changes = {
         key: getattr(options, key)
@@ -120,7 +119,7 @@ def _chosen_study(options: StudyOptions) -> Study:
 
 
 def quick_form(study: Study) -> Study:
-    """Return the study as ``--quick`` runs it; raise `UnusableInput` if it has no quick form."""
+    """Return the quick form of a study; raise `UnusableInput` if it has none."""
     quick = study.quick
     if quick is None:
         raise UnusableInput(
@@ -163,9 +162,9 @@ def with_command(study: Study, command: Words) -> Study:
 
 
 def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the levels that ``--factor NAME=LEVEL,LEVEL`` chooses, by factor.
+    """Return the levels chosen by ``--factor NAME=LEVEL,LEVEL``, by factor.
 
-    Raise `UnusableInput` if a text is not of that form, or names no factor.
+    Raise `UnusableInput` if a text does not have that form, or does not name a factor.
     """
     chosen: dict[str, tuple[str, ...]] = {}
     known = ", ".join(factor.name for factor in study.factors)
@@ -190,9 +189,9 @@ def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ..
 
 
 def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
-    """Return the study with these levels of these factors.
+    """Return the study with chosen levels of factors.
 
-    If the baseline is not among them, the first chosen level is the baseline. Chosen levels are all
+    If the baseline is not among them, the first chosen level is the baseline. All chosen levels are
     compared: the study's ``not_at`` no longer applies to their factors. Raise `UnusableInput` if a
     factor has no such level.
     """
@@ -207,7 +206,7 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
             compared = replace(compared, baseline=levels[0].name)
-    # The time of a block is known of the whole study only.
+    # The time of a block is known only for the whole study.
     measure = replace(study.measure, about=None) if chosen else study.measure
     return replace(study, factors=factors, compared=compared, measure=measure)
 
@@ -232,10 +231,10 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
 
 
 def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """Return the study without the factors that change nothing: plain ones that no text names.
+    """Return the study without idle factors, and warnings about them.
 
-    So another program can replace the workload of a study whose sizes it does not have. Raise
-    `UnusableInput` if the compared factor is one of them.
+    An idle factor is plain, and no text contains its name. This lets a program replace the workload
+    of a study without using its sizes. Raise `UnusableInput` if the compared factor is idle.
     """
     factors: list[Factor] = []
     warnings: list[CampaignWarning] = []

@@ -7,7 +7,7 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.redaction import without_hidden_values
+from equipoise.analysis.redaction import hide_values
 from equipoise.analysis.result import analyse_campaign
 from equipoise.kinds.fleet.terms import FleetComparison, FleetDocument, FleetPlan
 from equipoise.model.plan import Condition, Judgement, Plan
@@ -232,6 +232,6 @@ def test_values_of_variables_are_hidden_in_the_campaigns_of_all_hosts() -> None:
     assert isinstance(record.plan.terms, FleetPlan)
     words = ("equipoise", "compare", "TOKEN=s3cret-value-9 a", "b")
     record = replace(record, plan=replace(record.plan, command_line=words))
-    (hidden,) = without_hidden_values([record])
+    (hidden,) = hide_values([record])
     assert len(hidden.members) == 3
     assert "s3cret-value-9" not in repr(hidden)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.redaction import without_hidden_values
+from equipoise.analysis.redaction import hide_values
 from equipoise.analysis.result import analyse_campaign
 from equipoise.kinds.history.judge import HistoryJudge
 from equipoise.kinds.history.terms import HistoryDocument, HistoryPlan, HistoryResult
@@ -149,7 +149,7 @@ def test_a_campaign_without_a_block_is_a_history_without_a_change(
 
 def test_hidden_values_stay_hidden_in_all_campaigns(nights: tuple[RunRecord, RunRecord]) -> None:
     first, second = (with_secret(one) for one in nights)
-    (record,) = without_hidden_values([replace(second, earlier=(first,))])
+    (record,) = hide_values([replace(second, earlier=(first,))])
     assert [one.id for one in record.earlier] == [first.id]
     for one in (record, *record.earlier):
         values = {condition.environment["TOKEN"] for condition in one.plan.conditions}

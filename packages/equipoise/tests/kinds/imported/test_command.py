@@ -155,7 +155,7 @@ def test_iterations_of_one_process_have_no_interval(capsys: pytest.CaptureFixtur
     assert [one["ratio"] for one in imported["comparisons"]] == pytest.approx([1.0] * 3)
     assert {tuple(one["ratio_ci"]) for one in imported["comparisons"]} == {(None, None)}
     assert {one["unknown"] for one in imported["comparisons"]} == {
-        "one process says nothing about the next one"
+        "one process does not show how much processes differ"
     }
 
 

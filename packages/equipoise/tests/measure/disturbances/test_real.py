@@ -47,7 +47,9 @@ def test_a_process_that_really_spins_is_named(
         activity, last=msgspec.structs.replace(activity.last, processes=last)
     )
     state = msgspec.structs.replace(quiet_state(tmp_path), activity=activity)
-    (mine,) = [one for one in busy_processes(state) if one.code == "busy_process"]
+    (mine,) = [
+        disturbance for disturbance in busy_processes(state) if disturbance.code == "busy_process"
+    ]
     assert mine.severity == "disturbs"
     assert f"process {spinning.pid} (" in mine.summary
     assert f"kill -STOP {spinning.pid}" in mine.hint
@@ -57,7 +59,9 @@ def test_a_process_that_sleeps_is_not_named(tmp_path: Path) -> None:
     child = subprocess.Popen(["sleep", "1000"])
     try:
         state = msgspec.structs.replace(quiet_state(tmp_path), activity=watch(Host(), 0.1))
-        assert not any(f"process {child.pid} " in one.summary for one in busy_processes(state))
+        assert not any(
+            f"process {child.pid} " in disturbance.summary for disturbance in busy_processes(state)
+        )
     finally:
         child.kill()
         child.wait()
@@ -117,12 +121,12 @@ def test_a_real_quota_is_found_from_inside(group: Path) -> None:
     )
     severity, words, hint = done.stdout.splitlines()
     assert severity == "disturbs"
-    assert "a CPU quota lets us use 0.5 CPUs" in words
+    assert "a CPU quota lets Equipoise use 0.5 CPUs" in words
     assert str(group) in hint
 
 
 def test_outside_of_the_group_there_is_no_such_quota(group: Path) -> None:
-    assert not any(str(group) in one.hint for one in cpu_quota(observe_host()))
+    assert not any(str(group) in disturbance.hint for disturbance in cpu_quota(observe_host()))
 
 
 def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
@@ -146,4 +150,4 @@ def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
 def test_this_host_can_be_examined() -> None:
     examination = examine(observe_host())
     assert "busy_processes" in examination.checked
-    assert all(one.summary and one.hint for one in examination.disturbances)
+    assert all(disturbance.summary and disturbance.hint for disturbance in examination.disturbances)

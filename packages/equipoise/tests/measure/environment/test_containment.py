@@ -92,7 +92,7 @@ def test_memory_that_can_be_dropped_is_not_in_use(tmp_path: Path) -> None:
 
 def test_a_quota_that_makes_no_sense_is_unknown(tmp_path: Path) -> None:
     host = quiet_host(tmp_path, {"sys/fs/cgroup/user.slice/me/cpu.max": "much 0\n"})
-    with pytest.raises(Unknown, match="is no quota"):
+    with pytest.raises(Unknown, match="is not a quota"):
         cpu_quota(host)
 
 

@@ -117,7 +117,7 @@ def test_a_source_that_becomes_nonsense_is_null_and_the_others_stay(
     reader.before()
     values = reader.after(cpu=0)
     assert values["load_1_minute"] is None
-    assert "another form" in reader.reasons["load_1_minute"]
+    assert "documented format" in reader.reasons["load_1_minute"]
     assert values["steal_s"] == 0.0
 
 
@@ -151,7 +151,7 @@ def test_a_source_that_is_slow_here_is_left_out_and_reported(host: Host) -> None
         reader.before()
         assert reader.after(cpu=0)["pressure_cpu_s"] is None
     assert reader.reasons["pressure_cpu_s"] == (
-        "to read it takes 1e+03 ms here: too long beside a trial"
+        "reading it takes 1e+03 ms here: too long for each trial"
     )
 
 

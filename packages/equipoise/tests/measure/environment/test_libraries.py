@@ -109,7 +109,7 @@ def test_a_program_in_another_form_is_reported(tmp_path: Path) -> None:
     path = script(tmp_path, "text", "echo no first line\n")
     mapped = mapped_libraries([path], ENVIRONMENT, "/")
     assert mapped.libraries is None
-    assert mapped.unknown_because == f"{path} is no ELF file"
+    assert mapped.unknown_because == f"{path} is not an ELF file"
 
 
 def test_a_static_program_maps_nothing_and_takes_no_preload(tmp_path: Path) -> None:

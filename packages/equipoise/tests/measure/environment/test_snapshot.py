@@ -153,7 +153,9 @@ def test_a_name_that_only_begins_like_one_of_the_list_is_not_recorded(tmp_path: 
 
 def test_every_variable_that_equipoise_sets_itself_is_known() -> None:
     held = {name for source in (*SEEDS, ENVIRONMENT_SIZE) for name in source.environment}
-    of_libraries = {one.core_variable for one in BLAS_LIBRARIES if one.core_variable is not None}
+    of_libraries = {
+        library.core_variable for library in BLAS_LIBRARIES if library.core_variable is not None
+    }
     assert held | of_libraries | set(THREAD_VARIABLES) <= TUNING_VARIABLES
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec.structs
 import pytest
 
-from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.campaign.verification import check_effects, mapped_by_condition
 from equipoise.design import libraries as design
 from equipoise.measure.environment import Host
 from equipoise.measure.environment.hardware import instructions
@@ -52,7 +52,7 @@ def verified(condition: Condition) -> None:
     """Ask of it what is asked before the first block of a campaign."""
     plan = msgspec.structs.replace(plan_of(), conditions=(condition,))
     environment = dict(os.environ)
-    check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
+    check_effects(plan, mapped_by_condition(plan, environment), environment)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
         measure=limits.measure(Measure(os.getcwd(), timeout_s=TIMEOUT_S, ignore_failure=True)),
         stopping=limits.stopping(default),
         judgement=limits.judgement(default=Judgement(alpha=ALPHA, min_effect=MIN_EFFECT)),
-        seed=limits.drawn_seed(),
+        seed=limits.seed_or_random(),
         chosen_contrasts=(),
     )
 
@@ -56,7 +56,7 @@ class PrimitivesRules(Terms):
     __slots__ = ()
 
     describes_one: ClassVar[bool] = False
-    rows_say_failures: ClassVar[bool] = True
+    rows_show_failures: ClassVar[bool] = True
 
 
 class PrimitivesAnalysis(AnalysisKind):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.kind import KindResult
 from equipoise.analysis.wording import change_clause, signed_change
-from equipoise.campaign.blocks import cost_in, resolution_of, seconds_of_segments
+from equipoise.campaign.blocks import cost_function, resolution_of, seconds_of_segments
 from equipoise.kinds.bisect.judge import BenchmarkSearch, read_searches
 from equipoise.kinds.bisect.search import LineState
 from equipoise.kinds.bisect.stretch import NamedStep, SegmentState, UnconfirmedStep
@@ -37,7 +37,7 @@ from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted, joined, names_of
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.revisions import BENCHMARK_SUFFIX, CHANGED, Commit, short_name
+from equipoise.model.revisions import BENCHMARK_SUFFIX, CHANGED_SUFFIX, Commit, short_name
 from equipoise.revisions.commits import MAX_SUBJECT_LETTERS, commit_phrase
 from equipoise.revisions.judging import CommitsAnalysis, withdrawals_of
 from equipoise.revisions.terms import benchmarks_of
@@ -161,7 +161,7 @@ def warnings_of_bisection(
         for result in results:
             yield from _steps_of_layouts(terms, result)
     for benchmark in benchmarks_of(plan):
-        read, costs = cost_in(benchmark.metric), defaultdict[int, list[float | None]](list)
+        read, costs = cost_function(benchmark.metric), defaultdict[int, list[float | None]](list)
         for block in blocks.values():
             for trial in block:
                 if terms.process_of(trial.condition) == benchmark.process:
@@ -262,7 +262,7 @@ def _changing_steps(result: BisectResult, *, more_is_better: bool) -> Iterator[C
         grew = abs(math.log(last)) > abs(math.log(first))
         commit = culprit.commit
         # The working tree is what bisect takes by default.
-        bad = "" if commit.endswith(CHANGED) else f" {option('bad', short_name(commit))}"
+        bad = "" if commit.endswith(CHANGED_SUFFIX) else f" {option('bad', short_name(commit))}"
         yield CampaignWarning(
             "no_constant_ratio",
             f"the step of {short_name(commit)}{of} {'grew' if grew else 'faded'} while the search "

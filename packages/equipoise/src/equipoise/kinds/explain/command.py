@@ -258,7 +258,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
         return ExperimentRequest(
             stopping=self.limits.stopping(default.stopping),
             alpha=self.limits.alpha or default.alpha,
-            seed=self.limits.drawn_seed(),
+            seed=self.limits.seed_or_random(),
             own=(*variables, *commands),
             only=self.only,
         )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.campaign.verification import check_effects, mapped_by_condition
 from equipoise.design.site import Site
 from equipoise.kinds.explain.judge import BASELINE, CANDIDATE, attempts_of
 from equipoise.kinds.explain.reach import KnownEvidence, Observe, expected_changes, reaches_any
@@ -160,7 +160,7 @@ def effective_plan(
     while True:
         plan = plan_of_interventions(gap, candidates, request)
         try:
-            check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
+            check_effects(plan, mapped_by_condition(plan, environment), environment)
         except TookNoEffect as error:
             name = _intervention_of(plan, error.condition)
             if name is None:

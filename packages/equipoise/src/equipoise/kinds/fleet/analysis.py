@@ -24,7 +24,7 @@ from equipoise.analysis.comparisons import (
     pairings_of,
 )
 from equipoise.analysis.kind import AnalysisKind
-from equipoise.analysis.redaction import without_hidden_variables
+from equipoise.analysis.redaction import hide_variables
 from equipoise.analysis.result import increasing_metrics, run_info, trial_rows
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import verdict_sentence
@@ -88,10 +88,10 @@ class FleetAnalysis(AnalysisKind):
             fleet=fleet_result(record, members),
         )
 
-    def document_hidden(self, document: FleetDocument) -> FleetDocument:
+    def hide_in_document(self, document: FleetDocument) -> FleetDocument:
         """Return a document without the hidden variables of its hosts."""
         hosts = tuple(
-            replace(host, environment=without_hidden_variables(host.environment))
+            replace(host, environment=hide_variables(host.environment))
             for host in document.fleet.hosts
         )
         return replace(document, fleet=replace(document.fleet, hosts=hosts))

@@ -44,7 +44,7 @@ from equipoise.stats.verdict import (
     finite_ratio,
     margin_of,
     running_interval,
-    verdict_by,
+    verdict_by_intervals,
 )
 
 End = Literal["measuring", "finished", "left"]
@@ -328,7 +328,7 @@ class _Fleet:
         if typical is not None:
             typical = min(max(typical, bounds.low), bounds.high)
         ln_mean_ratio = float(self.parts_of(places) @ self.ln_mean_ratios(places))
-        verdict, means_veto = verdict_by(
+        verdict, means_veto = verdict_by_intervals(
             (bounds.low, bounds.high),
             (equivalence.low, equivalence.high),
             typical,

@@ -22,7 +22,7 @@ from equipoise.cluster.messages import Build, File
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import HostReference
 from equipoise.model.kinds import TAG, Terms
-from equipoise.model.metrics import inverse_ratio, inverted
+from equipoise.model.metrics import inverse_ratio, invert_ratio
 from equipoise.model.quantities import Interval, listed
 from equipoise.model.result import Comparison, ResultDocument, TrialColumn
 
@@ -287,10 +287,10 @@ class FleetComparison(Comparison, frozen=True, kw_only=True):
     fleet: FleetAnswers | None = None
     """Answers over the hosts."""
 
-    def own_parts_of_values(self) -> dict[str, Any]:
+    def additional_values(self) -> dict[str, Any]:
         """Return the hosts and the answers with ratios of values."""
         return {
-            "hosts": tuple(map(inverted, self.hosts)),
+            "hosts": tuple(map(invert_ratio, self.hosts)),
             "fleet": self.fleet and _answers_of_values(self.fleet),
         }
 
@@ -300,12 +300,12 @@ def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
     otherwise = answers.otherwise
     return replace(
         answers,
-        mean=inverted(answers.mean),
-        stayed=answers.stayed and inverted(answers.stayed),
-        new_host=inverted(answers.new_host),
-        median=inverted(answers.median),
-        normal=inverted(answers.normal),
-        otherwise=replace(otherwise, hosts=tuple(map(inverted, otherwise.hosts))),
+        mean=invert_ratio(answers.mean),
+        stayed=answers.stayed and invert_ratio(answers.stayed),
+        new_host=invert_ratio(answers.new_host),
+        median=invert_ratio(answers.median),
+        normal=invert_ratio(answers.normal),
+        otherwise=replace(otherwise, hosts=tuple(map(invert_ratio, otherwise.hosts))),
         by_property=tuple(map(_property_of_values, answers.by_property)),
     )
 

@@ -145,7 +145,7 @@ def functions_plan(
     limits = request.limits
     fresh_calls = any(one.changes for one in examined) and any(side.can_renew for side in sides)
     calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
-    seed = limits.drawn_seed()
+    seed = limits.seed_or_random()
     return Plan(
         study=STUDY,
         conditions=tuple(

@@ -50,7 +50,7 @@ class FunctionsPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="functions"):
         """Line of Python that asks the same question with the same coin."""
         return self.again
 
-    def what_runs(self, runs: Sequence[Any]) -> Any:
+    def shared_part(self, runs: Sequence[Any]) -> Any:
         """Return the names of what runs: all functions run in one program."""
         return {"functions": self.digests}
 

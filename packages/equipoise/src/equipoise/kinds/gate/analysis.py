@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from equipoise.analysis.assignments import Replace, typed_words_with_values_replaced
+from equipoise.analysis.assignments import Replace, replace_command_line_values
 from equipoise.analysis.comparisons import Blocks, Pairing, pairings_of
 from equipoise.analysis.kind import AnalysisKind, KindResult
 from equipoise.analysis.redaction import HiddenValues
@@ -34,17 +34,17 @@ class GateAnalysis(AnalysisKind):
         outcomes = None if gate is None else tuple(row.outcome for row in gate.rows)
         return KindResult({"gate": gate}, outcomes=outcomes)
 
-    def terms_replaced(self, terms: GatePlan, replacement: Replace) -> GatePlan:
+    def replace_in_terms(self, terms: GatePlan, replacement: Replace) -> GatePlan:
         """Return the terms with the values replaced that its lines set."""
         return replace(
             terms,
             bisect={
-                name: typed_words_with_values_replaced(words, replacement)
+                name: replace_command_line_values(words, replacement)
                 for name, words in terms.bisect.items()
             },
         )
 
-    def terms_hidden(self, terms: GatePlan, hidden: HiddenValues) -> GatePlan:
+    def hide_in_terms(self, terms: GatePlan, hidden: HiddenValues) -> GatePlan:
         """Return the terms without hidden values in the names of benchmarks."""
         return replace(
             terms, bisect={hidden.in_text(name): words for name, words in terms.bisect.items()}

@@ -19,8 +19,8 @@ from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     FORECAST_CAP,
     FORECAST_GROWTH,
-    FORECAST_LEAST_CAP,
     MIN_CONTINUATIONS,
+    MIN_FORECAST_CAP,
     ComparisonVerdict,
     blocks_to_win,
     equivalence_level,
@@ -139,7 +139,7 @@ def _median_length(
 ) -> int | None:
     """Return the median number of blocks until the interval leaves the margin out."""
     count = len(blocks)
-    more = min(max(FORECAST_GROWTH * count, FORECAST_LEAST_CAP), FORECAST_CAP)
+    more = min(max(FORECAST_GROWTH * count, MIN_FORECAST_CAP), FORECAST_CAP)
     centre = blocks.engine.centre()
     slot = 0.0 if centre is None else centre[1]
     differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances

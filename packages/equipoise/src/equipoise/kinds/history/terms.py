@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.kinds import TAG
-from equipoise.model.metrics import inverted
+from equipoise.model.metrics import invert_ratio
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument
@@ -249,9 +249,9 @@ def history_of_values(result: HistoryResult, more_is_better: Collection[str]) ->
         return result
     return replace(
         result,
-        revisions=tuple(map(inverted, result.revisions)),
-        changes=tuple(map(inverted, result.changes)),
-        pairs=tuple(map(inverted, result.pairs)),
+        revisions=tuple(map(invert_ratio, result.revisions)),
+        changes=tuple(map(invert_ratio, result.changes)),
+        pairs=tuple(map(invert_ratio, result.pairs)),
     )
 
 

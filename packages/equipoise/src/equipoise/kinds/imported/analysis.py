@@ -15,7 +15,7 @@ import numpy as np
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.kind import AnalysisKind, KindResult
 from equipoise.analysis.wording import ratio_clause
-from equipoise.campaign.blocks import cost_in
+from equipoise.campaign.blocks import cost_function
 from equipoise.kinds.imported.terms import IN_BLOCKS, ImportedResult, ImportSource
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted
@@ -43,7 +43,7 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult:
     source = plan.terms
     assert isinstance(source, ImportSource)
     metric = plan.judgement.primary_metric
-    read = cost_in(metric)
+    read = cost_function(metric)
     costs: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for trial in itertools.chain.from_iterable(blocks.values()):
         cost = read(trial)

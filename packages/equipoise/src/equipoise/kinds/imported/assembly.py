@@ -25,7 +25,7 @@ from equipoise.model.plan import (
     Plan,
     Stopping,
 )
-from equipoise.model.quantities import MAX_MEASURED
+from equipoise.model.quantities import MAX_MEASURED_VALUE
 from equipoise.model.record import (
     Accounting,
     Draw,
@@ -214,7 +214,7 @@ def _check_size(readings: Sequence[SourceReading]) -> None:
         series = (process.values.values(), *process.iterations.values())
         # Written so that NaN fails, too.
         is_measured = all(
-            abs(value) <= MAX_MEASURED for values in series for value in values
+            abs(value) <= MAX_MEASURED_VALUE for values in series for value in values
         ) and all(0.0 <= process.values.get(name, 0.0) < _MAX_WHOLE_NUMBER for name in _WHOLE)
         if not is_measured:
             raise UnusableInput(

@@ -35,7 +35,7 @@ class ImportSource(Struct, Terms, frozen=True, tag_field=TAG, tag="imported"):
     no_series: tuple[str, ...] = ()
     """Metrics whose iterations are no course in time, so that no warm-up is looked for in them."""
 
-    def what_runs(self, runs: Sequence[Any]) -> Any:
+    def shared_part(self, runs: Sequence[Any]) -> Any:
         """Return what it has in common with imports alone.
 
         What another tool ran answers no question of ours, whatever its benchmarks are called.

@@ -1,14 +1,14 @@
-"""What disturbs measurements on this host, each with the command that ends it; nothing is changed.
+"""Disturbances of measurements on this host, each with the command that ends it.
 
 Files, in reading order:
 
-- ``host_state``: what a check may look at, and half a second of the host's activity.
-- ``contention``: other processes, CPU time that we do not get, full memory and a full disk.
+- ``host_state``: the input of a check: a host and half a second of its activity.
+- ``contention``: other processes, CPU time taken away, full memory and a full disk.
 - ``settings``: power, variables that slow programs, addresses; the clock, missing counters.
 
-A check is a function of a `HostState` that yields disturbances and raises ``Unknown`` if it cannot
-tell. No check ever suggests switching mitigations of the processor's faults off: a faster
-benchmark is not worth an open machine.
+A check is a function of a `HostState` that yields disturbances, changes nothing, and raises
+``Unknown`` if it cannot decide. No check suggests switching off mitigations of processor faults: a
+faster benchmark is not worth an insecure machine.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CHECKS: Mapping[str, Callable[[HostState], Iterable[Disturbance]]] = {
         settings.unread_covariates,
     )
 }
-"""Checks by name, the worst first; a new check is one function and one line here."""
+"""Checks by name, the most serious first; a new check is one function and one line here."""
 
 
 def observe_host() -> HostState:
@@ -55,14 +55,14 @@ def observe_host() -> HostState:
 
 
 def examine(state: HostState) -> Examination:
-    """Run every check; name each that could not tell, with the reason."""
+    """Run every check; a check without an answer is listed with the reason."""
     disturbances: list[Disturbance] = []
     checked: list[str] = []
     unchecked: dict[str, str] = {}
     for name, check in CHECKS.items():
         try:
             for disturbance in check(state):
-                # One by one: an earlier disturbance counts even if the check then fails.
+                # One by one, so that a disturbance counts even if the check then fails.
                 disturbances.append(disturbance)
             checked.append(name)
         except Unknown as reason:

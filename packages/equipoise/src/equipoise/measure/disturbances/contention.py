@@ -1,8 +1,8 @@
-"""What trials compete with: other work on the processors, and what fills memory and disk.
+"""Competition for trials: other work on the processors, full memory, and a full disk.
 
-Cheap checks before and after a campaign tell whether the host was busy: two looks at /proc take
-milliseconds. Work of our own is no disturbance: our own process, and the children that it has
-waited for by the second look (the launcher and all trials).
+Cheap checks before and after a campaign show whether the host was busy: reading /proc twice takes
+milliseconds. Our own work is not a disturbance: that of our process, and of the children for which
+it has waited by the second reading (the launcher and all trials).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from equipoise.model.host import Disturbance
 from equipoise.model.record import CampaignWarning
 
 NAMED_SHARE = 0.05
-"""Share of one CPU from which on a process is named."""
-TOGETHER_SHARE = 0.10
-"""Share of one CPU that all unnamed processes together may use."""
+"""Minimum share of one CPU of a process that is named."""
+UNNAMED_SHARE = 0.10
+"""Minimum total share of one CPU of unnamed processes that is reported."""
 UNSEEN_SHARE = 0.25
-"""Share of one CPU that may be the kernel's error, because it samples the processors' time."""
+"""Share of one CPU that may be an error of the kernel, which samples the processors' time."""
 MAX_NAMED = 5
 HIGH_SHARE = 0.5
 """Load per CPU from which on a trial often shares a CPU, a cache or a frequency limit."""
@@ -41,7 +41,7 @@ MIN_LOAD = 0.75
 STEAL_NOW = 0.03
 STEAL_SINCE_BOOT = 0.02
 FREE_MEMORY = 0.10
-"""Fraction of memory below which it counts as nearly full."""
+"""Fraction of free memory below which memory counts as nearly full."""
 MIN_BYTES = 256 << 20
 NEARLY_FULL_BYTES = 1 << 30
 FREE_DISK = 0.05
@@ -49,7 +49,7 @@ MIN_FILES = 1000
 
 
 def busy_processes(state: HostState) -> Iterator[Disturbance]:
-    """Name each process that takes CPU time, and add up what the others take."""
+    """Name each process that takes CPU time, and add up the time of the others."""
     processes = state.activity.busy_processes()
     named = [process for process in processes if process.share >= NAMED_SHARE][:MAX_NAMED]
     for process in named:
@@ -63,7 +63,7 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
             f"afterwards kill -CONT {process.number}",
         )
     rest = sum(process.share for process in processes) - sum(process.share for process in named)
-    if rest >= TOGETHER_SHARE:
+    if rest >= UNNAMED_SHARE:
         others = len(processes) - len(named)
         what = f"{others} other processes together use {100 * rest:.0f} % of a CPU"
         hint = "end what is not needed; see: top -b -n 1 | head -30"
@@ -85,7 +85,7 @@ def load(state: HostState) -> Iterator[Disturbance]:
     try:
         average = float(text.split()[0])
     except (ValueError, IndexError):
-        raise Unknown(f"/proc/loadavg: {text[:40]!r} is no load") from None
+        raise Unknown(f"/proc/loadavg: {text[:40]!r} is not a load") from None
     cpus = len(online(state.host))
     if average >= max(MIN_LOAD, HIGH_SHARE * cpus):
         what = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
@@ -101,13 +101,13 @@ def cpu_quota(state: HostState) -> Iterator[Disturbance]:
     try:
         halted = state.activity.change("times_throttled")
     except Unknown:
-        # The quota is known all the same.
+        # The quota itself is known.
         halted = 0
     unlimited = "-1" if quota.file.endswith("cfs_quota_us") else "max"
     yield Disturbance(
         "cpu_quota",
         "disturbs" if quota.value < 1 or halted else "weakens",
-        f"a CPU quota lets us use {quota.value:g} CPUs, then stops us until its next period"
+        f"a CPU quota lets Equipoise use {quota.value:g} CPUs, then stops it until the next period"
         + (f"; it did so {halted} times just now" if halted else ""),
         f"echo {unlimited} | sudo tee {quota.file}; for a container: "
         "docker update --cpu-quota -1 CONTAINER",
@@ -115,7 +115,7 @@ def cpu_quota(state: HostState) -> Iterator[Disturbance]:
 
 
 def steal(state: HostState) -> Iterator[Disturbance]:
-    """Report CPU time that the hypervisor takes away now, or often took."""
+    """Report CPU time that the hypervisor takes away now, or often took away before."""
     hint = (
         "nothing inside this machine ends it: use a dedicated host, or measure for longer: "
         "equipoise compare --budget 600 …"
@@ -166,7 +166,7 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
 
 
 def swap(state: HostState) -> Iterator[Disturbance]:
-    """Report pages that move to or from disk now, or that lie there."""
+    """Report pages that move to or from swap now, or that are in swap."""
     moved = state.activity.change("pages_swapped")
     used = _swap_in_use(state.host)
     hint = (
@@ -177,17 +177,17 @@ def swap(state: HostState) -> Iterator[Disturbance]:
         yield Disturbance("swapping", "disturbs", what, hint)
     elif used > 0:
         effect = "a process that needs them waits for the disk"
-        what = f"{used / 1e6:.0f} MB of memory lie in swap: {effect}"
+        what = f"{used / 1e6:.0f} MB of memory are in swap: {effect}"
         yield Disturbance("swap_in_use", "weakens", what, hint)
 
 
 def _swap_in_use(host: Host) -> int:
-    """Return the bytes that lie in swap."""
+    """Return the number of bytes in swap."""
     lines = host.text("/proc/swaps").splitlines()[1:]
     try:
         return 1024 * sum(int(line.split()[3]) for line in lines)
     except (ValueError, IndexError):
-        raise Unknown("/proc/swaps has another form than the kernel documents") from None
+        raise Unknown("/proc/swaps does not have the documented format") from None
 
 
 def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
@@ -196,7 +196,7 @@ def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
         space = state.free_space(state.scratch)
     except OSError as error:
         raise Unknown(f"{state.scratch}: {error.strerror}") from None
-    # What only root may use (f_bfree) is no room for a trial.
+    # A trial cannot use the room that is reserved for root (f_bfree).
     free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     name = readable(str(state.scratch))
     hint = "make room, or use another folder: export TMPDIR=/var/tmp"
@@ -209,11 +209,11 @@ def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
 
 
 BUSY_SHARE = 0.25
-"""Share of one CPU from which on the work of others is told."""
+"""Minimum share of one CPU for which the work of others is reported."""
 CODE = "busy_host"
-_HINT = "close what else runs: `equipoise doctor` names it"
-_BEFORE = (contention.load, contention.full_memory)
-_WHILE = (contention.steal, contention.cpu_quota, contention.swap)
+_HINT = "end the other processes: `equipoise doctor` names them"
+_CHECKS_BEFORE = (contention.load, contention.full_memory)
+_CHECKS_AFTER = (contention.steal, contention.cpu_quota, contention.swap)
 
 Clock = Callable[[], float]
 
@@ -224,13 +224,13 @@ class HostWatch(Struct, frozen=True):
     host: Host
     first: Moment
     children_s: float
-    """CPU time of the children that had been waited for."""
+    """CPU time of the children for which we had waited."""
     before: tuple[str, ...]
     """Sentences on what disturbed the host before the campaign."""
 
 
 def children_seconds() -> float:
-    """Return the CPU time of all descendants that we have waited for."""
+    """Return the CPU time of all descendants for which we have waited."""
     times = os.times()
     return times.children_user + times.children_system
 
@@ -238,28 +238,28 @@ def children_seconds() -> float:
 def begin_watch(
     host: Host, *, clock: Clock = time.monotonic, children_s: Clock = children_seconds
 ) -> HostWatch | None:
-    """Look at a host before a campaign; ``None`` where its processes cannot be seen."""
+    """Observe a host before a campaign; ``None`` if its processes are invisible."""
     try:
         first = read_moment(host, clock)
     except Unknown:
         return None
-    before = _disturbing(_BEFORE, _state(host, first, first))
+    before = _present_disturbances(_CHECKS_BEFORE, _state(host, first, first))
     return HostWatch(host, first, children_s(), tuple(before))
 
 
 def busy_host(
     watch: HostWatch, *, clock: Clock = time.monotonic, children_s: Clock = children_seconds
 ) -> CampaignWarning | None:
-    """Look at a host after a campaign; return what disturbed it, or ``None``.
+    """Observe a host after a campaign; return a warning if the host was busy.
 
-    Call it when all trials have ended and have been waited for.
+    Call it after waiting for the end of all trials.
     """
     parts = [f"before the campaign {what}" for what in watch.before]
     try:
         state = _state(watch.host, watch.first, read_moment(watch.host, clock))
         if state.activity.seconds >= LENGTH_S:
-            others = _others(state.activity, children_s() - watch.children_s)
-            while_it_ran = [*others, *_disturbing(_WHILE, state)]
+            others = _work_of_others(state.activity, children_s() - watch.children_s)
+            while_it_ran = [*others, *_present_disturbances(_CHECKS_AFTER, state)]
             parts += [f"while it measured, {what}" for what in while_it_ran]
     except Unknown as reason:
         parts += [f"what others did while it measured is unknown ({reason})"] if parts else []
@@ -272,19 +272,23 @@ def _state(host: Host, first: Moment, last: Moment) -> HostState:
     return HostState(host, Activity(first, last), dict(os.environ))
 
 
-def _disturbing(
+def _present_disturbances(
     checks: tuple[Callable[[HostState], Iterator[Disturbance]], ...], state: HostState
 ) -> Iterator[str]:
-    """Yield what disturbs trials now; what a check cannot read, only doctor names."""
+    """Yield sentences on present disturbances; only doctor reports unreadable facts."""
     for check in checks:
         try:
-            yield from (one.summary for one in check(state) if one.severity == "disturbs")
+            yield from (
+                disturbance.summary
+                for disturbance in check(state)
+                if disturbance.severity == "disturbs"
+            )
         except Unknown:
             continue
 
 
-def _others(activity: Activity, own_children_s: float) -> Iterator[str]:
-    """Yield the work of others, if it is much: the busiest processes by name."""
+def _work_of_others(activity: Activity, own_children_s: float) -> Iterator[str]:
+    """Yield a clause on the work of others if it is much, with the busiest processes by name."""
     processes = activity.busy_processes()
     own = own_children_s / activity.seconds
     unseen = max(0.0, activity.unseen_share() - own)
@@ -294,10 +298,12 @@ def _others(activity: Activity, own_children_s: float) -> Iterator[str]:
     total = unseen + sum(process.share for process in processes)
     if total < BUSY_SHARE:
         return
-    named = [one for one in processes if one.share >= contention.NAMED_SHARE]
+    named = [process for process in processes if process.share >= contention.NAMED_SHARE]
     named = named[: contention.MAX_NAMED]
     rest = total - sum(process.share for process in named)
-    texts = [f"process {one.number} ({one.name}) {_percent(one.share)}" for one in named]
+    texts = [
+        f"process {process.number} ({process.name}) {_percent(process.share)}" for process in named
+    ]
     if rest >= contention.NAMED_SHARE:
         texts.append(f"{'others together' if named else 'other processes'} {_percent(rest)}")
     yield f"others used {_percent(total)} of a CPU: {', '.join(texts)}"

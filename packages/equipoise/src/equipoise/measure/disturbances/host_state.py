@@ -1,6 +1,6 @@
-"""What the checks look at: a host, its environment, and half a second of its activity.
+"""The input of checks: a host, its environment, and half a second of its activity.
 
-A method or function raises `Unknown` where it needs a counter that could not be read.
+A method or function raises `Unknown` if it needs a counter that could not be read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from equipoise.measure.environment.system import Facts, Host, Unknown, collect
 
 LENGTH_S = 0.5
 _FLAGS, _USER_TIME, _SYSTEM_TIME, _STARTED = 6, 11, 12, 19
-"""Fields of /proc/PID/stat behind the name, which may hold blanks itself."""
+"""Fields of /proc/PID/stat after the name, which may itself contain blanks."""
 _KERNEL_THREAD = 0x00200000
 """PF_KTHREAD of include/linux/sched.h."""
 
@@ -29,7 +29,7 @@ class Process(Struct, frozen=True):
 
     name: str
     started: int
-    """Ticks since boot; they tell the process from another one with the same number."""
+    """Ticks since boot, which distinguish the process from another with the same number."""
     ticks: int
     """CPU time used so far."""
     of_the_kernel: bool = False
@@ -42,9 +42,9 @@ class Moment(Struct, frozen=True):
     at_s: float
     processes: Mapping[int, Process]
     counters: Mapping[str, int | None]
-    """Counters of the kernel by the names of ``COUNTERS``; ``None`` where one cannot be read."""
+    """Counters of the kernel by the names of ``COUNTERS``; ``None`` for an unreadable counter."""
     unknown: Mapping[str, str]
-    """Why a counter cannot be read."""
+    """Reasons for unreadable counters, by name."""
 
 
 class BusyProcess(Struct, frozen=True):
@@ -57,12 +57,12 @@ class BusyProcess(Struct, frozen=True):
 
 
 class Activity(Struct, frozen=True):
-    """What happened on a host between two moments."""
+    """The activity of a host between two moments."""
 
     first: Moment
     last: Moment
     own_process: int = field(default_factory=os.getpid)
-    """Our own process, which disturbs nothing: it ends before anything is measured."""
+    """Our own process, which is not a disturbance: it ends before anything is measured."""
     ticks_per_s: int = os.sysconf("SC_CLK_TCK")
 
     @property
@@ -71,7 +71,7 @@ class Activity(Struct, frozen=True):
         return self.last.at_s - self.first.at_s
 
     def change(self, counter: str) -> int:
-        """Return how far a counter of ``COUNTERS`` went."""
+        """Return the change of a counter of ``COUNTERS``."""
         for moment in (self.first, self.last):
             if counter in moment.unknown:
                 raise Unknown(moment.unknown[counter])
@@ -90,7 +90,7 @@ class Activity(Struct, frozen=True):
         return sorted(busy, key=lambda process: (-process.share, process.number))
 
     def unseen_share(self) -> float:
-        """Return the CPU time, in CPUs, that no process seen at the end accounts for."""
+        """Return the CPU time, in CPUs, of processes that are not visible at the end."""
         used = sum(self._used(number, process) for number, process in self.last.processes.items())
         return max(0.0, self._share(self.change("busy_ticks")) - used)
 
@@ -109,7 +109,7 @@ class Activity(Struct, frozen=True):
 
 
 class HostState(Struct, frozen=True):
-    """Everything that a check may look at; tests replace each part."""
+    """The whole input of a check; tests replace its parts."""
 
     host: Host
     activity: Activity
@@ -143,12 +143,12 @@ def steal_since_boot(host: Host) -> float:
 
 
 def _pages_swapped(host: Host) -> int:
-    """Return how many pages went to or came from swap since the boot."""
+    """Return the number of pages moved to or from swap since the boot."""
     counts = dict(line.partition(" ")[::2] for line in host.text("/proc/vmstat").splitlines())
     try:
         return int(counts["pswpin"]) + int(counts["pswpout"])
     except (KeyError, ValueError):
-        raise Unknown("/proc/vmstat counts no swapped pages") from None
+        raise Unknown("/proc/vmstat does not count swapped pages") from None
 
 
 def _cpu_ticks(host: Host) -> tuple[int, int, int]:
@@ -156,7 +156,7 @@ def _cpu_ticks(host: Host) -> tuple[int, int, int]:
     try:
         return stolen_busy_and_all(text)
     except (ValueError, IndexError):
-        raise Unknown("/proc/stat has another form than the kernel documents") from None
+        raise Unknown("/proc/stat does not have the documented format") from None
 
 
 def _processes(host: Host) -> Iterator[tuple[int, Process]]:
@@ -166,7 +166,7 @@ def _processes(host: Host) -> Iterator[tuple[int, Process]]:
         try:
             text = host.text(f"/proc/{name}/stat")
         except Unknown:
-            # It ended since the folder was listed.
+            # It ended after the folder was listed.
             continue
         before, _, after = text.rpartition(")")
         fields = after.split()
@@ -178,7 +178,7 @@ def _processes(host: Host) -> Iterator[tuple[int, Process]]:
 
 
 def _printable(name: str) -> str:
-    # A process chooses its name itself: it must not reach a terminal as an escape sequence.
+    # A process chooses its own name, which must not reach a terminal as an escape sequence.
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
@@ -189,4 +189,4 @@ COUNTERS: Facts = {
     "pages_swapped": _pages_swapped,
     "times_throttled": times_throttled,
 }
-"""Counters whose change shows what happened."""
+"""Counters whose change shows the activity."""

@@ -1,4 +1,4 @@
-"""Settings that change how a program runs, and instruments that measure it: clock and counters."""
+"""Settings that change how a program runs, and the measuring instruments: clock and counters."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ from equipoise.model.host import Disturbance
 from equipoise.shared.spelling import option
 
 SUPPLIES = "/sys/class/power_supply"
-SLOW = {
+SLOWING_VARIABLES = {
     "MALLOC_CHECK_": "glibc's malloc may check its heap",
     "MALLOC_PERTURB_": "glibc's malloc fills all memory that it hands out or takes back",
-    "MALLOC_TRACE": "glibc's malloc may write down every call",
-    "LD_DEBUG": "the dynamic loader reports what it does",
+    "MALLOC_TRACE": "glibc's malloc may log every call",
+    "LD_DEBUG": "the dynamic loader logs its work",
     "LD_PROFILE": "the dynamic loader profiles a library",
     "LD_AUDIT": "the dynamic loader runs an audit library",
     "LD_PRELOAD": "every trial loads a library that replaces functions",
     "PYTHONDEVMODE": "Python checks at run time",
-    "PYTHONMALLOC": "Python's allocator is another one",
+    "PYTHONMALLOC": "Python uses a different allocator",
     "PYTHONTRACEMALLOC": "Python traces every allocation",
     "PYTHONASYNCIODEBUG": "asyncio checks every call",
     "PYTHONPROFILEIMPORTTIME": "Python times every import",
-    "G_SLICE": "GLib's allocator is another one",
+    "G_SLICE": "GLib uses a different allocator",
     "VALGRIND_OPTS": "programs that run under valgrind run differently",
 }
 SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "MSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
-HARMLESS = {"MALLOC_CHECK_": {"", "0"}, "PYTHONMALLOC": {"", "pymalloc", "default"}}
-SHOWN = frozenset({"MALLOC_CHECK_", "MALLOC_PERTURB_", "LD_DEBUG", "LD_PRELOAD", "PYTHONMALLOC"})
-"""Variables whose values help and hold no secrets."""
+HARMLESS_VALUES = {"MALLOC_CHECK_": {"", "0"}, "PYTHONMALLOC": {"", "pymalloc", "default"}}
+SHOWN_VARIABLES = frozenset(
+    {"MALLOC_CHECK_", "MALLOC_PERTURB_", "LD_DEBUG", "LD_PRELOAD", "PYTHONMALLOC"}
+)
+"""Variables whose values are helpful and not secret."""
 FAST_CLOCKS = frozenset(
     {
         "tsc",
@@ -54,7 +56,7 @@ FAST_CLOCKS = frozenset(
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 DEVICES = "/sys/bus/event_source/devices"
 OWN_PROCESSES = 2
-"""Highest level at which every user may count in his own processes (perf_event_open(2))."""
+"""Maximum level at which all users may count in their own processes (perf_event_open(2))."""
 _HARDWARE = ("cpu", "armv", "power_pmu")
 _COVARIATE_HINTS = {
     "load": "mount /proc",
@@ -68,7 +70,7 @@ _COVARIATE_HINTS = {
 
 
 def battery(state: HostState) -> Iterator[Disturbance]:
-    """Report a battery of the machine itself that is being discharged."""
+    """Report a discharging battery of the machine itself."""
     host = state.host
     for name in host.names(SUPPLIES) if host.has(SUPPLIES) else ():
         folder = f"{SUPPLIES}/{name}"
@@ -78,7 +80,7 @@ def battery(state: HostState) -> Iterator[Disturbance]:
             continue
         if host.text(f"{folder}/status") == "Discharging":
             what = f"the machine runs on its battery ({name})"
-            hint = f"plug it in; then cat {folder}/status says Charging or Full"
+            hint = f"plug it in; then cat {folder}/status prints Charging or Full"
             yield Disturbance("battery", "disturbs", what, hint)
 
 
@@ -108,27 +110,27 @@ def turbo(state: HostState) -> Iterator[Disturbance]:
 
 def debug_variables(state: HostState) -> Iterator[Disturbance]:
     """Name each variable that is set and slows programs down."""
-    for name, effect in SLOW.items():
+    for name, effect in SLOWING_VARIABLES.items():
         value = state.environment.get(name, "")
-        if value in HARMLESS.get(name, {""}):
+        if value in HARMLESS_VALUES.get(name, {""}):
             continue
-        shown = f"{name}={readable(value)[:80]}" if name in SHOWN else name
+        shown = f"{name}={readable(value)[:80]}" if name in SHOWN_VARIABLES else name
         what = f"{shown} is set: {effect}"
         hint = f"unset {name}; to give it to one condition: {option('env')} 'WHICH:{name}=VALUE'"
         yield Disturbance("debug_variable", "disturbs", what, hint)
     for name in SANITIZERS:
         if state.environment.get(name):
-            what = f"{name} is set: programs built with that sanitizer run slower by it"
+            what = f"{name} is set: it slows programs built with that sanitizer"
             hint = f"unset {name}"
             yield Disturbance("debug_variable", "weakens", what, hint)
 
 
 def fixed_addresses(state: HostState) -> Iterator[Disturbance]:
-    """Report addresses that are not randomised, on the whole host or for what we start."""
+    """Report addresses that are not randomised, on the whole host or for our processes."""
     if state.host.number(RANDOMISATION) == 0:
         where, hint = "", "sudo sysctl kernel.randomize_va_space=2"
     elif randomisation_off_for_us(state.host):
-        where = " for what we start"
+        where = " for processes that Equipoise starts"
         hint = "start Equipoise without setarch -R and outside a debugger"
     else:
         return
@@ -140,12 +142,12 @@ def fixed_addresses(state: HostState) -> Iterator[Disturbance]:
 
 
 def huge_pages(state: HostState) -> Iterator[Disturbance]:
-    """Report huge pages for every process: whether a trial gets them depends on free memory."""
+    """Report huge pages for every process, which depend on free memory."""
     if hardware.transparent_huge_pages(state.host) == "always":
         yield Disturbance(
             "huge_pages",
             "weakens",
-            "transparent huge pages are handed out unasked: whether a trial gets them, and "
+            "every process may get transparent huge pages: whether a trial gets them, and "
             "so its time and memory, depends on how fragmented memory is",
             f"echo madvise | sudo tee {HUGE_PAGES}",
         )
@@ -160,10 +162,10 @@ def coarse_clock(state: HostState) -> Iterator[Disturbance]:
     yield Disturbance(
         "coarse_clock",
         "disturbs",
-        f"the clock source is {source}: each look at the clock takes a microsecond or more",
+        f"the clock source is {source}: each reading of the clock takes a microsecond or more",
         f"echo {better[0]} | sudo tee {CLOCK}/current_clocksource"
         if better
-        else "the kernel trusts no better one here; why: sudo dmesg | grep -i clocksource",
+        else "the kernel trusts no better source; for the reason: sudo dmesg | grep -i clocksource",
     )
 
 
@@ -184,13 +186,13 @@ def counters(state: HostState) -> Iterator[Disturbance]:
         # A kernel without the list has no devices to list.
         devices = []
     if not any(name.startswith(_HARDWARE) for name in devices):
-        what = "the processor's counters (cycles, cache misses) are not there"
-        hint = "use real hardware, or a virtual machine that hands them on; verdicts need none"
+        what = "the processor's counters (cycles, cache misses) are missing"
+        hint = "use real hardware, or a virtual machine that provides them; verdicts need none"
         yield Disturbance("no_hardware_counters", "lacks", what, hint)
 
 
 def unread_covariates(state: HostState) -> Iterator[Disturbance]:
-    """Name the covariates that will be null beside every trial, those of one reason together."""
+    """Name the covariates that will be null in every trial, grouped by reason."""
     with CovariateReader(state.host) as reader:
         missing = dict(reader.reasons)
     for reason in dict.fromkeys(missing.values()):

@@ -1,12 +1,12 @@
-"""The host that a campaign runs on, and what is observed beside each trial.
+"""The host of a campaign, and the covariates of each trial.
 
 Files, in reading order:
 
-- ``system``: reading /proc and /sys, the form of a fact, and `Unknown` with its reason; kernel,
-  C library, and environment variables.
+- ``system``: reading /proc and /sys, facts, and `Unknown` with its reason; kernel, C library, and
+  environment variables.
 - ``hardware``: processor, memory, clock source, virtual machine.
-- ``cgroups``: limits of the control groups that we live in.
-- ``covariates``: load, pressure, steal, frequency and temperature beside each trial.
+- ``cgroups``: limits of our own control groups.
+- ``covariates``: load, pressure, steal, frequency and temperature around each trial.
 - ``libraries``: libraries that a command loads, tunables and BLAS cores that are in force.
 """
 
@@ -28,17 +28,17 @@ __all__ = ["CovariateReader", "Host", "Mapped", "Unknown", "mapped_libraries", "
 def snapshot(
     host: Host | None = None, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the environment of a segment, ready for JSON: by default of this host and process.
+    """Return the environment of a segment, ready for JSON; by default that of this process.
 
     It is read once for each segment, before its first trial.
 
-    Bytes, seconds and CPUs are plain numbers; ``"unlimited"`` and ``"none"`` stand for what is
-    known to be absent. ``None`` stands for what could not be read; ``unknown`` has the reasons.
+    Bytes, seconds and CPUs are plain numbers; ``"unlimited"`` and ``"none"`` stand for known
+    absence. ``None`` stands for an unreadable fact; ``unknown`` has the reasons.
     """
     environment = os.environ if environment is None else environment
     facts = {**system.FACTS, **hardware.FACTS, **cgroups.FACTS}
     values, unknown = collect(facts, Host() if host is None else host)
-    # An environment may hold secrets, and a ledger is passed on.
+    # An environment may contain secrets, and ledgers are shared.
     tuning = sorted(TUNING_VARIABLES & environment.keys())
     return {
         **values,

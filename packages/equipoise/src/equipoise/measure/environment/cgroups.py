@@ -1,9 +1,9 @@
-"""Limits of the control groups that we, and so the trials, live in (cgroup v1 and v2).
+"""Limits of our own control groups, which are also those of the trials (cgroup v1 and v2).
 
-Each limit is read from our own group up to the root, and the tightest one counts. In a container
-the groups above its own cannot be seen.
+Each limit is read from our own group up to the root, and the tightest limit counts. In a container
+the groups above its own are invisible.
 
-A function raises `Unknown` where there is no group, or not the line that it looks for.
+A function raises `Unknown` if there is no group, or if the expected line is missing.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from msgspec import Struct
 from equipoise.measure.environment.system import UNLIMITED, Facts, Host, Unknown
 
 _V1_UNLIMITED = 1 << 60
-"""v1 writes "no limit" as the largest multiple of the page size; from here on it is none."""
+"""Value from which on there is no limit: v1 writes the largest multiple of the page size."""
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 class Groups(Struct, frozen=True):
-    """Folders of the groups of one controller that hold us, the innermost first."""
+    """Folders of our groups of one controller, the innermost first."""
 
     version: int
     folders: tuple[str, ...]
@@ -37,7 +37,7 @@ class Limit(Struct, frozen=True):
 
 
 def groups(host: Host, controller: str) -> Groups:
-    """Return the groups of a controller (``cpu``, ``memory``, ``cpuset``) that hold us."""
+    """Return our groups of a controller (``cpu``, ``memory``, ``cpuset``)."""
     ours = dict(_own_paths(host))
     version = 1 if controller in ours else 2
     path = ours.get(controller, ours.get(""))
@@ -51,7 +51,7 @@ def groups(host: Host, controller: str) -> Groups:
 
 
 def own_folder(host: Host) -> Path | None:
-    """Return the folder of our own group of version 2; ``None`` if we can see none."""
+    """Return the folder of our own group of version 2; ``None`` if it is invisible."""
     path = dict(_own_paths(host)).get("")
     if path is None:
         return None
@@ -62,7 +62,7 @@ def own_folder(host: Host) -> Path | None:
 
 
 def cpu_quota(host: Host) -> Limit | None:
-    """Return how many CPUs' worth of time we may use in each period; ``None`` for all."""
+    """Return the CPU time that we may use in each period, in CPUs; ``None`` for all."""
     ours = groups(host, "cpu")
     if ours.version == 2:
         return _tightest(host, ours, "cpu.max", _v2_quota)
@@ -70,7 +70,7 @@ def cpu_quota(host: Host) -> Limit | None:
 
 
 def memory_limit(host: Host) -> Limit | None:
-    """Return how many bytes of memory we may use; ``None`` for all."""
+    """Return the bytes of memory that we may use; ``None`` for all."""
     ours = groups(host, "memory")
     name = "memory.max" if ours.version == 2 else "memory.limit_in_bytes"
     return _tightest(host, ours, name, _byte_limit)
@@ -86,7 +86,7 @@ def memory_in_use(host: Host, limit: Limit) -> int:
 
 
 def times_throttled(host: Host) -> int:
-    """Return how often we were stopped because the CPU quota was used up."""
+    """Return the number of times that we were stopped because the CPU quota was used up."""
     ours = groups(host, "cpu")
     quota = "cpu.max" if ours.version == 2 else "cpu.cfs_quota_us"
     # The root has no quota, and in v2 no such line.
@@ -98,7 +98,7 @@ def times_throttled(host: Host) -> int:
 
 
 def statistic(host: Host, name: str, key: str) -> int:
-    """Return the number behind ``key`` in a file of lines ``key number``."""
+    """Return the number after ``key`` in a file of lines ``key number``."""
     for line in host.text(name).splitlines():
         name_in_line, _, value = line.partition(" ")
         if name_in_line == key and value.strip().isdigit():
@@ -127,13 +127,13 @@ def _mounts(host: Host, controller: str | None) -> Iterator[tuple[str, str]]:
             continue
         v1 = kinds[0] == "cgroup" and controller in kinds[2].split(",")
         if kinds[0] == "cgroup2" if controller is None else v1:
-            yield _unescaped(places[3]), _unescaped(places[4])
+            yield _unescape(places[3]), _unescape(places[4])
 
 
 def _upwards(root: str, mounted_at: str, path: str) -> Iterator[str]:
     relative = os.path.relpath(path, root)
     if relative.startswith("..") or relative == ".":
-        # Our group lies outside the mounted part: only the top can be seen.
+        # Our group is outside the mounted part: only the top is visible.
         relative = ""
     while relative:
         yield f"{mounted_at.rstrip('/')}/{relative}"
@@ -141,7 +141,7 @@ def _upwards(root: str, mounted_at: str, path: str) -> Iterator[str]:
     yield mounted_at
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ESCAPED.sub(lambda escape: chr(int(escape[1], 8)), text)
 
 
@@ -160,7 +160,7 @@ def _v2_quota(host: Host, file: str) -> float | None:
     if quota == "max":
         return None
     if not (quota.isdigit() and period.isdigit() and int(period) > 0):
-        raise Unknown(f"{file}: {text[:40]!r} is no quota")
+        raise Unknown(f"{file}: {text[:40]!r} is not a quota")
     return int(quota) / int(period)
 
 

@@ -1,7 +1,7 @@
-"""Covariates: what is observed, not set, beside each trial.
+"""Covariates: values that are observed, not set, around each trial.
 
-Files are opened once and read again by pread. A source that takes too long on this host is left
-out with the reason: reading must not disturb what is measured (rule 4).
+Files are opened once and read repeatedly by pread. A source that takes too long on this host is
+left out with the reason: reading must not disturb the measurement (rule 4).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ T = TypeVar("T")
 When = Literal["before", "after", "difference"]
 
 MAX_READING_S = 200e-6
-"""Longest time that one source may take per trial, before and after it together."""
+"""Maximum time that one source may take per trial, before and after it together."""
 _ATTEMPTS = 5
-"""Readings to time a source; the quickest counts, because others may be interrupted."""
+"""Number of readings to time a source; the quickest counts, because others may be interrupted."""
 
 _TOO_SHORT = "the trial before it was too short for the clock of this source"
 
@@ -53,17 +53,20 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         host = Host() if host is None else host
         self._now = now
         self.reasons: dict[str, str] = {}
-        """Why a covariate is ``None``: what this host lacks, or the last failure to read it."""
+        """Reasons for covariates that are ``None``: missing on this host, or the last failed
+        reading."""
         self._sources: list[tuple[tuple[str, ...], Source]] = []
         self._failed: set[tuple[str, ...]] = set()
         for names, open_source in SOURCES:
             try:
-                self._sources.append((names, _quick(open_source(host), host, (clock, now), max_s)))
+                self._sources.append(
+                    (names, _quick_source(open_source(host), host, (clock, now), max_s))
+                )
             except Unknown as reason:
                 self._explain(names, reason)
 
     def before(self) -> None:
-        """Read what is needed before a trial."""
+        """Read the sources before a trial."""
         self._failed.clear()
         now = self._now()
         for names, source in self._sources:
@@ -76,21 +79,21 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     def after(
         self, *, cpu: int | None = None, run_delay_s: float | None = None
     ) -> dict[str, float | None]:
-        """Return the covariates of the trial that ``before`` was called for.
+        """Return the covariates of the trial that began after ``before``.
 
         The launcher reports ``cpu``, on which the trial ran last, and ``run_delay_s``, the seconds
-        for which it was ready but did not run.
+        during which it was ready but did not run.
 
         Returns
         -------
         dict
-            Every covariate by name, ``None`` where it is unknown (see ``reasons``). Before the
-            trial: ``load_1_minute``, ``temperature_c``, ``frequency_before_hz`` of the CPU that the
-            trial before ran on last, and since that trial began ``pressure_cpu_before``,
+            Every covariate by name, ``None`` if unknown (see ``reasons``). Before the trial:
+            ``load_1_minute``, ``temperature_c``, ``frequency_before_hz`` of the CPU that the trial
+            before ran on last, and since that trial began ``pressure_cpu_before``,
             ``pressure_memory_before``, ``pressure_io_before`` (fraction of the time) and
             ``steal_before`` (fraction of the CPU time). After it: ``frequency_hz``. Over the trial,
-            in seconds: ``pressure_cpu_s``, ``pressure_memory_s``,
-            ``pressure_io_s``, ``steal_s``, ``busy_s``, ``run_delay_s``; and ``cpu``.
+            in seconds: ``pressure_cpu_s``, ``pressure_memory_s``, ``pressure_io_s``, ``steal_s``,
+            ``busy_s``, ``run_delay_s``; and ``cpu``.
         """
         values: dict[str, float | None] = dict.fromkeys(
             name for names, _ in SOURCES for name in names
@@ -117,14 +120,14 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         self._sources.clear()
 
     def __exit__(self, *_: object) -> None:
-        """Close it at the end of the block."""
+        """Close every file at the end of the block."""
         self.close()
 
     def _explain(self, names: Sequence[str], reason: object) -> None:
         self.reasons.update(dict.fromkeys(names, str(reason)))
 
 
-def _quick(
+def _quick_source(
     source: Source,
     host: Host,
     clocks: tuple[Callable[[], float], Callable[[], float]],
@@ -132,7 +135,7 @@ def _quick(
 ) -> Source:
     """Return an open source; close it and raise `Unknown` if it cannot be read in time.
 
-    The clocks are that of its cost and that of its readings.
+    The first clock measures the cost of readings, the second is passed to the readings.
     """
     clock, now = clocks
     with ExitStack() as opened:
@@ -140,7 +143,7 @@ def _quick(
         try:
             cpu: int | None = online(host)[0]
         except Unknown:
-            # Then no source that needs a CPU has opened.
+            # In that case no source that needs a CPU has opened.
             cpu = None
         costs_s = []
         for _ in range(_ATTEMPTS):
@@ -150,14 +153,14 @@ def _quick(
             costs_s.append(clock() - started)
         if min(costs_s) > max_s:
             raise Unknown(
-                f"to read it takes {1e3 * min(costs_s):.2g} ms here: too long beside a trial"
+                f"reading it takes {1e3 * min(costs_s):.2g} ms here: too long for each trial"
             )
         opened.pop_all()
     return source
 
 
 class OpenFile:
-    """A small file of /proc or /sys that is opened once and read again each time.
+    """A small file of /proc or /sys that is opened once and read repeatedly.
 
     It raises `Unknown` if the file cannot be opened.
     """
@@ -180,7 +183,7 @@ class OpenFile:
         except OSError as error:
             raise Unknown(f"{self._name}: {error.strerror}") from None
         except (ValueError, IndexError):
-            raise Unknown(f"{self._name} has another form than the kernel documents") from None
+            raise Unknown(f"{self._name} does not have the documented format") from None
 
     def close(self) -> None:
         """Close the file."""
@@ -188,42 +191,42 @@ class OpenFile:
 
 
 Since = Callable[[tuple[float, ...], tuple[float, ...], float], tuple[float | None, ...]]
-"""Two readings in a row and the seconds between them to values; ``None`` for one unknown."""
+"""Function from two consecutive readings and the seconds between them to values."""
 
 
 class Source(Struct):
     """One source of covariates."""
 
     when: When
-    """Whether a reading before the trial counts, one after it, or their difference."""
+    """Reading that counts: that before the trial, that after it, or their difference."""
     read: Callable[[int | None], tuple[float, ...]]
-    """Reads, given the CPU on which the trial ran last, if it is known; raises `Unknown` where
-    the host no longer offers the source."""
+    """Function that reads the source; its argument is the CPU on which the trial ran last, if
+    known. It raises `Unknown` if the host no longer has the source."""
     files: list[OpenFile]
     per_unit: float = 1.0
     """Divisor of a difference."""
     differences: int = 1
     """Number of values whose difference is reported."""
     since: Since | None = None
-    """What the readings before two trials in a row tell of the time between; reported after the
-    differences over the trial."""
+    """Function from the readings before two consecutive trials to values for the time between,
+    which are reported after the differences over the trial."""
     remember_cpu: Callable[[int | None], None] = lambda cpu: None
-    """Takes the CPU on which a trial ran last, for the reading before the next one."""
+    """Function that stores the CPU on which a trial ran last, for the reading before the next."""
     first: tuple[float, ...] = ()
     """Reading before the trial."""
     at: float = 0.0
     """Time of that reading, in seconds."""
     recent: tuple[float | None, ...] = ()
-    """What ``since`` returned for this trial."""
+    """Values of ``since`` for this trial."""
 
     def before(self, now: float) -> None:
-        """Read what is needed before a trial; ``now`` in seconds."""
+        """Read the source before a trial; ``now`` is in seconds."""
         if self.when == "after":
             return
         earlier, earlier_at = self.first, self.at
         self.first, self.at = self.read(None), now
         if self.since is not None:
-            # The very first readings time the source: they are no trial's.
+            # The first readings time the source and belong to no trial.
             self.recent = self.since(earlier or self.first, self.first, now - earlier_at)
 
     def after(self, cpu: int | None) -> tuple[float | None, ...]:
@@ -234,7 +237,7 @@ class Source(Struct):
         last = self.read(cpu)
         if self.when == "after":
             return last
-        # A reading may hold more than differences are reported of: what only ``since`` needs.
+        # A reading may have further values that only ``since`` needs.
         pairs = zip(self.first[: self.differences], last, strict=False)
         return (*((b - a) / self.per_unit for a, b in pairs), *self.recent)
 
@@ -253,7 +256,7 @@ def _one_file(
     differences: int = 1,
     since: Since | None = None,
 ) -> Callable[[Host], Source]:
-    """Return a function that opens the source that is the beginning of one file."""
+    """Return a function that opens a source: the beginning of one file."""
 
     def open_source(host: Host) -> Source:
         file = OpenFile(host, name)
@@ -288,14 +291,14 @@ def stolen_busy_and_all(text: bytes) -> tuple[int, int, int]:
     return stolen, busy, busy + stolen + int(fields[_IDLE]) + int(fields[_IOWAIT])
 
 
-def _fraction_stolen(
+def _stolen_fraction(
     earlier: tuple[float, ...], now: tuple[float, ...], _: float
 ) -> tuple[float | None]:
     ticks = now[2] - earlier[2]
     return ((now[0] - earlier[0]) / ticks if ticks > 0 else None,)
 
 
-def _fraction_waited(
+def _waiting_fraction(
     earlier: tuple[float, ...], now: tuple[float, ...], seconds: float
 ) -> tuple[float | None]:
     waited_s = (now[0] - earlier[0]) / _PER_SECOND
@@ -303,7 +306,7 @@ def _fraction_waited(
 
 
 def frequency(host: Host) -> Source:
-    """Open the frequency of the CPU that the trial ran on, read just after it.
+    """Open the frequency of the trial's CPU, read just after the trial.
 
     Source: the kernel's admin-guide/pm/cpufreq.rst.
     """
@@ -319,7 +322,7 @@ def frequency(host: Host) -> Source:
 
 
 def frequency_before(host: Host) -> Source:
-    """Open the frequency, before a trial, of the CPU that the trial before it ran on last.
+    """Open the frequency, before a trial, of the last CPU of the trial before it.
 
     The CPU of the trial itself is not known yet; before the first trial it is the first CPU.
     """
@@ -335,7 +338,7 @@ def frequency_before(host: Host) -> Source:
 
 
 def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
-    """Return a function that reads the frequency of a CPU; the first CPU has one, or `Unknown`."""
+    """Return a function that reads the frequency of a CPU; `Unknown` if the first CPU has none."""
 
     @functools.cache
     def file_of(cpu: int) -> OpenFile:
@@ -349,10 +352,10 @@ def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
 ZONES = "/sys/class/thermal"
 MONITORS = "/sys/class/hwmon"
 _PROCESSOR_ZONES = ("x86_pkg_temp", "cpu", "soc")
-"""Beginnings of zone types; other zones say little, and some take milliseconds to read."""
+"""Prefixes of zone types; other zones are less informative, and some take milliseconds to read."""
 _PROCESSOR_MONITORS = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
 _PACKAGE_SENSOR = "temp1_input"
-"""Sensor of the whole package; reading one sensor per core would cost one read per core."""
+"""Sensor of the whole package; the sensors of the cores would cost one read each."""
 
 
 def temperature(host: Host) -> Source:
@@ -362,7 +365,7 @@ def temperature(host: Host) -> Source:
     """
     names = list(_zones(host)) or list(_monitors(host))
     if not names:
-        raise Unknown(f"neither {ZONES} nor {MONITORS} shows a sensor of the processor")
+        raise Unknown(f"neither {ZONES} nor {MONITORS} has a sensor of the processor")
     with ExitStack() as opened:
         files = [opened.enter_context(closing(OpenFile(host, name))) for name in names]
         opened.pop_all()
@@ -391,7 +394,7 @@ def _names(host: Host, folder: str) -> list[str]:
 
 def _pressure(resource: str) -> Callable[[Host], Source]:
     name = f"/proc/pressure/{resource}"
-    return _one_file("difference", name, _total_us, 128, _PER_SECOND, since=_fraction_waited)
+    return _one_file("difference", name, _total_us, 128, _PER_SECOND, since=_waiting_fraction)
 
 
 SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
@@ -401,8 +404,8 @@ SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
     (("pressure_cpu_s", "pressure_cpu_before"), _pressure("cpu")),
     (("pressure_memory_s", "pressure_memory_before"), _pressure("memory")),
     (("pressure_io_s", "pressure_io_before"), _pressure("io")),
-    # Ticks that the hypervisor took away, and that all processes used, usually of 10 ms: a short
-    # trial shows 0 or one tick (proc_stat(5)).
+    # Ticks, usually of 10 ms, that the hypervisor took away and that all processes used: in a short
+    # trial 0 or one tick (proc_stat(5)).
     (
         ("steal_s", "busy_s", "steal_before"),
         _one_file(
@@ -412,7 +415,7 @@ SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
             256,
             os.sysconf("SC_CLK_TCK"),
             differences=2,
-            since=_fraction_stolen,
+            since=_stolen_fraction,
         ),
     ),
     (("frequency_hz",), frequency),

@@ -1,6 +1,6 @@
-"""The hardware of a host: processor, memory, clock source, and virtual machine if it is one.
+"""The hardware of a host: processor, memory, clock source, and virtual machine.
 
-A function raises `Unknown` with the reason where the host does not show what it reads.
+A function raises `Unknown` with the reason if the host does not have the fact.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 CLOCK = "/sys/devices/system/clocksource/clocksource0"
 DMI = "/sys/class/dmi/id"
 _FIRST_CPU_BYTES = 16384
-"""More than one CPU's part of /proc/cpuinfo; the whole file is slow to make on a large host."""
+"""Bytes to read of /proc/cpuinfo, more than one CPU's part; the whole file is slow on large
+hosts."""
 _SIZE = re.compile(r"(\d+)([KMG]?)")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _CHOSEN = re.compile(r"\[(\w+)\]")
@@ -26,7 +27,7 @@ _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 
 
 def instructions(host: Host) -> frozenset[str] | None:
-    """Return the kernel's names of the CPU's instruction sets; ``None`` if it lists none."""
+    """Return the kernel's names of the CPU's instruction sets; ``None`` if there is no list."""
     try:
         return frozenset(_cpuinfo(host, "flags").split())
     except Unknown:
@@ -47,7 +48,7 @@ def cpu_list(text: str) -> list[int]:
             first, dash, last = part.partition("-")
             numbers.extend(range(int(first), int(last if dash else first) + 1))
     except ValueError:
-        raise Unknown(f"{text[:40]!r} is no list of CPUs") from None
+        raise Unknown(f"{text[:40]!r} is not a list of CPUs") from None
     return numbers
 
 
@@ -62,7 +63,7 @@ def turbo(host: Host) -> bool:
         return host.number(f"{CPUS}/intel_pstate/no_turbo") == 0
     if host.has(f"{CPUS}/cpufreq/boost"):
         return host.number(f"{CPUS}/cpufreq/boost") == 1
-    raise Unknown("the host shows neither intel_pstate/no_turbo nor cpufreq/boost")
+    raise Unknown("the host has neither intel_pstate/no_turbo nor cpufreq/boost")
 
 
 def threads_share_cores(host: Host) -> bool:
@@ -75,7 +76,7 @@ def meminfo(host: Host, key: str) -> int:
     value = host.value("/proc/meminfo", key)
     number = value.partition(" ")[0]
     if not number.isdigit():
-        raise Unknown(f"/proc/meminfo: {value[:40]!r} is no number")
+        raise Unknown(f"/proc/meminfo: {value[:40]!r} is not a number")
     return int(number) * 1024
 
 
@@ -102,7 +103,7 @@ def hypervisor(host: Host) -> str:
     try:
         sources = available_clock_sources(host)
     except Unknown:
-        # The list could only have named what the flag has shown.
+        # The list could only have added the name.
         sources = []
     names = (_HYPERVISOR_CLOCKS[source] for source in sources if source in _HYPERVISOR_CLOCKS)
     return next(names, "unnamed")
@@ -144,12 +145,12 @@ def _caches(host: Host) -> list[dict[str, Any]]:
 def _bytes(size: str) -> int:
     match = _SIZE.fullmatch(size)
     if match is None:
-        raise Unknown(f"{size[:40]!r} is no size of a cache")
+        raise Unknown(f"{size[:40]!r} is not the size of a cache")
     return int(match[1]) * _UNITS[match[2]]
 
 
 def _container(host: Host) -> str:
-    # Other container engines leave no mark: a missing mark proves nothing.
+    # Other container engines leave no mark, so a missing mark proves nothing.
     for mark in _CONTAINER_MARKS:
         if host.has(mark):
             return f"marked by {mark}"

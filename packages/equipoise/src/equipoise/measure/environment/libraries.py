@@ -1,10 +1,10 @@
 """Libraries that a command loads, and the settings of the C library and BLAS that are in force.
 
-A command's own dynamic loader answers (ld.so(8)), untimed. ``LOADER --list PROGRAM`` lists what the
-program maps at its start and ends before its first instruction. ``LD_DEBUG=libs`` names each
-library that a run initialises, also those that it opens later by dlopen. ``LOADER --list-tunables``
-lists the tunables in force (glibc 2.33 and later). A BLAS library writes the core type that it
-chose to standard error.
+The command's own dynamic loader lists them (ld.so(8)), untimed. ``LOADER --list PROGRAM`` lists the
+libraries that the program maps at its start, and ends before the program's first instruction.
+``LD_DEBUG=libs`` names each library that a run initialises, including those opened later by dlopen.
+``LOADER --list-tunables`` lists the tunables in force (glibc 2.33 and later). A BLAS library writes
+its core type to standard error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VERBOSE_BLAS = {"OPENBLAS_VERBOSE": "2", "BLIS_ARCH_DEBUG": "1"}
 _OPENBLAS_CORE = re.compile(r"^Core: (?P<core>\S+)$", re.MULTILINE)
 _BLIS_CORE = re.compile(r"^libblis: selecting sub-configuration '(?P<core>\S+)'\.$", re.MULTILINE)
 _MAX_SCRIPTS = 5
-"""Number of "#!" lines in a row that the kernel follows (execve(2))."""
+"""Maximum number of consecutive "#!" lines that the kernel follows (execve(2))."""
 _SCRIPT_BYTES = 256
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _ELF = b"\x7fELF"
@@ -51,9 +51,9 @@ class Mapped(Struct, frozen=True):
     """Libraries that a command maps at its start."""
 
     program: str | None
-    """File that runs in the end: the interpreter of a script."""
+    """File of the final program: for a script, its interpreter."""
     libraries: dict[str, str] | None
-    """Real path by name; empty if it is linked statically, ``None`` if it is not known."""
+    """Real paths by name; empty if the program is linked statically, ``None`` if unknown."""
     problems: tuple[str, ...] = ()
     """Complaints of the loader: a preload that did not load, a library not found."""
     unknown_because: str | None = None
@@ -64,8 +64,8 @@ def mapped_libraries(
 ) -> Mapped:
     """Find the libraries that a command maps at its start; the command itself does not run.
 
-    A program without a slash is looked for on the PATH of ``environment``, which is complete.
-    Scripts are followed to their interpreter, and ``env`` to the program that it starts.
+    A program without a slash is searched on the PATH of ``environment``, which is complete. Scripts
+    are followed to their interpreter, and ``env`` to the program that it starts.
     """
     program: str | None = None
     try:
@@ -79,7 +79,7 @@ def mapped_libraries(
         name = None if program is None else readable(program)
         return Mapped(name, None, unknown_because=str(reason))
     except ValueError as error:
-        # A zero byte in a name or in the environment: nothing can be started with it.
+        # A zero byte in a name or in the environment prevents any start.
         return Mapped(None, None, unknown_because=f"it cannot be started: {error}")
 
 
@@ -101,11 +101,11 @@ def opened_libraries(
 def ignored_tunables(
     command: Sequence[str], environment: Mapping[str, str], working_folder: str
 ) -> tuple[str, ...]:
-    """Return a sentence for each requested tunable that is not in force; none if it is static.
+    """Return a sentence for each requested tunable that is not in force; empty if static.
 
     The loader ignores an unknown name and a value out of range without a message. ``environment``
-    is the complete one of the condition. Raise `Unknown` if the program cannot be found or read, or
-    its loader does not list its tunables.
+    is the complete environment of the condition. Raise `Unknown` if the program cannot be found or
+    read, or its loader does not list its tunables.
     """
     loader = _elf_loader(_final_program(command, environment, working_folder)[0])
     if loader is None:
@@ -122,7 +122,7 @@ def ignored_tunables(
     ignored: list[str] = []
     for name, value in {name: value for name, _, value in settings if name}.items():
         if name not in in_force:
-            ignored.append(f"{loader} knows no tunable {name!r}")
+            ignored.append(f"{loader} has no tunable {name!r}")
         elif _number(value) is None or _number(value) != _number(in_force[name]):
             ignored.append(f"{name} is {in_force[name]}, not {value}")
     return tuple(ignored)
@@ -145,8 +145,8 @@ def blas_cores(
 ) -> BlasCores:
     """Run a command once; return the core types that its BLAS libraries chose.
 
-    OpenBLAS reports its choice when it is loaded, BLIS when it is used first. OpenBLAS ignores a
-    name that it does not know; BLIS 0.9 ignores every name, because it takes numbers only.
+    OpenBLAS reports its choice when it is loaded, BLIS at its first use. OpenBLAS ignores an
+    unknown name; BLIS 0.9 ignores every name, because it accepts only numbers.
 
     Raise `Unknown` if the command cannot be run, takes longer than ``timeout_s`` seconds, or a
     signal ends it.
@@ -169,12 +169,12 @@ def _each_once(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
 def _final_program(
     command: Sequence[str], environment: Mapping[str, str], working_folder: str
 ) -> tuple[str, Mapping[str, str]]:
-    """Return the file that runs after every "#!" and every ``env``, and its environment."""
+    """Return the final program after every "#!" and every ``env``, and its environment."""
     arguments = tuple(command)
     for _ in range(_MAX_SCRIPTS):
         program = _program_file(arguments[0] if arguments else "", environment, working_folder)
         if os.path.basename(program) == "env":
-            arguments, environment = _through_env(arguments, environment)
+            arguments, environment = _after_env(arguments, environment)
             continue
         interpreter = _interpreter(program)
         if interpreter is None:
@@ -192,10 +192,10 @@ def _program_file(name: str, environment: Mapping[str, str], working_folder: str
     return path
 
 
-def _through_env(
+def _after_env(
     arguments: tuple[str, ...], environment: Mapping[str, str]
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """Return what ``env`` starts, and the environment that it gives it."""
+    """Return the command that ``env`` starts, and the environment of that command."""
     environment = dict(environment)
     for index, argument in enumerate(arguments[1:], start=1):
         if argument in ("-i", "-", "--ignore-environment"):
@@ -211,7 +211,7 @@ def _through_env(
 
 
 def _interpreter(program: str) -> tuple[str, ...] | None:
-    """Return the words of the "#!" line; the kernel passes all after the first as one."""
+    """Return the words of the "#!" line; the kernel passes all after the first as one word."""
     try:
         with open(program, "rb") as file:
             first = file.read(_SCRIPT_BYTES)
@@ -235,7 +235,7 @@ def _elf_loader(program: str) -> str | None:
     except OSError as error:
         raise Unknown(f"{readable(program)}: {error.strerror}") from None
     except ValueError:
-        raise Unknown(f"{readable(program)} is no ELF file") from None
+        raise Unknown(f"{readable(program)} is not an ELF file") from None
     except struct.error:
         raise Unknown(f"{readable(program)} is cut short") from None
 

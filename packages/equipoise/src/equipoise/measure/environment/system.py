@@ -1,10 +1,10 @@
 """The software of a host, read from /proc and /sys: kernel, C library, size of the environment.
 
-Of the variables in ``WITHHELD`` only the names are recorded: they matter, but may hold folders,
-tokens or hosts.
+For the variables in ``WITHHELD`` only the names are recorded: they matter, but their values may
+contain folders, tokens or hosts.
 
-`Host` reads /proc and /sys, or folders that a test made in their place. A fact that cannot be read
-is `Unknown` with its reason, never a zero (rule 7).
+`Host` reads /proc and /sys, or the folders of a test. A fact that cannot be read is `Unknown` with
+its reason, never a zero (rule 7).
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ class Unknown(Exception):
 
 
 class Host(Struct, frozen=True):
-    """A host as its files show it; a method raises `Unknown` for what cannot be read."""
+    """A host, read from its files; a method raises `Unknown` for a file that cannot be read."""
 
     root: Path = Path("/")
     """Folder that stands for ``/``."""
 
     def path(self, name: str) -> Path:
-        """Return the path of the file that the host calls ``name``."""
+        """Return the path of the host's file ``name``."""
         return self.root / name.lstrip("/")
 
     def has(self, name: str) -> bool:
-        """Return whether there is a file or folder of that name."""
+        """Return whether there is a file or folder with that name."""
         return self.path(name).exists()
 
     def text(self, name: str, at_most: int = _READ_BYTES) -> str:
         """Return the content of a file, stripped of white space."""
         try:
-            # The kernel returns a file of /proc page by page; `read` goes on until the end.
+            # The kernel returns a file of /proc page by page; `read` continues to the end.
             with open(os.path.join(self.root, name.lstrip("/")), "rb") as file:
                 return file.read(at_most).decode("utf-8", "replace").strip()
         except OSError as error:
             raise Unknown(f"{name}: {error.strerror}") from None
 
     def number(self, name: str) -> int:
-        """Return the whole number that a file holds."""
+        """Return the whole number in a file."""
         text = self.text(name)
         try:
             return int(text)
         except ValueError:
-            raise Unknown(f"{name}: {text[:40]!r} is no whole number") from None
+            raise Unknown(f"{name}: {text[:40]!r} is not a whole number") from None
 
     def value(self, name: str, key: str, at_most: int = _READ_BYTES) -> str:
-        """Return the text behind ``key:`` in the first line of a file that has it."""
+        """Return the text after ``key:`` in the first line of a file that has it."""
         for line in self.text(name, at_most).splitlines():
             before, colon, value = line.partition(":")
             if colon and before.strip() == key:
@@ -76,16 +76,16 @@ class Host(Struct, frozen=True):
 
 
 Fact = Callable[[Host], Any]
-"""Function that returns what JSON can hold, never ``None``; raises ``Unknown``."""
+"""Function that returns a fact for JSON, never ``None``, or raises ``Unknown``."""
 Facts = Mapping[str, Fact]
 
 UNLIMITED = "unlimited"
 NONE = "none"
-"""Value of what is known to be absent; ``None`` stands for what is not known."""
+"""Value for known absence; ``None`` stands for unknown facts."""
 
 
 def collect(facts: Facts, host: Host) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return every fact, ``None`` where it is unknown, and the reasons of the unknown ones."""
+    """Return every fact, ``None`` if unknown, and the reasons for the unknown facts."""
     values: dict[str, Any] = {}
     unknown: dict[str, str] = {}
     for name, read in facts.items():
@@ -125,7 +125,7 @@ _QUERY = 0xFFFFFFFF
 
 
 def size_bytes(environment: Mapping[str, str]) -> int:
-    """Return how many bytes the environment takes on the stack of every program.
+    """Return the number of bytes of the environment on the stack of every program.
 
     The size shifts the stack, and with it alignment (Mytkowicz et al., "Producing Wrong Data
     Without Doing Anything Obviously Wrong!", ASPLOS 2009, section 4).
@@ -139,14 +139,14 @@ def randomisation_off_for_us(host: Host) -> bool:
     try:
         return bool(int(text, 16) & _NO_RANDOMISATION)
     except ValueError:
-        raise Unknown(f"/proc/self/personality: {text[:40]!r} is no number") from None
+        raise Unknown(f"/proc/self/personality: {text[:40]!r} is not a number") from None
 
 
 def addresses_are_random(host: Host) -> bool:
-    """Return whether trials have their addresses drawn at random.
+    """Return whether the addresses of trials are drawn at random.
 
-    What cannot be read counts as yes. To hold fixed addresses fixed shows nothing; to leave
-    random addresses out would hide their effect.
+    If that cannot be read, they count as random: holding fixed addresses shows nothing, but leaving
+    out random addresses would hide their effect.
     """
     try:
         return host.number(RANDOMISATION) != 0 and not randomisation_off_for_us(host)

@@ -1,9 +1,9 @@
-"""One life of a server: its place, what its processes consumed, whether its settings took effect.
+"""One life of a server: its place, its consumption, and the check that its settings took effect.
 
-A wrapper may drop a variable, the loader may refuse a preload, a daemon may set its own CPUs: a
-setting in the plan need not be in force. Source: proc_pid_stat(5) and its neighbours.
+A wrapper may drop a variable, the loader may refuse a preload, a daemon may set its own CPUs: so a
+setting in the plan may not be in force. Source: proc_pid_stat(5) and related pages.
 
-A life also has a folder, a port, a password and a user of its own, closed to other users.
+A life also has its own folder, port, password and user, closed to other users.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ LOOPBACK = "127.0.0.1"
 MIN_PORT = 15000
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 PASSWORD_BYTES = 24
-"""Random bytes of a password; 192 bits cannot be guessed."""
+"""Number of random bytes of a password; 192 bits cannot be guessed."""
 _TRIES = 50
 _GROUP_ONLY = 0o710
 """Mode of the outer folder of another user's server: only its own group may pass."""
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 UNPRIVILEGED = ("postgres", "nobody")
-"""Users to run a server that refuses root, in order of preference."""
+"""Users for a server that refuses root, in order of preference."""
 _GROUPS = range(61184, 65520)
-"""Numbers that no system gives to accounts; systemd draws its dynamic users from them too."""
+"""Numbers that systems do not give to accounts; systemd draws its dynamic users from them."""
 _GROUP_MAP = Path("/proc/self/gid_map")
 
 
 class Place(Struct, frozen=True):
     """Folder, port and password of one life of a server.
 
-    The server's user owns the folder and the password file. The outer folder and the log stay
-    ours, so that no process of that user can make us write through a link.
+    The server's user owns the folder and the password file. The outer folder and the log stay ours,
+    so that a process of that user cannot make us write through a link.
     """
 
     outer: str
-    """Folder that holds everything else here and is removed with it."""
+    """Folder that contains all the rest, and is removed at the end."""
     port: int
-    """TCP port of the loopback interface; free when the place was made."""
+    """TCP port of the loopback interface; free when the place was created."""
 
     @property
     def folder(self) -> str:
@@ -89,7 +89,7 @@ class Place(Struct, frozen=True):
 
 
 def new_place(scratch: Path, user: User | None, port: int) -> Place:
-    """Make the folders and the password of one life in ``scratch``.
+    """Create the folders and the password of one life in ``scratch``.
 
     ``user`` runs the server; ``None`` is our own user. ``port`` is the TCP port of the place.
     """
@@ -115,20 +115,20 @@ def accepts(address: str | tuple[str, int]) -> bool:
         try:
             return line.connect_ex(address) == 0
         except OSError:
-            # The path is longer than a socket's address; the server says so itself.
+            # The path is too long for a socket's address; the server reports that itself.
             return False
 
 
 def free_port() -> int:
-    """Return a port of the loopback interface that nobody listens on now.
+    """Return a port of the loopback interface on which nobody listens now.
 
-    The port lies below those that the kernel gives to outgoing connections, so that none of them
-    takes it before the server does. Where that leaves no room, the kernel chooses the port.
+    The port is below those for outgoing connections, so that none of these takes it before the
+    server does. If there are no such ports, the kernel chooses the port.
     """
     try:
         first_ephemeral = int(EPHEMERAL.read_text().split()[0])
     except (OSError, ValueError, IndexError):
-        # Without the range the kernel's own choice is as good as any.
+        # Without the range, let the kernel choose.
         first_ephemeral = 0
     for _ in range(_TRIES if first_ephemeral > MIN_PORT else 0):
         with suppress(OSError):
@@ -144,7 +144,7 @@ def _bound(port: int) -> int:
 
 
 def unprivileged_user(name: str, group: int | None) -> User | None:
-    """Return the user of a condition's server that refuses root; ``None`` where we are not root.
+    """Return the user for a condition's server that refuses root; ``None`` if we are not root.
 
     ``group`` replaces the account's own group. Raise `ConditionFailed` if there is no such user.
     """
@@ -164,10 +164,10 @@ def unprivileged_user(name: str, group: int | None) -> User | None:
 
 
 def private_group() -> int | None:
-    """Draw a group number that no account has; ``None`` if this user namespace has none.
+    """Draw a group number without an account; ``None`` if this user namespace has none.
 
-    Other processes run as `postgres` or `nobody` too. Without this group they can neither enter a
-    server's folder nor trace its processes (the kernel compares users and groups).
+    Other processes may also run as `postgres` or `nobody`. Without this group they can neither
+    enter a server's folder nor trace its processes (the kernel compares users and groups).
     """
     mapped = _mapped_groups()
     for group in random.SystemRandom().sample(_GROUPS, _TRIES):
@@ -180,7 +180,7 @@ def private_group() -> int | None:
 
 
 def _mapped_groups() -> list[range]:
-    """Return the groups that this user namespace has (user_namespaces(7))."""
+    """Return the groups of this user namespace (user_namespaces(7))."""
     try:
         lines = _GROUP_MAP.read_text(encoding="ascii").splitlines()
     except FileNotFoundError:
@@ -192,37 +192,37 @@ def _mapped_groups() -> list[range]:
 
 _PROC = Path("/proc")
 _PREFIX = "server_"
-"""Beginning of the names of a server's metrics."""
+"""Prefix of the names of a server's metrics."""
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_OF_STAT = {
+_STAT_FIELDS = {
     "user_s": (10, 12),
     "sys_s": (11, 13),
     "minor_faults": (6, 7),
     "major_faults": (8, 9),
 }
-"""Indices of a process's own and its ended children's counts, behind the state in ``stat``."""
+"""Indices, after the state in ``stat``, of the counts of a process and of its ended children."""
 _SWITCHES = {
     "voluntary_ctxt_switches": "voluntary_switches",
     "nonvoluntary_ctxt_switches": "involuntary_switches",
 }
-"""Metric of each count in the ``status`` of a thread."""
+"""Metrics of the counts in the ``status`` of a thread."""
 
 Consumption = dict[str, float]
-"""What all processes of a server have consumed since it started, by metric.
+"""Consumption of all processes of a server since its start, by metric.
 
-A parent that waits for a child accounts for what the child used. Only the switches are those of the
-present threads. ``user_s`` and ``sys_s`` are in ticks of the kernel, mostly of 10 ms. ``pss_bytes``
-counts once what processes share, and is missing where the kernel hides it; ``max_rss_bytes`` is the
-peak of the largest process.
+The consumption of a child is included in that of a parent that waits for it. The switches are only
+those of the present threads. ``user_s`` and ``sys_s`` have the resolution of the kernel's ticks,
+mostly 10 ms. ``pss_bytes`` counts shared memory once, and is missing if the kernel hides it;
+``max_rss_bytes`` is the peak of the largest process.
 """
 
 
 def consumption(processes: tuple[int, ...]) -> Consumption:
-    """Add up what processes have consumed; one that ends meanwhile counts nothing."""
+    """Add up the consumption of processes; a process that ends meanwhile counts 0."""
     stats = [fields for process in processes if (fields := _stat(process))]
     total: Consumption = {
         name: sum(stat[index] for stat in stats for index in indices)
-        for name, indices in _OF_STAT.items()
+        for name, indices in _STAT_FIELDS.items()
     }
     for name in ("user_s", "sys_s"):
         total[name] /= _TICKS_PER_S
@@ -242,19 +242,19 @@ def consumption(processes: tuple[int, ...]) -> Consumption:
 
 
 def samples_of(before: Consumption, after: Consumption, life: Report | None) -> tuple[Sample, ...]:
-    """Return what a server consumed between two readings.
+    """Return the consumption of a server between two readings as samples.
 
-    ``life`` is the launcher's report of the server's whole life, if it has ended. It alone knows
-    the switches of the processes that ended meanwhile, and the peak of all.
+    ``life`` is the launcher's report of the server's whole life, if it has ended. Only this report
+    includes the switches of the processes that ended meanwhile, and the peak of all.
     """
-    values: dict[str, float | None] = {name: after[name] - before[name] for name in _OF_STAT}
+    values: dict[str, float | None] = {name: after[name] - before[name] for name in _STAT_FIELDS}
     values |= {name: after.get(name) for name in ("pss_bytes", "max_rss_bytes")}
     if life is not None:
         values["max_rss_bytes"] = life.max_rss_bytes
         for name in _SWITCHES.values():
             whole: int | None = getattr(life, name)
             values[name] = None if whole is None else whole - before[name]
-    # A process that nobody waited for takes its counts with it: below zero is unknown.
+    # The counts of a process for which nobody waited are lost: a difference below 0 is unknown.
     return tuple(
         Sample(_PREFIX + name, float(value))
         for name, value in values.items()
@@ -275,9 +275,9 @@ def any_listens(processes: tuple[int, ...], port: int) -> bool:
 def check_effect(name: str, server: Server, user: User | None, processes: tuple[int, ...]) -> None:
     """Refuse a server with a process in which a setting did not take effect.
 
-    ``name`` is the condition's; ``user`` should run the server, ``None`` is our own user. The first
-    of the processes was started first. Raise `ConditionFailed`, which names the process and the
-    setting.
+    ``name`` is that of the condition; ``user`` should run the server, ``None`` is our own user. The
+    first of the processes was started first. Raise `ConditionFailed`, which names the process and
+    the setting.
     """
     for pid in processes:
         for problem in _problems(pid, server, user, is_first=pid == processes[0]):
@@ -296,9 +296,9 @@ def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) ->
     for library in environment.get("LD_PRELOAD", "").replace(":", " ").split():
         if "/" in library and os.path.realpath(library) not in mapped:
             yield f"does not map {library}"
-    # What the server starts may well have other variables of its own.
+    # Processes that the server starts may have other variables.
     tunables = environment.get(TUNABLES_VARIABLE) if is_first else None
-    if tunables is not None and _has_lost(pid, f"{TUNABLES_VARIABLE}={tunables}"):
+    if tunables is not None and _lacks(pid, f"{TUNABLES_VARIABLE}={tunables}"):
         yield f"does not have {TUNABLES_VARIABLE}={tunables}"
     cpus = _status(pid, "Cpus_allowed_list")
     if process.cpus is not None and cpus and not set(cpu_list(cpus)) <= set(process.cpus):
@@ -309,10 +309,10 @@ def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) ->
         yield f"does not run as user {user.uid}"
 
 
-def _has_lost(pid: int, variable: str) -> bool:
-    """Return whether a variable is not among those that a process began with.
+def _lacks(pid: int, variable: str) -> bool:
+    """Return whether a process started without a variable.
 
-    Some servers write their title over their variables; then nothing can be told.
+    Some servers overwrite their variables with a title; then the function returns False.
     """
     variables = "".join(_lines(pid, "environ"))
     is_whole = f"\0{PADDING_VARIABLE}=" in variables
@@ -322,7 +322,7 @@ def _has_lost(pid: int, variable: str) -> bool:
 
 
 def _lines(process: int, name: str) -> list[str]:
-    """Return the lines of a file of a process; none if it has ended."""
+    """Return the lines of a file of a process; empty if the process has ended."""
     try:
         return (_PROC / str(process) / name).read_text("utf-8", "replace").splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -330,7 +330,7 @@ def _lines(process: int, name: str) -> list[str]:
 
 
 def _value(process: int, name: str, key: str) -> str | None:
-    """Return the text behind ``key:`` in a file of a process; ``None`` without such a line."""
+    """Return the text after ``key:`` in a file of a process; ``None`` without such a line."""
     for line in _lines(process, name):
         before, colon, value = line.partition(":")
         if colon and before == key:
@@ -348,7 +348,7 @@ def _kilobytes(process: int, name: str, key: str) -> int | None:
 
 
 def _stat(process: int) -> list[int]:
-    # The name stands in parentheses and may hold any character.
+    # The name is in parentheses and may contain any character.
     text = " ".join(_lines(process, "stat"))
     return [int(word) for word in text.rpartition(")")[2].split()[1:]]
 

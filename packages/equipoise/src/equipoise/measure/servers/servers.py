@@ -1,7 +1,6 @@
 """Servers for trials: one life for each trial, or one that runs for all trials of a condition.
 
-A life of a server goes from its start, through its being ready, to its end. Commands around it run
-through a launcher.
+A life of a server lasts from its start to its end. Commands around it run through a launcher.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from equipoise.model.record import Sample
 
 FIRST_PAUSE_S = 0.002
 MAX_PAUSE_S = 0.1
-"""The pause between two questions whether a server is ready doubles up to this."""
+"""Maximum pause between two checks whether a server is ready; the pause doubles each time."""
 FULL_DISK_HINT = "make room there, or set TMPDIR to a folder of a larger disk"
 _FULL_DISK = re.compile(
     r"no space left|disk (is )?full|could not (write|extend).*space|\berr(or|no)[:=]? 28\b",
@@ -52,14 +51,14 @@ _PORT_IN_USE = re.compile(r"address (is )?already in use|port .{0,40}in use", re
 _TRUSTS_EVERYBODY = re.compile(r"--auth(-host)?=trust\b|--auth-root-authentication-method=normal\b")
 _LISTENS_ON_TCP = re.compile(r"listen_addresses=\S|--bind-address\b")
 STARTS = 3
-"""Number of starts of a server whose port another program has taken."""
+"""Maximum number of starts of a server whose port is taken by another program."""
 _COPY = ("cp", "-a", "--reflink=auto")
 _COPYING_S = 600.0
 _TEST = "/usr/bin/test"
 _WHOLE_SEGMENT_S = 1e8
 
 Wrap = Callable[[Request], Request]
-"""Function that puts an observer before the start of a server."""
+"""Function that adds an observer to the start of a server."""
 
 
 class ServerCommand(Struct, frozen=True):
@@ -77,7 +76,7 @@ class ServerCommand(Struct, frozen=True):
 
     @property
     def subject(self) -> str:
-        """Beginning of each message about the command."""
+        """Subject of messages about the command."""
         return f"the {self.key} command of the server of {self.condition}"
 
     def error(self, problem: str) -> ConditionFailed:
@@ -88,14 +87,14 @@ class ServerCommand(Struct, frozen=True):
 
 
 class Commands:
-    """Runner of commands, one after the other, through a launcher made when it is needed."""
+    """Runner of commands, one after the other, through a launcher created when it is needed."""
 
     def __init__(self, launcher: Callable[[], Launcher]) -> None:
         self._make_launcher = launcher
         self._launcher: Launcher | None = None
 
     def close(self) -> None:
-        """End the launcher, and what it runs; a second call does nothing."""
+        """End the launcher and its command; a second call does nothing."""
         if self._launcher is not None:
             self._launcher.close()
             self._launcher = None
@@ -142,7 +141,7 @@ def describe_end(report: Report) -> str:
 
 
 def full_disk(failure: str, output: str, folder: str) -> ConditionFailed | None:
-    """Return the error for a full disk, if the output of what failed in a folder shows one."""
+    """Return the error for a full disk, if the output of a failure in a folder shows one."""
     line = next((line.strip() for line in output.splitlines() if _FULL_DISK.search(line)), None)
     if line is None:
         return None
@@ -163,12 +162,12 @@ class Life(Struct, frozen=True):
     server: Server
     place: Place
     base: Mapping[str, str]
-    """Environment that the server's own is added to."""
+    """Environment to which the server's own is added."""
     commands: Commands
     launcher: Launcher
-    """Launcher that runs the server and nothing beside it."""
+    """Launcher that runs only the server."""
     user: User | None = None
-    """User that the server runs as; by default our own."""
+    """User of the server; by default our own."""
     wrap: Wrap | None = None
 
     def command(
@@ -186,7 +185,7 @@ class Life(Struct, frozen=True):
         )
 
     def start(self, timeout_s: float) -> None:
-        """Prepare and start the server; return when it is ready and its settings are in force.
+        """Prepare and start the server; return when it is ready and its settings are checked.
 
         Its client may take ``timeout_s`` seconds. Raise `PortTaken` if another program has its
         port, `ConditionFailed` if it cannot be prepared, ended, was not ready in time, or a setting
@@ -198,7 +197,7 @@ class Life(Struct, frozen=True):
             argv=self.place.fill_all(self.server.start),
             environment=self._environment(),
             working_folder=self._folder(),
-            # The client has its own limit; this one is for a server that is never stopped.
+            # The client has its own limit; this limit is for a server that is never stopped.
             timeout_s=timeout_s + 3 * self.server.ready_s,
             output=Output("file", self.place.log),
             process=self.server.process,
@@ -211,17 +210,17 @@ class Life(Struct, frozen=True):
         check_effect(self.name, self.server, self.user, processes)
 
     def processes(self) -> tuple[int, ...]:
-        """Return the processes of the server, the first one started first."""
+        """Return the processes of the server; the first was started first."""
         return tuple(child.pid for child in self._children(recursive=True))
 
     def has_ended(self) -> bool:
-        """Return whether the server has ended, also where its launcher has not reported that."""
+        """Return whether the server has ended, even if its launcher has not reported that yet."""
         return self.launcher.has_ended() or not self._lives()
 
     def was_killed(self, report: Report) -> bool:
-        """Return whether the server died of a SIGKILL that Equipoise did not send.
+        """Return whether a SIGKILL that Equipoise did not send ended the server.
 
-        A killed process lives on for a moment: it may die only while it is being stopped.
+        A killed process lives for another moment: it may die only while it is being stopped.
         """
         return report.signal == signal.SIGKILL and not (
             report.timed_out or self.server.stop_signal.endswith("KILL")
@@ -248,7 +247,7 @@ class Life(Struct, frozen=True):
         return self.launcher.finish()
 
     def log_tail(self, report: Report) -> str:
-        """Return the end of standard error, or of standard output if standard error is empty."""
+        """Return the end of standard error or, if that is empty, of standard output."""
         if report.error_tail.strip():
             return report.error_tail
         with contextlib.suppress(FileNotFoundError), open(self.place.log, "rb") as output:
@@ -258,7 +257,7 @@ class Life(Struct, frozen=True):
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + self.server.ready_s
         pause = FIRST_PAUSE_S
-        # Before its process exists, whoever answers is another program, and no signal reaches it.
+        # Until its process exists, another program may answer, and no signal reaches the server.
         while not (self.processes() and self._is_ready(deadline)):
             if self.launcher.has_ended():
                 raise self._early_end(self.launcher.finish())
@@ -285,7 +284,7 @@ class Life(Struct, frozen=True):
         if self._has_own_port():
             return PortTaken(what, hint="try again: another program has just taken the port")
         return ConditionFailed(
-            what, hint="write {port} for a port that is free, {folder}/socket for a socket"
+            what, hint="write {port} for a free port, {folder}/socket for a socket"
         )
 
     def _log_suffix(self, report: Report) -> str:
@@ -300,14 +299,14 @@ class Life(Struct, frozen=True):
         return self.commands.succeeds(replace(command, timeout_s=remaining_s))
 
     def _check_port(self, processes: tuple[int, ...]) -> None:
-        """Refuse another program that answers on the port in place of the server."""
+        """Refuse another program that answers on the server's port."""
         port = self.place.port
         if not self._has_own_port() or any_listens(processes, port):
             return
         if accepts((LOOPBACK, port)):
             self._kill()
             raise PortTaken(
-                f"another program than the server of {self.name} answers on port {port}",
+                f"a program other than the server of {self.name} answers on port {port}",
                 hint="try again: that program has just taken the port",
             )
 
@@ -332,42 +331,43 @@ class Life(Struct, frozen=True):
         return {**self._with_own_folder(self.base), **own}
 
     def _with_own_folder(self, environment: Mapping[str, str]) -> dict[str, str]:
-        # Temporary files go where they are removed with the server, and its user may write.
+        # Temporary files belong in this folder: the server's user may write there, and it is
+        # removed.
         return {**environment, "TMPDIR": self.place.folder}
 
     def _folder(self) -> str:
         return self.server.process.working_folder or self.place.folder
 
     def _kill(self) -> Report:
-        """End the server; only then its output is known."""
+        """End the server, and return the report with its output."""
         self._send_signal("KILL")
         return self.launcher.finish()
 
     def _send_signal(self, signal_name: str) -> None:
         number = signal.Signals[f"SIG{signal_name.removeprefix('SIG')}"]
         for child in self._children():
-            # What has ended meanwhile needs no signal.
+            # A child that has ended meanwhile needs no signal.
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.send_signal(number)
 
 
 class Service(Struct):
-    """A server that is ready, and afterwards what became of it."""
+    """A ready server and, after the trial, its outcome."""
 
     place: Place
     failure: str | None = None
-    """Why the server ended before it was stopped."""
+    """Reason why the server ended before it was stopped."""
     log_tail: str = ""
     """End of the log of a server that ended early."""
     samples: tuple[Sample, ...] = ()
-    """What the server consumed while its client ran, under ``server_`` and the metric's name."""
+    """Consumption of the server while its client ran, with the prefix ``server_``."""
 
 
 class Servers(AbstractContextManager["Servers"]):
     """Starter and stopper of servers; a context manager.
 
-    Each server has a launcher that ``launcher`` makes, and a folder of its own in ``scratch``.
-    ``wrap`` puts an observer before the start of each server.
+    Each server has a launcher, created by ``launcher``, and its own folder in ``scratch``. ``wrap``
+    adds an observer to the start of each server.
     """
 
     def __init__(
@@ -378,17 +378,18 @@ class Servers(AbstractContextManager["Servers"]):
         self._wrap = wrap
         self._launchers: list[Launcher] = []
         self._shared_launcher: Launcher | None = None
-        """Launcher of all lives that last one trial."""
+        """Launcher of all lives of one trial."""
         self._running: list[Life] = []
-        """Lives that go on between trials, each with a launcher of its own."""
+        """Lives that continue between trials, each with its own launcher."""
         self._data: dict[tuple[object, ...], tuple[str, int]] = {}
-        """Folder with initial data and bytes that a copy needs, by what makes the data."""
+        """Folders with initial data and the bytes of a copy, by the commands that create the
+        data."""
         self._folders: list[str] = []
         self._commands = Commands(launcher)
         self._group = private_group() if os.geteuid() == 0 else None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Close it at the end of the block."""
+        """Stop every server at the end of the block."""
         try:
             if error is None:
                 for life in self._running:
@@ -400,16 +401,16 @@ class Servers(AbstractContextManager["Servers"]):
     def serving(
         self, name: str, server: Server, environment: Mapping[str, str], timeout_s: float
     ) -> Iterator[Service]:
-        """Provide a server that is ready while the block runs, and account for it.
+        """Provide a ready server while the block runs, and account for it.
 
         The life of the server ends with the block, or with the segment if a trial is an interval.
         The server's own environment is added to ``environment``; its client may take ``timeout_s``
         seconds.
 
-        Raise `ConditionFailed` if its data could not be made, it was not ready in time, a setting
-        did not take effect, or it did not stop.
+        Raise `ConditionFailed` if its data could not be created, it was not ready in time, a
+        setting did not take effect, or it did not stop.
         """
-        goes_on = server.trial == "interval"
+        continues = server.trial == "interval"
         try:
             life = next((life for life in self._running if life.server == server), None)
             if life is None:
@@ -418,16 +419,16 @@ class Servers(AbstractContextManager["Servers"]):
             service = Service(life.place)
             before = consumption(life.processes())
             yield service
-            # Read before the server stops: what stopping costs belongs to no client.
+            # Read before the server stops: the cost of stopping does not belong to the client.
             after = consumption(life.processes())
             ended_early = life.has_ended()
-            report = life.stop() if ended_early or not goes_on else None
-            service.samples = samples_of(before, after, None if goes_on else report)
+            report = life.stop() if ended_early or not continues else None
+            service.samples = samples_of(before, after, None if continues else report)
             if report is not None:
                 if ended_early or life.was_killed(report):
                     service.failure, service.log_tail = describe_end(report), life.log_tail(report)
                 self._remove(life.place)
-                if goes_on:
+                if continues:
                     self._running.remove(life)
                     life.launcher.close()
         except BaseException:
@@ -464,9 +465,9 @@ class Servers(AbstractContextManager["Servers"]):
         return launcher
 
     def _copy_data(self, life: Life) -> None:
-        """Fill the folder of a new life with what it begins with.
+        """Fill the folder of a new life with its initial data.
 
-        The data are made once in a segment, for all conditions that begin with the same.
+        The data are created once in a segment, for all conditions with the same initial data.
         """
         server, folder = life.server, life.place.folder
         if server.install is None and server.fill is None:
@@ -484,14 +485,14 @@ class Servers(AbstractContextManager["Servers"]):
             )
         program = shutil.which(_COPY[0]) or _COPY[0]
         argv = (program, *_COPY[1:], os.path.join(data_folder, "."), folder)
-        # As the server's own user: root would write through a link in that user's folder.
+        # Copied as the server's own user: root would write through a link in that user's folder.
         self._commands.run(
             ServerCommand("copy", life.name, argv, life.base, "/", _COPYING_S, life.user)
         )
 
     def _make_data(self, life: Life) -> tuple[str, int]:
         place = self._new_place(life.name, life.user)
-        # The levels of a study change the server that is measured, not its data.
+        # The levels of a study change the measured server, not its data.
         server = replace(life.server, environment={}, process=Process(), prepare=None)
         with self._make_launcher() as launcher:
             filling = replace(life, server=server, place=place, launcher=launcher, wrap=None)
@@ -535,7 +536,7 @@ class Servers(AbstractContextManager["Servers"]):
 
 
 def _refuse_open_server(name: str, server: Server) -> None:
-    """Refuse PostgreSQL and MariaDB where they listen on TCP and demand no password.
+    """Refuse PostgreSQL and MariaDB if they listen on TCP without a password.
 
     A plan in a ledger keeps its commands: the studies `database` and `predicts` of the first
     release trusted every local user over TCP, and `equipoise resume` would start such a server.
@@ -546,14 +547,14 @@ def _refuse_open_server(name: str, server: Server) -> None:
     option = next(filter(None, options), None)
     if listens and option is not None:
         raise ConditionFailed(
-            f"the server of {name} would let every user of this host in by TCP: {option[0]}",
-            hint="begin a new campaign; in a study of your own, let it listen on {folder}/socket "
+            f"the server of {name} would admit every user of this host by TCP: {option[0]}",
+            hint="start a new campaign; in your own study, let it listen on {folder}/socket "
             "(docs/how-to/measure-a-server.md)",
         )
 
 
 def _with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> dict[str, str]:
-    """Return the environment with further folders behind those of ``PATH``."""
+    """Return the environment with further folders after those of ``PATH``."""
     if not folders:
         return dict(environment)
     return {
@@ -563,7 +564,7 @@ def _with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) 
 
 
 def _disk_bytes(folder: str) -> int:
-    """Return what the files of a folder take on the disk."""
+    """Return the bytes that the files of a folder occupy on the disk."""
     return 512 * sum(
         os.lstat(os.path.join(place, file)).st_blocks
         for place, _, files in os.walk(folder)

@@ -22,7 +22,7 @@ from equipoise.report.document import (
     headed,
 )
 from equipoise.report.units import capitalized, duration, range_text
-from equipoise.stats.intervention import NARROW, describe_fraction
+from equipoise.stats.intervention import NARROW_WIDTH, describe_fraction
 from equipoise.stats.spread import KIND, describe_spread
 
 NOTE = (
@@ -309,7 +309,7 @@ def _may_yet_be_confirmed(tested: InterventionOutcome) -> bool:
     if tested.outcome != "open" or tested.unknown_because is not None:
         return False
     low, high = tested.share_ci
-    return low is None or high is None or high - low > NARROW
+    return low is None or high is None or high - low > NARROW_WIDTH
 
 
 def _interventions_title(document: ResultDocument) -> str:

@@ -1,7 +1,7 @@
-"""A study's TOML file (docs/reference/study.md) read into a `Study`.
+"""Reading a study's TOML file (docs/reference/study.md) as a `Study`.
 
-Each table has a form (``Form``): its keys and their types, which msgspec checks. What a type
-cannot say is checked here, with the same file, line and key in the message.
+Each table has a form (``Form``): its keys and their types, which msgspec checks. Rules beyond types
+are checked here, with the same file, line and key in the message.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ SERVER_METRICS = (
     "server_voluntary_switches",
     "server_involuntary_switches",
 )
-"""Metrics of every server that lives for one trial."""
+"""Metrics of every server whose life is one trial."""
 _LIFE_METRICS = ("server_voluntary_switches", "server_involuntary_switches")
-"""Metrics that are known only when the server has ended."""
+"""Metrics that are known only after the end of the server."""
 _SERVER_PLACEHOLDERS = ("folder", "port", "password_file")
-"""Placeholders in the commands of a server and its client, beside the factors."""
+"""Placeholders in the commands of a server and its client, in addition to the factors."""
 _RESERVED = ("study", "python", "helpers", "build", "data", "folder", "port")
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 _FACTOR = re.compile(r"[A-Za-z_][\w-]*")
@@ -179,24 +179,25 @@ class _Quick(Form, frozen=True):
 def read_study(path: Path, name: str | None = None, *, counters: Collection[str] = ()) -> Study:
     """Read the file of a study.
 
-    Raise `UnusableInput` if the file cannot be read, or is no study: file, line, key and the hint.
+    Raise `UnusableInput`, with file, line, key and hint, if the file cannot be read or is not a
+    study.
 
     Parameters
     ----------
     path
         The file.
     name
-        What errors call the file; by default its path.
+        Name of the file in errors; by default its path.
     counters
-        Counters that each trial can have, and that can so be a metric.
+        Counters that each trial can have, which can be metrics.
     """
     file = read_toml(path, str(path) if name is None else name)
-    sections = file.checked(_File)
+    sections = file.read_as(_File)
     header_table = file.table("study")
-    header = header_table.checked(_Header)
+    header = header_table.read_as(_Header)
     if not _NAME.fullmatch(header.name):
         raise header_table.fail(
-            "name", f"{header.name!r} is no name", "use letters, digits, - and _"
+            "name", f"{header.name!r} is not a valid name", "use letters, digits, - and _"
         )
     folder = os.path.abspath(path.parent)
     workload = _workload(file.table("workload"), folder)
@@ -208,8 +209,8 @@ def read_study(path: Path, name: str | None = None, *, counters: Collection[str]
         factors=factors,
         exclusions=tuple(_exclusion(table, factors) for table in file.tables("exclude")),
         measure=_measure(file.table("measure"), workload, factors, counters),
-        compared=_compared(file.table("compare"), factors),
-        quick=None if sections.quick is None else _quick(file.table("quick"), factors),
+        compared=_compared_factor(file.table("compare"), factors),
+        quick=None if sections.quick is None else _quick_form(file.table("quick"), factors),
         summary=header.summary,
         places=file.places,
     )
@@ -219,7 +220,7 @@ def read_study(path: Path, name: str | None = None, *, counters: Collection[str]
 
 
 def _workload(table: Table, folder: str) -> Workload:
-    form = table.checked(_Workload)
+    form = table.read_as(_Workload)
     server: ServerWorkload | None = None
     command, place = table.command("command") or (), table.place("command")
     if form.server is not None:
@@ -234,13 +235,13 @@ def _workload(table: Table, folder: str) -> Workload:
         raise table.fail(
             "folder",
             f"there is no folder {working_folder}",
-            "make it; a relative one starts from the study's own folder",
+            "create it; a relative path starts from the study's own folder",
         )
     reports = table.texts("reports")
     for metric in reports:
         if not metric or reports.count(metric) > 1:
             raise table.fail(
-                "reports", f"{metric!r} is no name, or stands there twice", "name each metric once"
+                "reports", f"{metric!r} is empty, or there twice", "name each metric once"
             )
         if metric in METRICS:
             raise table.fail("reports", f"every trial has {metric} anyway", "leave it out")
@@ -258,7 +259,7 @@ def _workload(table: Table, folder: str) -> Workload:
 
 def _server(table: Table) -> tuple[ServerWorkload, Words]:
     """Return a server, and the command of its client."""
-    form = table.checked(_Server)
+    form = table.read_as(_Server)
     if f"SIG{form.signal.removeprefix('SIG')}" not in signal.Signals.__members__:
         raise table.fail("signal", f"there is no signal {form.signal}", "as in TERM or INT")
     start, ready = table.command("start") or (), table.command("ready")
@@ -303,7 +304,7 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
         raise factors.fail(name, f"a factor cannot be called {name!r}", "give it another name")
     table = factors.table(name)
     settings = {key: table.values[key] for key in table.values if key in _FACTOR_KEYS}
-    form = Table(table.places, settings, table.path).checked(_Factor)
+    form = Table(table.places, settings, table.path).read_as(_Factor)
     described_names = [key for key in table.values if key not in settings]
     if form.levels is not None and described_names and form.kind is None:
         raise table.fail(
@@ -324,8 +325,8 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
         if not is_size(level.name):
             raise table.fail(
                 level.name if level.name in table.values else "levels",
-                f"{level.name!r} is no size",
-                'give numbers above 0, or role = "stratum" to what is no number',
+                f"{level.name!r} is not a size",
+                'give numbers above 0, or role = "stratum" for other levels',
             )
     plain = form.levels is not None and form.kind is None
     return Factor(name, levels, form.role, plain=plain, choices=choices)
@@ -335,13 +336,13 @@ _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
 
 
 def _levels_of_kind(table: Table, kind: Kind, described: Sequence[Level]) -> tuple[Level, ...]:
-    """Return the levels of a kind that a factor has: those it lists, or the usual ones."""
+    """Return the levels of a kind for a factor: those that it lists, or the usual levels."""
     if "levels" not in table.values:
         return () if described else kind.usual
     names = table.names("levels")
     for level in described:
         if level.name in names:
-            raise table.fail(level.name, "it stands among levels too", "leave one of them out")
+            raise table.fail(level.name, "it is also in levels", "leave one of them out")
     choices = {level.name: level for level in kind.choices}
     for name in names:
         table.choose("levels", name, [*choices], "there is no level")
@@ -349,7 +350,7 @@ def _levels_of_kind(table: Table, kind: Kind, described: Sequence[Level]) -> tup
 
 
 def _level(table: Table, name: str, folder: str) -> Level:
-    form = table.checked(_Level)
+    form = table.read_as(_Level)
     server: ServerWorkload | None = None
     command = table.command("command")
     if form.server is not None:
@@ -357,7 +358,7 @@ def _level(table: Table, name: str, folder: str) -> Level:
             raise table.fail("command", "a server has a client", "move it to the table server")
         server, command = _server(table.table("server"))
     client = table.table("client")
-    client_cpus = client.checked(_Client).cpu
+    client_cpus = client.read_as(_Client).cpu
     preload = table.texts("preload")
     package = form.package
     if package is None:
@@ -388,7 +389,7 @@ def _level(table: Table, name: str, folder: str) -> Level:
 
 
 def _cpus(table: Table, value: int | str | None) -> tuple[int, ...] | None:
-    """Return the CPUs of a number, or of a list with ranges such as ``0-1,4``."""
+    """Return the CPUs in a number, or in a list with ranges such as ``0-1,4``."""
     if value is None:
         return None
     cpus: set[int] = set()
@@ -396,7 +397,7 @@ def _cpus(table: Table, value: int | str | None) -> tuple[int, ...] | None:
         first, _, last = part.partition("-")
         cpus.update(range(int(first), int(last or first) + 1))
     if not cpus:
-        raise table.fail("cpu", f"{value!r} names no CPUs", 'as in cpu = 0 or cpu = "0-1,4"')
+        raise table.fail("cpu", f"{value!r} does not name CPUs", 'as in cpu = 0 or cpu = "0-1,4"')
     return tuple(sorted(cpus))
 
 
@@ -408,7 +409,7 @@ def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
 
 
 def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> Exclusion:
-    """Return the levels, one or more, that a table names of some of these factors."""
+    """Return the levels of factors, by factor, that a table names."""
     by_name = {factor.name: factor for factor in factors}
     for key in table.values:
         if key not in by_name:
@@ -425,7 +426,7 @@ def _check_levels(table: Table, factor: Factor, levels: Sequence[str]) -> None:
     known = list(dict.fromkeys(_names((*factor.levels, *factor.choices))))
     for level in levels:
         if factor.role == "size" and not is_size(level):
-            raise table.fail(factor.name, f"{level!r} is no size", "give numbers above 0")
+            raise table.fail(factor.name, f"{level!r} is not a size", "give numbers above 0")
         if not factor.plain:
             table.choose(factor.name, level, known, f"{factor.name} has no level")
 
@@ -433,7 +434,7 @@ def _check_levels(table: Table, factor: Factor, levels: Sequence[str]) -> None:
 def _measure(
     table: Table, workload: Workload, factors: tuple[Factor, ...], counters: Collection[str]
 ) -> StudyMeasure:
-    form = table.checked(_Measure)
+    form = table.read_as(_Measure)
     metrics = table.texts("metrics") if "metrics" in table.values else (PRIMARY_METRIC,)
     if not metrics:
         raise table.fail("metrics", "it is empty", 'as in metrics = ["wall_s"]')
@@ -447,7 +448,7 @@ def _measure(
                 "[workload] reports",
             )
         if metrics.count(metric) > 1:
-            raise table.fail("metrics", f"{metric} stands there twice", "leave one of them out")
+            raise table.fail("metrics", f"{metric} is there twice", "leave one of them out")
     if form.blocks is not None and form.min_blocks is not None and form.min_blocks > form.blocks:
         raise table.fail(
             "min_blocks", f"it is {form.min_blocks}, more than blocks = {form.blocks}", "lower it"
@@ -459,7 +460,9 @@ def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> list[str
     """Return the metrics of all servers of a study."""
     servers = _servers(workload, factors)
     lives = all(server.trial == "life" for server in servers)
-    return [one for one in SERVER_METRICS if servers and (lives or one not in _LIFE_METRICS)]
+    return [
+        metric for metric in SERVER_METRICS if servers and (lives or metric not in _LIFE_METRICS)
+    ]
 
 
 def _servers(workload: Workload, factors: Iterable[Factor]) -> tuple[ServerWorkload, ...]:
@@ -468,14 +471,14 @@ def _servers(workload: Workload, factors: Iterable[Factor]) -> tuple[ServerWorkl
     return tuple(server for server in (workload.server, *levels) if server is not None)
 
 
-def _compared(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | None:
-    form = table.checked(_Compare)
+def _compared_factor(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | None:
+    form = table.read_as(_Compare)
     treatments = [factor for factor in factors if factor.role == "treatment"]
     name = form.factor
     if name is None:
         if form.baseline is not None or len(treatments) > 1:
             names = ", ".join(_names(treatments))
-            raise table.fail(None, "factor is missing", f"name what is compared: {names}")
+            raise table.fail(None, "factor is missing", f"name the compared factor: {names}")
         if not treatments:
             return None
         return ComparedFactor(treatments[0].name, treatments[0].levels[0].name)
@@ -494,8 +497,8 @@ def _compared(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | Non
     return ComparedFactor(name, baseline, _levels_by_factor(table.table("not_at"), others))
 
 
-def _quick(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
-    form = table.checked(_Quick)
+def _quick_form(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
+    form = table.read_as(_Quick)
     return QuickForm(
         levels=_levels_by_factor(table.table("factors"), factors),
         not_at=_levels_by_factor(table.table("not_at"), factors),
@@ -507,7 +510,7 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
 
 
 def _check_whole(file: Table, study: Study) -> None:
-    """Check what no table says alone: a command, one kind of trial, and something to run."""
+    """Check rules across tables: there are a command, one kind of trial, and conditions to run."""
     has_commands = any(
         all(level.command is not None for level in factor.levels) for factor in study.factors
     )
@@ -515,7 +518,7 @@ def _check_whole(file: Table, study: Study) -> None:
         raise file.table("workload").fail(
             None, "command is missing", 'as in command = ["sort", "words"]'
         )
-    # Lives vary over other things than intervals.
+    # Server lifetimes and intervals have different sources of variance.
     if len({server.trial for server in _servers(study.workload, study.factors)}) > 1:
         raise file.table("factors").fail(
             None,
@@ -529,7 +532,7 @@ def _check_whole(file: Table, study: Study) -> None:
 
 
 def _check_placeholders(file: Table, study: Study) -> None:
-    """Refuse a name in braces that stands for nothing, and any in a path."""
+    """Refuse an unknown name in braces, and any name in braces in a path."""
     known = {"study", "python", "helpers", *_names(study.factors)}
     if any(level.build is not None for factor in study.factors for level in factor.levels):
         known.add("build")
@@ -548,28 +551,28 @@ def _check_placeholders(file: Table, study: Study) -> None:
             if key in _PATHS and name in known:
                 raise table.fail(
                     key,
-                    f"a path cannot hold {{{name}}}",
-                    "write the path out; a relative one starts from the study's own folder",
+                    f"a path cannot contain {{{name}}}",
+                    "write the path out; a relative path starts from the study's own folder",
                 )
             if key not in _PATHS and name not in known:
                 raise table.fail(
                     key,
-                    f"{{{name}}} stands for nothing",
+                    f"{{{name}}} is unknown",
                     f"{one_of(name, sorted(known))}; write {{{{{name}}}}} for the braces "
                     "themselves",
                 )
     if study.workload.data is not None and named_data(study) is None:
         raise file.table("workload").fail(
-            "data", "nothing asks for {data}", "write {data} where the file of the rows belongs"
+            "data", "no text contains {data}", "write {data} where the file of the rows belongs"
         )
 
 
 _PATHS = frozenset({"preload", "library_path", "folder"})
-"""Keys of a level that hold paths."""
+"""Keys of a level with paths."""
 
 
 def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table, str, Words]]:
-    """Yield each text of a study that may hold a placeholder, with its table and key."""
+    """Yield each text of a study that may contain a placeholder, with its table and key."""
     workload = file.table("workload")
     if study.workload.server is None:
         yield workload, "command", study.workload.command

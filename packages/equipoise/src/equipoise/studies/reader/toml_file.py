@@ -1,7 +1,7 @@
 """A TOML file whose errors name the file, the line and the key.
 
-tomllib reads the values, and `Table.checked` checks them one by one against the fields of a form,
-by msgspec. ``key_lines`` finds the line of every key, for the messages.
+tomllib reads the values, and `Table.read_as` checks each value against the field of a form, by
+msgspec. ``key_lines`` finds the line of every key for the messages.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Keys, Place, Places
 
 MAX_BYTES = 16 * 2**20
-"""Largest size of a study's file; the largest built-in one has 20 KB."""
+"""Maximum size of a study's file; the largest built-in file has 20 KB."""
 _MAX_WHOLE_NUMBER = 10**300
-"""Bound below the largest float: every smaller number can be compared and printed."""
-_SHORTER = "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes"
+"""Maximum whole number, below the largest float, so that it can be compared and printed."""
+_SHORTER = "give a number that fits in 64 bits, as TOML requires; put a longer one in quotes"
 _KINDS = {
     "str": "a string",
     "bool": "true or false",
@@ -36,14 +36,14 @@ _KINDS = {
     "list": "an array",
     "dict": "a table",
 }
-"""Names of the types of TOML, by those of Python."""
+"""Names of the types of TOML, by the names in Python."""
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The keys of one table, with their types.
 
-    A field's ``msgspec.Meta`` may have a ``description`` of what belongs there, and as its example
-    the line that a message about a missing key shows.
+    A field's ``msgspec.Meta`` may have a ``description`` of valid values, and an example line for
+    the message about a missing key.
     """
 
 
@@ -58,10 +58,11 @@ class Table(Struct, frozen=True):
     path: Keys = ()
     """Keys that lead to the table from the top of the file."""
 
-    def checked(self, form: type[AnyForm]) -> AnyForm:
-        """Return the values as a form.
+    def read_as(self, form: type[AnyForm]) -> AnyForm:
+        """Check the values, and return them as a form.
 
-        Raise `UnusableInput` if a key is unknown, missing, of another type or out of its bounds.
+        Raise `UnusableInput` if a key is unknown or missing, or if its value has the wrong type or
+        is out of bounds.
         """
         types = get_type_hints(form, include_extras=True)
         for key, value in self.values.items():
@@ -81,7 +82,7 @@ class Table(Struct, frozen=True):
         return values
 
     def place(self, key: str) -> Place:
-        """Return where a key of this table stands."""
+        """Return the place of a key of this table."""
         return self.places.key(*self.path, key)
 
     def fail(self, key: str | None, what: str, hint: str) -> UnusableInput:
@@ -90,12 +91,12 @@ class Table(Struct, frozen=True):
         return place.fail(what, hint)
 
     def choose(self, key: str, value: str, choices: Sequence[str], what: str) -> None:
-        """Refuse a value of a key that is none of the choices: ``there is no kind 'x'``."""
+        """Refuse a value of a key that is not among the choices: ``there is no kind 'x'``."""
         if value not in choices:
             raise self.fail(key, f"{what} {value!r}", one_of(value, choices))
 
     def table(self, key: str) -> Table:
-        """Return a table within this one; an empty one if the key is missing."""
+        """Return a table within this table; empty if the key is missing."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             raise self.fail(key, f"it is {_kind(value)}, not a table", "give a table")
@@ -114,7 +115,7 @@ class Table(Struct, frozen=True):
         return (value,) if isinstance(value, str) else tuple(value)
 
     def command(self, key: str) -> tuple[str, ...] | None:
-        """Return the words of a command; a string is split as a POSIX shell splits words."""
+        """Return the words of a command; a string is split like in a POSIX shell."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -125,7 +126,7 @@ class Table(Struct, frozen=True):
                 key, f"it cannot be split into words: {str(error).lower()}", "close the quote"
             ) from None
         if not words or not words[0]:
-            raise self.fail(key, "it is empty", "write the program that is to be run")
+            raise self.fail(key, "it is empty", "write the program to run")
         return words
 
     def names(self, key: str) -> tuple[str, ...]:
@@ -136,7 +137,7 @@ class Table(Struct, frozen=True):
             if isinstance(name, bool) or not isinstance(name, str | int | float):
                 raise self.fail(key, f"{name!r} is neither a string nor a number", "write a value")
             if str(name) in names:
-                raise self.fail(key, f"{name} stands there twice", "leave one of them out")
+                raise self.fail(key, f"{name} is there twice", "leave one of them out")
             names.append(str(name))
         return tuple(names)
 
@@ -161,19 +162,19 @@ class Table(Struct, frozen=True):
                 (of_element,) = get_args(alternative)
                 element = next(part for part in value if not _fits(part, of_element))
                 hint = f"give {description}" if description else f'write "{element}"'
-                return self.fail(key, f"it holds {_kind(element)}", hint)
+                return self.fail(key, f"it contains {_kind(element)}", hint)
             if get_origin(alternative) is Literal and isinstance(value, str):
                 hint = one_of(value, get_args(alternative))
                 return self.fail(key, f"there is no {key} {value!r}", hint)
         kinds = [_kind_of_type(alternative) for alternative in accepted]
-        # A whole number may be given where a number is wanted.
+        # A whole number is also a number.
         if _kind(value) in kinds or (_kind(value) == _KINDS["int"] and _KINDS["float"] in kinds):
             return self.fail(key, f"it is {value}", f"give {description}")
         wanted = description or kinds[0]
         return self.fail(key, f"it is {_kind(value)}, not {wanted}", f"give {wanted}")
 
     def unknown(self, key: str, hint: str) -> UnusableInput:
-        """Return the error for a key or a table that no study has."""
+        """Return the error for an unknown key or table."""
         if isinstance(self.values[key], dict):
             return self.table(key).fail(None, "there is no such table", hint)
         return self.fail(key, "there is no such key", hint)
@@ -182,23 +183,23 @@ class Table(Struct, frozen=True):
 def read_toml(path: Path, name: str) -> Table:
     """Read a whole file.
 
-    Raise `UnusableInput` if the file cannot be read, is not TOML, or holds a value that no study
-    can use.
+    Raise `UnusableInput` if the file cannot be read, is not TOML, or has a value that no study can
+    use.
 
     Parameters
     ----------
     name
-        What errors call the file.
+        Name of the file in errors.
     """
     try:
-        # Some editors put a byte order mark in front.
+        # Some editors write a byte order mark.
         text = _content(path, name).decode("utf-8-sig")
     except OSError as error:
         raise UnusableInput(f"{name}: {error.strerror}", hint="name the file of a study") from None
     except UnicodeDecodeError as error:
         line = 1 + error.object.count(b"\n", 0, error.start)
         raise UnusableInput(
-            f"{name}:{line}: it is not UTF-8", hint="save it as UTF-8, as TOML asks for"
+            f"{name}:{line}: it is not UTF-8", hint="save it as UTF-8, as TOML requires"
         ) from None
     try:
         values = tomllib.loads(text)
@@ -210,14 +211,14 @@ def read_toml(path: Path, name: str) -> Table:
             hint="a study needs three levels at most: see docs/reference/study.md",
         ) from None
     except ValueError as error:
-        # A whole number of thousands of digits, which Python refuses to read.
+        # Python refuses to read a whole number with thousands of digits.
         raise UnusableInput(f"{name}: {str(error).lower()}", hint=_SHORTER) from None
     places = Places(name, key_lines(text))
     for keys, value in _leaves(values):
         if isinstance(value, int) and abs(value) > _MAX_WHOLE_NUMBER:
             raise places.key(*keys).fail("it has hundreds of digits", _SHORTER)
         if isinstance(value, str) and "\0" in value:
-            raise places.key(*keys).fail("it holds a null byte", "no program can be given one")
+            raise places.key(*keys).fail("it contains a null byte", "leave out the null byte")
     return Table(places, values)
 
 
@@ -229,9 +230,9 @@ def one_of(wrong: str, choices: Sequence[str]) -> str:
 
 
 def _content(path: Path, name: str) -> bytes:
-    """Return the bytes of a regular file of a sane size: any other would be read for ever."""
+    """Return the bytes of a regular file of limited size; a device could be endless."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise UnusableInput(f"{name}: it is no regular file", hint="name the file of a study")
+        raise UnusableInput(f"{name}: it is not a regular file", hint="name the file of a study")
     with path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
@@ -249,15 +250,16 @@ def _not_toml(name: str, text: str, message: str) -> UnusableInput:
         line = 1 + text.rstrip("\n").count("\n")
     if what.startswith(("Cannot overwrite", "Cannot declare")):
         return UnusableInput(
-            f"{name}:{line}: this name stands there twice", hint="leave one of them out"
+            f"{name}:{line}: this name is there twice", hint="leave one of them out"
         )
     return UnusableInput(
-        f"{name}:{line}: it is not TOML: {what or message}", hint="see https://toml.io for the form"
+        f"{name}:{line}: it is not TOML: {what or message}",
+        hint="see https://toml.io for the format",
     )
 
 
 def _leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
-    """Yield each value that is neither a table nor an array, with the keys that lead to it."""
+    """Yield each value that is neither a table nor an array, with its path of keys."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield (*keys, key), key
@@ -277,13 +279,13 @@ def _kind(value: Any) -> str:
 
 
 def _kind_of_type(alternative: Any) -> str:
-    """Return the kind of the values that one of a field's types accepts."""
+    """Return the name of the values of a type."""
     origin = get_origin(alternative) or alternative
     return _KINDS["str" if origin is Literal else origin.__name__]
 
 
 def _fits(value: Any, annotation: Any) -> bool:
-    """Return whether a value is of a type and within its bounds."""
+    """Return whether a value has a type and is within its bounds."""
     try:
         msgspec.convert(value, annotation)
     except msgspec.ValidationError:
@@ -292,7 +294,7 @@ def _fits(value: Any, annotation: Any) -> bool:
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
-    """Yield the types that a field accepts, without ``None``, which TOML cannot write."""
+    """Yield the types that a field accepts, without ``None``, which TOML does not have."""
     if get_origin(annotation) in (Union, UnionType):
         for alternative in get_args(annotation):
             yield from _alternatives(alternative)
@@ -304,7 +306,7 @@ AnyPart = TypeVar("AnyPart")
 
 
 def _parts(form: type[Form], key: str, kind: type[AnyPart]) -> Iterator[AnyPart]:
-    """Yield what the annotation of a field is made of, of one kind, the outermost first."""
+    """Yield the parts of one kind of a field's annotation, the outermost first."""
     waiting = [get_type_hints(form, include_extras=True)[key]]
     while waiting:
         annotation = waiting.pop(0)
@@ -314,7 +316,7 @@ def _parts(form: type[Form], key: str, kind: type[AnyPart]) -> Iterator[AnyPart]
 
 
 def _description(form: type[Form], key: str) -> str:
-    """Return what belongs there, as the form describes it; empty if it does not."""
+    """Return the form's description of a key; empty if there is none."""
     metas = _parts(form, key, msgspec.Meta)
     return next((meta.description for meta in metas if meta.description), "")
 
@@ -411,7 +413,7 @@ class _Walk:
         return tuple(parts)
 
     def _within_arrays(self, name: Keys) -> Keys:
-        """Return a path in which a table below an array of tables belongs to its last element."""
+        """Return a path with the index of the last element after each array of tables."""
         path: Keys = ()
         for index, part in enumerate(name):
             path = (*path, part)

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.campaign.verification import check_effects, mapped_by_condition
 from equipoise.design.coin import draw_block, draw_order
 from equipoise.measure.environment import CovariateReader
 from equipoise.measure.installation import launcher_program
@@ -137,7 +137,7 @@ def observe(
     conditions = tuple(record.plan.conditions[index] for index in gap.pair)
     pair = replace(record.plan, conditions=conditions)
     environment = own_environment()
-    check_that_each_took_effect(pair, mapped_by_condition(pair, environment), environment)
+    check_effects(pair, mapped_by_condition(pair, environment), environment)
     with closing(
         collect(record.plan, runs, longest_s=gap.longest_s, starter_factory=starter_factory)
     ) as observations:

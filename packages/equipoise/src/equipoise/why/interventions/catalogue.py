@@ -122,7 +122,7 @@ def user_command(text: str, site: Site) -> Intervention:
         words[0] = find_program(words[0], site.native_programs, site.environment, hint)
 
     def alter(condition: Condition) -> Condition:
-        command = condition.started.command
+        command = condition.measured_process.command
         filled = (
             command if word == COMMAND else (word.replace(COMMAND, shlex.join(command)),)
             for word in words

@@ -162,7 +162,7 @@ def cannot_preload(library: str | None, name: str, hint: str) -> str | None:
 
 
 def with_started(condition: Condition, **changed: Any) -> Condition:
-    """Return the condition with other fields of `Started` in what it starts."""
+    """Return the condition with other fields of `MeasuredProcess` in what it starts."""
     server = condition.server
     if server is None:
         return replace(condition, **changed)
@@ -173,12 +173,12 @@ def with_started(condition: Condition, **changed: Any) -> Condition:
 
 def with_process(condition: Condition, **settings: Any) -> Condition:
     """Return the condition with other settings, fields of `Process`, of what is measured."""
-    return with_started(condition, process=replace(condition.started.process, **settings))
+    return with_started(condition, process=replace(condition.measured_process.process, **settings))
 
 
 def variable(condition: Condition, name: str, site: Site) -> str | None:
     """Return the value of a variable when the condition starts."""
-    started = condition.started
+    started = condition.measured_process
     assignments = started.command[1 : _program_at(started.command)]
     of_env = dict(word.split("=", 1) for word in assignments)
     return {**site.environment, **started.environment, **of_env}.get(name)
@@ -189,7 +189,7 @@ def with_variables(
 ) -> Condition:
     """Return the condition with some variables set, and others no longer set by it."""
     removed = without | changed.keys()
-    started = condition.started
+    started = condition.measured_process
     words, program = started.command, _program_at(started.command)
     assignments = (word for word in words[1:program] if word.partition("=")[0] not in removed)
     others = {name: value for name, value in started.environment.items() if name not in removed}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from equipoise.design.libraries import NEVER_GIVEN_BACK, PRELOADED
+from equipoise.design.libraries import KEEP_FREED_MEMORY, PRELOADS
 from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages
 from equipoise.measure.environment.system import Unknown
 from equipoise.model.plan import Condition
@@ -26,7 +26,7 @@ _RETURNED = frozenset({"blocks_returned_at_free", "page_faults"})
 _ALLOCATED = frozenset({"blocks_returned_at_free", "more_allocations", "page_faults"})
 _SMALL_PAGES = frozenset({"huge_pages_off", "page_faults", "fork_of_large_process"})
 
-_LIBRARIES = frozenset(library for allocator in PRELOADED for library in allocator.preload)
+_LIBRARIES = frozenset(library for allocator in PRELOADS for library in allocator.preload)
 _FIRST = "jemalloc"
 """Allocator that is tried first: one tells whether the allocator is the cause."""
 
@@ -43,7 +43,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             "never_mmap",
             "keeping freed memory (mmap_max=0)",
             _RETURNED,
-            NEVER_GIVEN_BACK,
+            KEEP_FREED_MEMORY,
         ),
         tunables(
             case,
@@ -53,7 +53,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             _LARGE_STEPS,
             only_confirms=True,
         ),
-        *(_allocator(allocator, case) for allocator in PRELOADED if allocator.name == _FIRST),
+        *(_allocator(allocator, case) for allocator in PRELOADS if allocator.name == _FIRST),
         # MADV_DONTNEED promises zeroes: writing them costs less than a new page.
         preload(
             case,
@@ -100,7 +100,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
 
 def other_allocators(case: Case) -> tuple[Intervention, ...]:
     """Return the other allocators, those that a user can keep first."""
-    others = sorted(PRELOADED, key=lambda allocator: allocator.package is None)
+    others = sorted(PRELOADS, key=lambda allocator: allocator.package is None)
     return tuple(_allocator(other, case) for other in others if other.name != _FIRST)
 
 
@@ -133,7 +133,7 @@ def _allocator(allocator: Level, case: Case) -> Intervention:
 
 def _with_huge_pages(condition: Condition) -> Condition:
     # A condition that does not forbid huge pages allows them.
-    is_forbidden = condition.started.process.huge_pages is False
+    is_forbidden = condition.measured_process.process.huge_pages is False
     return with_process(condition, huge_pages=True) if is_forbidden else condition
 
 

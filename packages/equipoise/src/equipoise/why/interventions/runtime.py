@@ -50,7 +50,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             name="thread_per_cpu",
             summary="a thread for each CPU",
             causes=_TOO_FEW,
-            alter=lambda one: _with_threads(one, len(one.started.process.cpus or cpus)),
+            alter=lambda one: _with_threads(one, len(one.measured_process.process.cpus or cpus)),
             changes="threads",
             impossible_because=single,
             only_confirms=True,
@@ -81,7 +81,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             causes=_TOO_FEW,
             # A condition without a setting may use them all.
             alter=lambda one: (
-                one if one.started.process.cpus is None else with_process(one, cpus=cpus)
+                one if one.measured_process.process.cpus is None else with_process(one, cpus=cpus)
             ),
             changes="CPUs",
             impossible_because=single,
@@ -130,7 +130,7 @@ def _stack_bytes(condition: Condition, case: Case) -> int:
 
     They are the words of the command, the environment and the path.
     """
-    started = condition.started
+    started = condition.measured_process
     variables = {**case.site.environment, **started.environment}
     variables.pop(_FILLER, None)
     texts = [*started.command, *(f"{name}={value}" for name, value in variables.items())]
