@@ -378,7 +378,7 @@ def judge_by_intervals(
 
     See docs/methods/verdict.md.
 
-    See docs/methods/statistics.md. The estimate is by default the robust centre of the block
+    See docs/methods/verdict.md. The estimate is by default the robust centre of the block
     differences.
     """
     centre = blocks.engine.centre()

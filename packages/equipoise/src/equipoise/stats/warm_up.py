@@ -71,11 +71,11 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
 
     Returns
     -------
-    ``None`` with fewer than ``MIN_ITERATIONS``. Two levels are equal if they differ by less than 1
-    % or one sd (docs/methods/distribution.md). The steady state is the last stretch on equal
-    levels;
-    it must last a quarter of the iterations. The class is flat if all levels are equal, slowdown if
-    an earlier level was lower, else warm-up. A factor on all iterations changes only the levels.
+    ``None`` with fewer than ``MIN_ITERATIONS``. Two levels are equal if they differ by less than
+    1 % or one sd (docs/methods/distribution.md). The steady state is the last stretch on equal
+    levels; it must last a quarter of the iterations. The class is flat if all levels are equal,
+    slowdown if an earlier level was lower, else warm-up. A factor on all iterations changes only
+    the levels.
     """
     count = len(iterations)
     if count < MIN_ITERATIONS:
