@@ -90,10 +90,12 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
                 record,
                 blocks,
                 search,
-                frozenset(one.commit for one in withdrawals if one.benchmark == place),
+                frozenset(
+                    withdrawal.commit for withdrawal in withdrawals if withdrawal.benchmark == place
+                ),
                 resolution_of(blocks, search.benchmark.metric).more_is_better,
             ),
-            {one.commit for one in withdrawals},
+            {withdrawal.commit for withdrawal in withdrawals},
         )
         for place, search in enumerate(read_searches(record))
     )
@@ -132,8 +134,8 @@ def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
         build=terms.build,
         summary="",
         branches=tuple(
-            replace(one, summary=branch_sentence(one, more_is_better=of.more_is_better))
-            for one in branches
+            replace(branch, summary=branch_sentence(branch, more_is_better=of.more_is_better))
+            for branch in branches
         ),
         benchmark=of.search.benchmark.name,
         unconfirmed=first.unconfirmed,
@@ -214,7 +216,7 @@ class _Recorded(Struct, frozen=True):
 def _searched(of: _Recorded, line: LineState) -> BisectBranch:
     """Return what the search of one line found, as that of a branch; the first has no merge."""
     state, every = line.state, of.commits
-    commits = tuple(every[one] for one in line.commits)
+    commits = tuple(every[commit] for commit in line.commits)
     course = tuple(_course(of, line))
     return BisectBranch(
         merge="" if line.merge is None else every[line.merge].name,
@@ -230,17 +232,17 @@ def _searched(of: _Recorded, line: LineState) -> BisectBranch:
         candidates=tuple(_candidates(of, line, course)),
         gap=_gap(commits, state.segments[0]),
         left_over=tuple(
-            _gap(commits, one)
-            for one in state.segments[1:]
-            if one.blocks and one.verdict not in _EXPLAINED
+            _gap(commits, segment)
+            for segment in state.segments[1:]
+            if segment.blocks and segment.verdict not in _EXPLAINED
         ),
         margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
-        missing=tuple(every[one].name for one in line.missing),
+        missing=tuple(every[commit].name for commit in line.missing),
         course=course,
         summary="",
         unconfirmed=tuple(
-            _unconfirmed(of, commits, one)
-            for one in sorted(state.unconfirmed, key=lambda one: one.step.last)
+            _unconfirmed(of, commits, candidate)
+            for candidate in sorted(state.unconfirmed, key=lambda candidate: candidate.step.last)
         ),
     )
 
@@ -307,12 +309,12 @@ def _candidates(
     of: _Recorded, line: LineState, course: Sequence[BisectBlock]
 ) -> Iterator[BisectCommit]:
     state, every, trials = line.state, of.commits, of.trials
-    not_built = {place for place, one in enumerate(line.commits) if one in of.not_built}
-    culprits = {one.last for one in state.named}
+    not_built = {place for place, commit in enumerate(line.commits) if commit in of.not_built}
+    culprits = {step.last for step in state.named}
     for group in _groups(len(line.commits) - 1, not_built):
         # A group is excluded once each of its members is.
         excluded = [state.excluded_at[place - 1] for place in group]
-        known = [one for one in excluded if one is not None]
+        known = [place for place in excluded if place is not None]
         last = max(known) if len(known) == len(excluded) else None
         against = min(state.log_e_values[place - 1] for place in group)
         for place in group:
@@ -342,7 +344,7 @@ def _culprit(
         author=commit.author,
         date=commit.date,
         parent=commits[step.first - 1].name,
-        not_built=tuple(one.name for one in commits[step.first : step.last]),
+        not_built=tuple(commit.name for commit in commits[step.first : step.last]),
         is_merge=commit.is_merge,
         ratio=step.ratio,
         ratio_ci=step.ratio_ci,
@@ -370,7 +372,7 @@ def _unconfirmed(
         author=commit.author,
         date=commit.date,
         parent=commits[step.first - 1].name,
-        not_built=tuple(one.name for one in commits[step.first : step.last]),
+        not_built=tuple(commit.name for commit in commits[step.first : step.last]),
         ratio=step.ratio,
         ratio_ci=step.ratio_ci,
         level=step.level,
@@ -436,7 +438,7 @@ def unconfirmed_sentence(
 def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> str:
     """Return what the search of a merge's branch found."""
     merge, culprits = short_name(branch.merge), branch.culprits
-    left = [one for one in branch.candidates if one.status == "left"]
+    left = [candidate for candidate in branch.candidates if candidate.status == "left"]
     if branch.missing:
         them = joined(list(map(short_name, branch.missing)))
         verb = "does" if len(branch.missing) == 1 else "do"
@@ -471,13 +473,13 @@ def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> st
 def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> str:
     """Return the answer of a search, with the sentences of its branches behind it."""
     answer = _answer(result, more_is_better=more_is_better)
-    return " ".join((answer, *(one.summary for one in result.branches)))
+    return " ".join((answer, *(branch.summary for branch in result.branches)))
 
 
 def _answer(result: BisectResult, *, more_is_better: bool) -> str:
     certainty = f"{100.0 * (1.0 - result.alpha):g} %"
     culprits = result.culprits
-    left = [one for one in result.candidates if one.status == "left"]
+    left = [candidate for candidate in result.candidates if candidate.status == "left"]
     match result.verdict:
         case "culprit":
             group = "one of these" if culprits[0].not_built else "this one"
@@ -522,13 +524,13 @@ def _names(result: BisectResult) -> str:
 
 
 def _parts(culprits: Sequence[Culprit]) -> str:
-    names = names_of([short_name(one.commit) for one in culprits])
+    names = names_of([short_name(culprit.commit) for culprit in culprits])
     return f"{names} {'each made' if len(culprits) > 1 else 'made'} a part of it"
 
 
 def _among(left: Sequence[BisectCommit]) -> str:
     """Return the commits that are left, as far as a sentence has room for them."""
-    names = [short_name(one.commit) for one in left]
+    names = [short_name(candidate.commit) for candidate in left]
     if len(names) == 1:
         return f"{names[0]} ({shortened(left[0].subject, MAX_SUBJECT_LETTERS)})"
     if len(names) == 2:

@@ -244,7 +244,7 @@ def resume_bisection(
     Raise `ConditionFailed` if one of the two ends no longer builds or runs.
     """
     terms = bisection_of(record.plan)
-    is_searched = not any(one.bisection.is_open for one in read_searches(record))
+    is_searched = not any(search.bisection.is_open for search in read_searches(record))
     if is_searched and (terms.why is None or _is_explained(record, ledger)):
         return record.id
     with revisions.kept_builds(record) as builds:
@@ -325,7 +325,10 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
     parent, commit = map(terms.commit_of, gap.pair)
     for reason in builds.make((parent, commit)).values():
         raise ConditionFailed(reason, hint="bisect anew: its build was removed")
-    if any((one.source, one.condition) == (DIFF, culprit) for one in record.observations):
+    if any(
+        (observation.source, observation.condition) == (DIFF, culprit)
+        for observation in record.observations
+    ):
         return
     diff = diff_between(
         repository_of(terms), terms.every_commit[parent], terms.every_commit[commit]

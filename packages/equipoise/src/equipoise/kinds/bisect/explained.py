@@ -90,7 +90,7 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
     results = bisect_results(record, blocks)
     known: set[tuple[int, int]] = set()
     for benchmark, result in zip(benchmarks_of(plan), results, strict=bool(results)):
-        inside = {one.merge for one in result.branches if one.culprits}
+        inside = {branch.merge for branch in result.branches if branch.culprits}
         for culprit in result.every_culprit:
             parent, commit = (
                 terms.condition_of(benchmark.process, places[name])
@@ -131,7 +131,7 @@ def _with_explained(
     process, searches = terms.process_of(contrast.candidate), list(document.bisects)
     for place, benchmark in enumerate(benchmarks_of(plan)):
         search = searches[place]
-        names = {one.commit for one in search.every_culprit}
+        names = {culprit.commit for culprit in search.every_culprit}
         if benchmark.process == process and explained.commit in names:
             searches[place] = replace(search, explained=explained)
             break
@@ -168,7 +168,7 @@ def _explained_culprit(
 
 def _functions(causes: Sequence[Explanation]) -> Iterator[str]:
     """Yield the functions that causes name; those of refuted causes are left out."""
-    standing = [one for one in causes if one.status != "refuted"]
+    standing = [cause for cause in causes if cause.status != "refuted"]
     for key, cause in product(_FUNCTIONS, standing):
         name = cause.evidence.get(key)
         if isinstance(name, str) and _identifier(name):
@@ -178,16 +178,19 @@ def _functions(causes: Sequence[Explanation]) -> Iterator[str]:
 def _longer_functions(difference: Difference) -> Iterator[str]:
     """Yield the functions with at least a twentieth of the gap, certain or not; largest first."""
     least = WORTH_SAYING * difference.gap.extra
-    changes = [one for one in difference.functions.items() if one[1].extra >= least > 0.0]
-    for function, _ in sorted(changes, key=lambda one: -one[1].extra):
+    changes = [item for item in difference.functions.items() if item[1].extra >= least > 0.0]
+    for function, _ in sorted(changes, key=lambda item: -item[1].extra):
         if is_named(function.name):
             yield short_name(function)
 
 
 def _diff_of(record: RunRecord, condition: int) -> CommitDiff | None:
-    for one in reversed(record.observations):
-        if (one.source, one.condition) == (DIFF, condition) and one.document is not None:
-            return msgspec.json.decode(one.document, type=CommitDiff)
+    for observation in reversed(record.observations):
+        if (observation.source, observation.condition) == (
+            DIFF,
+            condition,
+        ) and observation.document is not None:
+            return msgspec.json.decode(observation.document, type=CommitDiff)
     return None
 
 
@@ -203,7 +206,7 @@ def _identifier(name: str) -> str:
 
 def _hunks_of(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
     """Yield the hunks that name a function: first where it was changed, or a use of it was."""
-    hunks = [one for one in _hunks(patch) if PurePosixPath(one[0]).suffix not in _NO_SOURCE]
+    hunks = [hunk for hunk in _hunks(patch) if PurePosixPath(hunk[0]).suffix not in _NO_SOURCE]
     yielded: set[int] = set()
     for only_changed in (True, False):
         for function in functions:

@@ -56,21 +56,21 @@ def branch(result: BisectBranch) -> alt.LayerChart:
 def _search(result: BisectResult | BisectBranch, title: str, ends_of_axis: str) -> alt.LayerChart:
     count = len(result.candidates)
     course = _with_exclusions(result.course)
-    trials = {one.block: _TRIALS_OF_A_BLOCK * (place + 1) for place, one in enumerate(course)}
+    trials = {block.block: _TRIALS_OF_A_BLOCK * (place + 1) for place, block in enumerate(course)}
     last = max([_TRIALS_OF_A_BLOCK, *trials.values()])
     excluded = list(_excluded(result.candidates, trials, last))
-    ends = {one.search: (one.earlier, one.later) for one in reversed(course)}
-    blocks = [_block(result, one, ends[one.search], trials[one.block]) for one in course]
+    ends = {block.search: (block.earlier, block.later) for block in reversed(course)}
+    blocks = [_block(result, block, ends[block.search], trials[block.block]) for block in course]
     culprits = [
         {
             "number": number,
             "until": last,
-            "name": short_name(one.commit),
-            "subject": one.subject,
-            "author": one.author,
+            "name": short_name(candidate.commit),
+            "subject": candidate.subject,
+            "author": candidate.author,
         }
-        for number, one in enumerate(result.candidates, start=1)
-        if one.status == "culprit"
+        for number, candidate in enumerate(result.candidates, start=1)
+        if candidate.status == "culprit"
     ]
     x = count_axis("trials", 0, last * (1.0 + _ROOM_FOR_A_NAME), "trials")
     y = alt.Y(
@@ -121,7 +121,11 @@ def _search(result: BisectResult | BisectBranch, title: str, ends_of_axis: str) 
     ]
     drawn = _TRIALS_OF_A_BLOCK * len(course)
     rest = _TRIALS_OF_A_BLOCK * (len(result.course) - len(course))
-    at = [trials[one.excluded_at] for one in result.candidates if one.excluded_at in trials]
+    at = [
+        trials[candidate.excluded_at]
+        for candidate in result.candidates
+        if candidate.excluded_at in trials
+    ]
     exclusions = f"{len(at)} of {count} commits are excluded after {max(at, default=drawn)} trials."
     notes = [exclusions]
     if rest:
@@ -139,8 +143,8 @@ def _search(result: BisectResult | BisectBranch, title: str, ends_of_axis: str) 
 
 def _with_exclusions(course: Sequence[BisectBlock]) -> Sequence[BisectBlock]:
     """Return the course without its last searches, as long as those found no gap to search."""
-    searches = [list(group) for _, group in itertools.groupby(course, lambda one: one.search)]
-    while len(searches) > 1 and len({(one.earlier, one.later) for one in searches[-1]}) == 1:
+    searches = [list(group) for _, group in itertools.groupby(course, lambda block: block.search)]
+    while len(searches) > 1 and len({(block.earlier, block.later) for block in searches[-1]}) == 1:
         searches.pop()
     return list(itertools.chain.from_iterable(searches))
 
@@ -174,7 +178,7 @@ def _excluded(
 ) -> Iterator[dict[str, Any]]:
     """Yield an area for each stretch of neighbours that the same block excluded."""
     numbered = enumerate(candidates, start=1)
-    for block, group in itertools.groupby(numbered, key=lambda one: one[1].excluded_at):
+    for block, group in itertools.groupby(numbered, key=lambda pair: pair[1].excluded_at):
         members = list(group)
         if block is None or block not in trials:
             continue
@@ -204,9 +208,11 @@ class BisectFigures(FiguresKind):
             # Without a gap of a benchmark among several there was no search.
             if search.margin is not None or not search.benchmark:
                 yield Figure(name, HOW_TO_READ, bisection(search))
-            for branch_number, one in enumerate(search.branches, start=1):
-                if one.course:
-                    yield Figure(f"{name}_branch_{branch_number}", HOW_TO_READ, branch(one))
+            for branch_number, found_branch in enumerate(search.branches, start=1):
+                if found_branch.course:
+                    yield Figure(
+                        f"{name}_branch_{branch_number}", HOW_TO_READ, branch(found_branch)
+                    )
 
     def chart(self, document: BisectDocument) -> alt.LayerChart | None:
         """Draw the search of the first benchmark."""

@@ -57,7 +57,7 @@ class BisectionJudge(CommitsJudge):
                         min_effect=judgement.min_effect,
                         prior=terms.prior or None,
                         own_pairs=own_pairs,
-                        prose=[one for one in terms.prose if 0 < one <= terms.last],
+                        prose=[place for place in terms.prose if 0 < place <= terms.last],
                         layout_spread=spread,
                     ),
                     terms.branches,
@@ -69,8 +69,12 @@ class BisectionJudge(CommitsJudge):
         )
         """The search of each benchmark after the blocks so far."""
         self._measured_by = tuple(
-            tuple(at for at, one in enumerate(benchmarks_of(plan)) if one.process == process)
-            for process in range(1 + max(one.process for one in benchmarks_of(plan)))
+            tuple(
+                at
+                for at, benchmark in enumerate(benchmarks_of(plan))
+                if benchmark.process == process
+            )
+            for process in range(1 + max(benchmark.process for benchmark in benchmarks_of(plan)))
         )
         """Places of the benchmarks that each command measures."""
         self._commands = tuple(
@@ -114,7 +118,7 @@ class BisectionJudge(CommitsJudge):
         left = sum(not excluded for excluded in state.excluded)
         clause = f"{left} of {self._last} commits are left"
         if state.named:
-            culprits = [self._name(benchmark, one.last) for one in state.named]
+            culprits = [self._name(benchmark, step.last) for step in state.named]
             clause = f"{joined(culprits)} made a difference"
         elif benchmark.name:
             clause = f"{benchmark.name}: {clause}"

@@ -107,7 +107,7 @@ def persistent_steps(
         Commits that do not run: their blocks count for nothing.
     """
     usable = _usable(blocks, withdrawn)
-    left = {one.commit: one.level for one in candidates}
+    left = {candidate.commit: candidate.level for candidate in candidates}
     if not usable or not left:
         return ()
     model = _Model(usable, layout_spread)
@@ -156,7 +156,7 @@ def step_trends(
         places = [
             place
             for place, block in enumerate(usable)
-            if [one for one in steps if block.before < one <= block.after] == [step]
+            if [place for place in steps if block.before < place <= block.after] == [step]
         ]
         line = None
         if len(places) >= MIN_TREND_BLOCKS:
@@ -171,9 +171,9 @@ def step_trends(
 def _usable(blocks: Sequence[LayoutBlock], withdrawn: Collection[int]) -> Sequence[LayoutBlock]:
     """Return the blocks that say something about commits that run."""
     return [
-        one
-        for one in blocks
-        if not math.isnan(one.difference) and not {one.before, one.after} & set(withdrawn)
+        block
+        for block in blocks
+        if not math.isnan(block.difference) and not {block.before, block.after} & set(withdrawn)
     ]
 
 
@@ -184,11 +184,11 @@ class _Model:
     """
 
     def __init__(self, blocks: Sequence[LayoutBlock], layout_spread: float) -> None:
-        self.commits = np.unique([(one.before, one.after) for one in blocks])
+        self.commits = np.unique([(block.before, block.after) for block in blocks])
         design = np.zeros((len(blocks), len(self.commits)))
         rows = np.arange(len(blocks))
-        design[rows, np.searchsorted(self.commits, [one.after for one in blocks])] = 1.0
-        design[rows, np.searchsorted(self.commits, [one.before for one in blocks])] -= 1.0
+        design[rows, np.searchsorted(self.commits, [block.after for block in blocks])] = 1.0
+        design[rows, np.searchsorted(self.commits, [block.before for block in blocks])] -= 1.0
         values, self._vectors = np.linalg.eigh(design.T @ design)
         values = np.where(values > 1e-9 * values.max(), values, 0.0)
         self._inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
@@ -219,12 +219,12 @@ class _Model:
 
     def chance_of_place(self, steps: Sequence[int], step: int) -> float:
         """Return the chance of a step's place among all between its neighbours, a priori equal."""
-        earlier = max((one for one in steps if one < step), default=int(self.commits[0]))
-        later = min((one for one in steps if one > step), default=int(self.commits[-1]) + 1)
+        earlier = max((other for other in steps if other < step), default=int(self.commits[0]))
+        later = min((other for other in steps if other > step), default=int(self.commits[-1]) + 1)
         # Between two measured commits a step could be anywhere: the later one stands for all.
         own = int(self.commits[np.searchsorted(self.commits, step)])
-        others = [one for one in steps if one != step]
-        places = [int(one) for one in self.commits if earlier < one < later]
+        others = [other for other in steps if other != step]
+        places = [int(place) for place in self.commits if earlier < place < later]
         evidence = np.array([self._posterior([*others, place])[3] for place in places])
         chances = np.exp(evidence - evidence.max())
         return float(chances[places.index(own)] / chances.sum())
@@ -284,12 +284,12 @@ def _levels(
     blocks: Sequence[LayoutBlock], design: FloatArray, inverse: FloatArray, vectors: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return free levels, the differences without slot effect and outliers, and their noise."""
-    differences = np.array([one.difference for one in blocks])
+    differences = np.array([block.difference for block in blocks])
     finite = np.isfinite(differences)
     # A timeout is far out, and is clipped with the outliers.
     far = max(1.0, 2.0 * float(np.max(np.abs(differences[finite]), initial=0.0)))
     differences = np.clip(differences, -far, far)
-    orders = np.array([float(one.order) for one in blocks])
+    orders = np.array([float(block.order) for block in blocks])
     freedom = max(1, len(blocks) - len(inverse) + 1)
     clipped, levels, slot, scale = differences, np.zeros(len(inverse)), 0.0, MIN_SCALE
     for _ in range(_ROUNDS):
@@ -308,5 +308,5 @@ def _levels(
 
 def _upper_tail(z: FloatArray) -> FloatArray:
     """Return the chance that a standard normal variable exceeds each z."""
-    tails = [0.5 * math.erfc(one / math.sqrt(2.0)) for one in z.ravel().tolist()]
+    tails = [0.5 * math.erfc(each / math.sqrt(2.0)) for each in z.ravel().tolist()]
     return np.asarray(tails).reshape(z.shape)

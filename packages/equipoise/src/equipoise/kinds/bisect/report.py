@@ -131,7 +131,7 @@ class BisectReport(ReportKind):
 
 def answer(document: BisectDocument) -> Answer:
     """Build what a reader sees first: the culprits, or the set of commits that is left."""
-    claims = [one for search in document.searches for one in culprit_claims(document, search)]
+    claims = [claim for search in document.searches for claim in culprit_claims(document, search)]
     if document.bisect is None:
         title = suite_sentence(document.bisects)
         answer = Answer(title=title, claims=tuple(claims[:MAX_CLAIMS]))
@@ -174,7 +174,7 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
     searches = document.bisects
     first = searches[0]
     yield Table(
-        *headed(_benchmark_row(document, one) for one in searches),
+        *headed(_benchmark_row(document, search) for search in searches),
         label="Benchmarks",
         max_rows=MAX_BENCHMARKS,
         notes=(
@@ -182,7 +182,7 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
             "benchmark changed it.",
         ),
     )
-    trials = sum(one.analysed for one in document.trials)
+    trials = sum(condition.analysed for condition in document.trials)
     cost = f"{counted(trials, 'trial')} of {counted(first.builds, 'commit')}"
     yield Facts((("Cost", f"{cost} in {waiting_time(first.seconds)}"),))
     yield from _resumption(document)
@@ -199,11 +199,11 @@ def _suite_parts(document: BisectDocument) -> Iterator[Part]:
 def _resumption(document: BisectDocument) -> Iterator[Command]:
     """Yield how to go on where something is left: a budget that is used up is granted again."""
     is_open = (
-        one.verdict == "undecided"
+        search.verdict == "undecided"
         # Without a rest, it ended with a commit that it cannot name.
-        or (one.verdict == "set" and not one.unconfirmed)
-        or one.blocks_to_go
-        for one in document.searches
+        or (search.verdict == "set" and not search.unconfirmed)
+        or search.blocks_to_go
+        for search in document.searches
     )
     if any(is_open):
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
@@ -214,7 +214,7 @@ def suite_sentence(searches: Sequence[BisectResult]) -> str:
     changed: dict[str, list[str]] = {}
     for place in range(len(searches[0].candidates)):
         for search in searches:
-            culprits = {one.commit for one in search.culprits}
+            culprits = {culprit.commit for culprit in search.culprits}
             if search.candidates[place].commit in culprits:
                 commit = short_name(search.candidates[place].commit)
                 changed.setdefault(commit, []).append(search.benchmark)
@@ -228,9 +228,13 @@ def suite_sentence(searches: Sequence[BisectResult]) -> str:
 def _benchmark_row(document: BisectDocument, search: BisectResult) -> Mapping[str, Cell]:
     commits = UNKNOWN
     if search.culprits:
-        commits = joined([short_name(one.commit) for one in search.culprits])
+        commits = joined([short_name(culprit.commit) for culprit in search.culprits])
     elif search.verdict == "set":
-        names = [short_name(one.commit) for one in search.candidates if one.status == "left"]
+        names = [
+            short_name(candidate.commit)
+            for candidate in search.candidates
+            if candidate.status == "left"
+        ]
         commits = names[0] if len(names) == 1 else f"{len(names)} left: {names[0]} to {names[-1]}"
     return {
         "benchmark:name": search.benchmark,
@@ -299,16 +303,16 @@ def _where_changed(explained: ExplainedCulprit) -> str:
 
 def numbers(document: BisectDocument, bisect: BisectResult) -> Iterator[NumberRow]:
     """Yield a row for each commit after the good one, then for those of branches."""
-    culprits = {one.commit: one for one in bisect.every_culprit}
-    for one in _candidates(bisect):
-        culprit = culprits.get(one.commit)
+    culprits = {culprit.commit: culprit for culprit in bisect.every_culprit}
+    for candidate in _candidates(bisect):
+        culprit = culprits.get(candidate.commit)
         yield {
             "run": document.run.id,
             "study": document.run.study,
             "benchmark": bisect.benchmark,
-            **fields_of(one, "commit", "subject", "author", "date", "status"),
-            "not_built": str(one.not_built).lower(),
-            **fields_of(one, "e_value", "excluded_at", "trials"),
+            **fields_of(candidate, "commit", "subject", "author", "date", "status"),
+            "not_built": str(candidate.not_built).lower(),
+            **fields_of(candidate, "e_value", "excluded_at", "trials"),
             "metric": bisect.metric,
             **ratio_numbers(culprit),
             "step_e_value": None if culprit is None else culprit.e_value,
@@ -318,15 +322,15 @@ def numbers(document: BisectDocument, bisect: BisectResult) -> Iterator[NumberRo
 def culprit_claims(document: BisectDocument, bisect: BisectResult) -> tuple[Claim, ...]:
     """Build the claim of each commit that made a difference, those of branches last."""
     return tuple(
-        _claim(document, bisect, one, "the gap" if line is bisect else "the gap of its branch")
+        _claim(document, bisect, culprit, "the gap" if line is bisect else "the gap of its branch")
         for line in bisect.lines
-        for one in line.culprits
+        for culprit in line.culprits
     )
 
 
 def _candidates(bisect: BisectResult) -> tuple[BisectCommit, ...]:
     """Return the commits of the first line, then those of the branches that were searched."""
-    return tuple(one for line in bisect.lines for one in line.candidates)
+    return tuple(candidate for line in bisect.lines for candidate in line.candidates)
 
 
 def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap: str) -> Claim:
@@ -371,7 +375,7 @@ def _remarks(culprit: Culprit, bisect: BisectResult, again: str | None) -> Itera
     if culprit.not_built:
         names = ", ".join(map(short_name, culprit.not_built))
         yield f"Not built: {names}. Each of them may be the culprit as well."
-    searched = {one.merge for one in bisect.branches}
+    searched = {branch.merge for branch in bisect.branches}
     if culprit.is_merge and culprit.commit not in searched and again is not None:
         line = _line_of_branch(culprit, again)
         yield f"It is a merge. This line searches its branch: {line}"
@@ -410,7 +414,7 @@ def _commit_parts(bisect: SearchedLine, alpha: float) -> Iterator[Part]:
     """Build the commits that are left and the culprits, oldest first, and what is promised."""
     rows: list[Mapping[str, Cell]] = []
     for is_excluded, group in itertools.groupby(
-        bisect.candidates, key=lambda one: one.status == "excluded"
+        bisect.candidates, key=lambda candidate: candidate.status == "excluded"
     ):
         members = list(group)
         if not is_excluded:
@@ -464,7 +468,11 @@ def _promises(bisect: SearchedLine, alpha: float) -> Iterator[str]:
 
 def _course(bisect: SearchedLine) -> str:
     """Return how the search narrowed: ``Commits left: 64; 23 after block 20; 1 after block 31``."""
-    at = sorted(one.excluded_at for one in bisect.candidates if one.excluded_at is not None)
+    at = sorted(
+        candidate.excluded_at
+        for candidate in bisect.candidates
+        if candidate.excluded_at is not None
+    )
     if not at:
         return ""
     count = len(bisect.candidates)
@@ -487,10 +495,12 @@ def _left_over_facts(document: BisectDocument, bisect: BisectResult) -> Iterator
     for branch in bisect.branches:
         named = f"Gap of the branch of {short_name(branch.merge)}"
         yield named, _stretch(document, bisect, branch.gap)
-    left_over = [_stretch(document, bisect, one) for line in bisect.lines for one in line.left_over]
+    left_over = [
+        _stretch(document, bisect, stretch) for line in bisect.lines for stretch in line.left_over
+    ]
     if left_over:
         yield "Left over", "; ".join(left_over)
-    unconfirmed = [one.summary for line in bisect.lines for one in line.unconfirmed]
+    unconfirmed = [commit.summary for line in bisect.lines for commit in line.unconfirmed]
     if unconfirmed:
         yield "Not named", " ".join(unconfirmed)
 
@@ -502,7 +512,7 @@ def _stretch(document: BisectDocument, bisect: BisectResult, gap: BisectGap) -> 
 
 def _cost(bisect: BisectResult) -> str:
     """Return what a search cost: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
-    not_built = sum(one.not_built for one in _candidates(bisect))
+    not_built = sum(candidate.not_built for candidate in _candidates(bisect))
     ran = bisect.builds - not_built
     failed = ""
     if not_built:

@@ -263,11 +263,15 @@ class Bisection:
     @property
     def measured(self) -> tuple[Pair, ...]:
         """Own pairs of the candidates whose steps need no more blocks, as they were found."""
-        return tuple(one.named for one in self._candidates if one.named and not one.is_open)
+        return tuple(
+            candidate.named
+            for candidate in self._candidates
+            if candidate.named and not candidate.is_open
+        )
 
     def is_named(self, pair: Pair) -> bool:
         """Return whether the candidate of an own pair is named by all blocks so far."""
-        return any(one.named == pair for one in self._confirmed_among(self._candidates))
+        return any(candidate.named == pair for candidate in self._confirmed_among(self._candidates))
 
     @property
     def verdict(self) -> BisectionVerdict:
@@ -291,7 +295,7 @@ class Bisection:
         commits (``bisection_layout``). All are judged together, by all blocks so far.
         """
         gap = self._segments[0].gap
-        steps = (one.named_step(gap) for one in self._confirmed_among(self._candidates))
+        steps = (candidate.named_step(gap) for candidate in self._confirmed_among(self._candidates))
         return tuple(step for step in steps if step is not None)
 
     @property
@@ -300,8 +304,8 @@ class Bisection:
         named = self._confirmed_among(self._candidates)
         return step_trends(
             self._course,
-            [one.named[1] for one in named if one.named],
-            sorted(one.named[1] for one in self._candidates if one.named),
+            [candidate.named[1] for candidate in named if candidate.named],
+            sorted(candidate.named[1] for candidate in self._candidates if candidate.named),
             layout_spread=self._layout_spread,
             withdrawn=self._withdrawn,
         )
@@ -311,14 +315,14 @@ class Bisection:
         """The commits that make a difference by the bets, and are not named."""
         named, gap = self._confirmed_among(self._candidates), self._segments[0].gap
         return tuple(
-            UnconfirmedStep(step, self._reason(one))
-            for one in self._candidates
-            if one not in named and (step := one.named_step(gap)) is not None
+            UnconfirmedStep(step, self._reason(candidate))
+            for candidate in self._candidates
+            if candidate not in named and (step := candidate.named_step(gap)) is not None
         )
 
     @property
     def _candidates(self) -> list[Segment]:
-        return [one for one in self._segments if one.named is not None]
+        return [segment for segment in self._segments if segment.named is not None]
 
     def _confirmed_among(self, candidates: Sequence[Segment]) -> list[Segment]:
         """Return the candidates that are named by all blocks so far."""
@@ -327,11 +331,15 @@ class Bisection:
         key = (self._blocks, len(self._withdrawn), len(self._candidates))
         if self._confirmed[0] != key:
             steps = [
-                CandidateStep(one.named[1], level_of_rank(self._alpha, self._own_ranks[one.named]))
-                for one in self._candidates
-                if one.named is not None
-                and one.is_beyond_margin
-                and not self._prose.issuperset(range(one.named[0] + 1, one.named[1] + 1))
+                CandidateStep(
+                    candidate.named[1], level_of_rank(self._alpha, self._own_ranks[candidate.named])
+                )
+                for candidate in self._candidates
+                if candidate.named is not None
+                and candidate.is_beyond_margin
+                and not self._prose.issuperset(
+                    range(candidate.named[0] + 1, candidate.named[1] + 1)
+                )
             ]
             persistent = persistent_steps(
                 self._course,
@@ -341,7 +349,11 @@ class Bisection:
                 withdrawn=self._withdrawn,
             )
             self._confirmed = (key, frozenset(persistent))
-        return [one for one in candidates if one.named and one.named[1] in self._confirmed[1]]
+        return [
+            candidate
+            for candidate in candidates
+            if candidate.named and candidate.named[1] in self._confirmed[1]
+        ]
 
     def _reason(self, segment: Segment) -> UnconfirmedReason:
         assert segment.named is not None, "only a candidate is not confirmed"
@@ -415,7 +427,9 @@ class Bisection:
 
 def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
     chances = tuple(float(chance) for chance in prior)
-    if len(chances) != count or not all(math.isfinite(one) and one >= 0 for one in chances):
+    if len(chances) != count or not all(
+        math.isfinite(chance) and chance >= 0 for chance in chances
+    ):
         raise UnusableInput(
             f"{len(chances)} chances for {count} commits, each of which is a number from 0 up",
             hint="give one for each commit after the good one",
@@ -473,7 +487,7 @@ class BranchingBisection:
         line = self._current()
         if line is None:
             return None
-        here = [line.places[one] for one in built if one in line.places]
+        here = [line.places[commit] for commit in built if commit in line.places]
         return line.whole(line.search.next_pair(here, build_trials))
 
     def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
@@ -519,7 +533,7 @@ class BranchingBisection:
         line = self._current()
         if line is None or not line.places.keys() >= {*pair}:
             return False
-        earlier, later = sorted(line.places[one] for one in pair)
+        earlier, later = sorted(line.places[commit] for commit in pair)
         return line.search.takes((earlier, later))
 
     @property
@@ -564,7 +578,7 @@ class BranchingBisection:
         """Begin to search the branches of merges that the line has named."""
         if not self._branches:
             return
-        begun = {(one.merge, one.commits) for one in self._lines}
+        begun = {(line.merge, line.commits) for line in self._lines}
         for merge, pair in line.merges():
             for branch in self._branches:
                 if (
@@ -588,7 +602,7 @@ class _Line:
 
     def __init__(self, merge: int | None, commits: tuple[int, ...], search: Bisection) -> None:
         self.merge, self.commits, self.search = merge, commits, search
-        self.places: Mapping[int, int] = {one: place for place, one in enumerate(commits)}
+        self.places: Mapping[int, int] = {commit: place for place, commit in enumerate(commits)}
         self.course: list[tuple[int, Pair]] = []
         self._missing: set[int] = set()
 

@@ -175,7 +175,7 @@ class Segment:
         if self.named is not None:
             return self.named
         build = COST_OF_CHEAP_BUILD if build_trials < CHEAP_BUILD else COST_OF_BUILD
-        here = [one - self.first for one in built if self.first <= one <= self.last]
+        here = [place - self.first for place in built if self.first <= place <= self.last]
         before, after = self.search.choose(here, build)
         return self.first + before, self.first + after
 

@@ -315,9 +315,9 @@ class BisectDocument(ResultDocument, frozen=True, kw_only=True, tag="bisect"):
     @property
     def own_metric(self) -> str | None:
         """The metric of the first search."""
-        return next((one.metric for one in self.searches), None)
+        return next((search.metric for search in self.searches), None)
 
     @property
     def own_summary(self) -> str | None:
         """What each search found."""
-        return "\n".join(one.titled_summary for one in self.searches) or None
+        return "\n".join(search.titled_summary for search in self.searches) or None

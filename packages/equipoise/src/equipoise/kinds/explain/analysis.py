@@ -23,8 +23,10 @@ class ExplainAnalysis(AnalysisKind):
     def terms_replaced(self, terms: ExperimentPlan, replacement: Replace) -> ExperimentPlan:
         """Return the terms with the values replaced that the advice of interventions sets."""
         attempts = (
-            replace(one, advice=one.advice and with_values_replaced(one.advice, replacement))
-            for one in terms.attempts
+            replace(
+                attempt, advice=attempt.advice and with_values_replaced(attempt.advice, replacement)
+            )
+            for attempt in terms.attempts
         )
         return replace(terms, attempts=tuple(attempts))
 

@@ -141,12 +141,16 @@ def try_interventions(
         say(f"nothing is tested: {error.what}", error.hint)
         return
     if not output.quiet:
-        reaching = [one.intervention for one in experiment_of(plan).attempts if one.is_reachable]
+        reaching = [
+            attempt.intervention for attempt in experiment_of(plan).attempts if attempt.is_reachable
+        ]
         if reaching:
             say(f"testing by interventions on both: {', '.join(reaching)}")
         for attempt in experiment_of(plan).attempts:
             if not attempt.is_reachable:
-                unchanged = next(one.unchanged for one in attempt.expected if one.unchanged)
+                unchanged = next(
+                    change.unchanged for change in attempt.expected if change.unchanged
+                )
                 say(f"not tested: {attempt.intervention} cannot reach the cause ({unchanged})")
     listener = progress_for(quiet=output.quiet, color=output.color)
     conduct.start(plan, ledger, listener)

@@ -108,7 +108,7 @@ class Experiment(Judge):
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
     """Return all attempts of a campaign, without a block; those that reach a cause share alpha."""
     level = judgement.alpha / max(1, sum(attempt.is_reachable for attempt in explains.attempts))
-    return tuple(Attempt(one, level, judgement.primary_metric) for one in explains.attempts)
+    return tuple(Attempt(attempt, level, judgement.primary_metric) for attempt in explains.attempts)
 
 
 def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:

@@ -70,12 +70,12 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     ) -> InterventionOutcome:
         """Return the outcome for one cause: no attempt refutes what it left as it was."""
         unchanged = None
-        for one in (each for each in planned.expected if each.cause == place):
-            if one.unchanged is not None and test.outcome != "confirmed":
-                unchanged = one.unchanged
-            elif one.account is not None and test.outcome == "refuted":
+        for change in (each for each in planned.expected if each.cause == place):
+            if change.unchanged is not None and test.outcome != "confirmed":
+                unchanged = change.unchanged
+            elif change.account is not None and test.outcome == "refuted":
                 unchanged = unchanged_account(
-                    one.account, planned, blocks.values(), _slower_side(gap)
+                    change.account, planned, blocks.values(), _slower_side(gap)
                 )
         if unchanged is None:
             return test

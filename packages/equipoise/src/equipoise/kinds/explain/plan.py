@@ -121,7 +121,7 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
     check_names(gap, request, site)
     case = gap.case(site)
     if request.only:
-        known = {one.name: one for one in offered(case)}
+        known = {intervention.name: intervention for intervention in offered(case)}
         chosen = [known[name] for name in dict.fromkeys(request.only)]
     else:
         chosen = list(proposed(case))

@@ -53,12 +53,14 @@ Observe = Callable[[Plan, EvidenceRun], Observation | None]
 ACCOUNTS: Mapping[str, tuple[Callable[[Accounting], float | None], str]] = MappingProxyType(
     {
         "page_faults": (
-            lambda one: (
-                None if one.minor_faults is None else one.minor_faults + (one.major_faults or 0)
+            lambda trial: (
+                None
+                if trial.minor_faults is None
+                else trial.minor_faults + (trial.major_faults or 0)
             ),
             "page faults happened",
         ),
-        "block_reads": (lambda one: one.block_reads, "blocks were read from the disk"),
+        "block_reads": (lambda trial: trial.block_reads, "blocks were read from the disk"),
     }
 )
 """Accounts of each trial, by name, each with the beginning of the sentence "… as before"."""

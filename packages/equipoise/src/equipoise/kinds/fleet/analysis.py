@@ -66,15 +66,15 @@ class FleetAnalysis(AnalysisKind):
         plan, members = record.plan, members_of(record)
         comparisons, unknown = fleet_comparisons(record, members)
         rows = (
-            replace(row, host=one.host.host)
-            for one in members
-            if one.record is not None
-            for row in trial_rows(one.record, one.blocks, one.blocks)
+            replace(row, host=member.host.host)
+            for member in members
+            if member.record is not None
+            for row in trial_rows(member.record, member.blocks, member.blocks)
         )
-        trials = (one.record.trials for one in members if one.record is not None)
+        trials = (member.record.trials for member in members if member.record is not None)
         return FleetDocument(
             schema=SCHEMA,
-            run=run_info(record, sum(len(one.blocks) for one in members)),
+            run=run_info(record, sum(len(member.blocks) for member in members)),
             environment=shared_environment(members),
             conditions=tuple(
                 _condition_over_hosts(plan, index, members) for index in plan.described
@@ -110,7 +110,9 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
     """Return the asked hosts of a coordinator's run, in the order of its plan."""
     fleet = _fleet(record)
     by_place = {
-        one.plan.membership.place: one for one in record.members if one.plan.membership is not None
+        member.plan.membership.place: member
+        for member in record.members
+        if member.plan.membership is not None
     }
     names = names_apart([host.name for host in fleet.hosts])
     # A host without a block is lost once the coordinator's last session has ended.
@@ -138,7 +140,7 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
 
 def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
     """Return the facts that all hosts with an environment have alike."""
-    known = [one.host.environment for one in members if one.host.environment]
+    known = [member.host.environment for member in members if member.host.environment]
     if not known:
         return {}
     first, *others = known
@@ -153,14 +155,14 @@ def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> 
     """Return one condition without metrics: a mixture of hosts is the distribution of none."""
     condition = plan.conditions[index]
     of_hosts = [
-        one for member in members for one in member.host.conditions if one.name == condition.name
+        each for member in members for each in member.host.conditions if each.name == condition.name
     ]
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
         command=condition.command,
-        trials=sum(one.trials for one in of_hosts),
-        failures=sum(one.failures for one in of_hosts),
+        trials=sum(each.trials for each in of_hosts),
+        failures=sum(each.failures for each in of_hosts),
         metrics={},
     )
 
@@ -168,15 +170,15 @@ def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> 
 def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
     """Return the hosts of a fleet, and how far they came."""
     fleet = _fleet(record)
-    blocks = sum(len(one.blocks) for one in members)
-    delivered = sum(bool(one.blocks) for one in members)
+    blocks = sum(len(member.blocks) for member in members)
+    delivered = sum(bool(member.blocks) for member in members)
     whose = f"{delivered} of {counted(len(members), 'asked host')} delivered"
     if fleet.is_one_host:
         whose = f"{counted(len(members), 'campaign')} on {fleet.hosts[0].name}"
     return FleetResult(
         cluster=fleet.cluster,
         one_host=fleet.is_one_host,
-        hosts=tuple(one.host for one in members),
+        hosts=tuple(member.host for member in members),
         metric=record.plan.judgement.primary_metric,
         summary=f"{whose}: {counted(blocks, 'block')}.",
     )
@@ -212,13 +214,13 @@ def _paired(
     """Return the pairs of each host, none where it has no block or a trial lacks the metric."""
     paired: list[list[Pairing]] = []
     missing: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one in members:
+    for member in members:
         pairs: list[Pairing] = []
-        if one.record is not None and one.blocks:
+        if member.record is not None and member.blocks:
             try:
-                pairs = pairings_of(one.record.plan, one.blocks, metric)
+                pairs = pairings_of(member.record.plan, member.blocks, metric)
             except UnusableInput as error:
-                missing[error.what, error.hint or ""].append(one.host.host)
+                missing[error.what, error.hint or ""].append(member.host.host)
         paired.append(pairs)
     return paired, [
         CampaignWarning("metric_unknown", f"{names_of(names)}: {what}", hint)
@@ -237,13 +239,13 @@ def _comparison(
 ) -> FleetComparison:
     fleet, judgement = plan.terms, plan.judgement
     assert isinstance(fleet, FleetPlan), "a comparison over hosts is of a fleet"
-    pairs = [one[place].pairs if one else PairedBlocks() for one in paired]
-    more_is_better = any(one[place].more_is_better for one in paired if one)
+    pairs = [pairings[place].pairs if pairings else PairedBlocks() for pairings in paired]
+    more_is_better = any(pairings[place].more_is_better for pairings in paired if pairings)
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     over = answers_of_fleet(
         [
-            HostCampaign(one.host.host, one.host.identity, blocks, weight, one.end)
-            for one, blocks, weight in zip(members, pairs, fleet.weights, strict=True)
+            HostCampaign(member.host.host, member.host.identity, blocks, weight, member.end)
+            for member, blocks, weight in zip(members, pairs, fleet.weights, strict=True)
         ],
         min_effect=judgement.min_effect,
         alpha=level,
@@ -274,35 +276,38 @@ def _comparison(
         scope=_scope_over(plan, fleet),
         summary="",
         level=level,
-        ratio_is_constant=all(one.ratio_is_constant for one in over.hosts),
+        ratio_is_constant=all(host.ratio_is_constant for host in over.hosts),
         stratum=contrast.stratum,
         hosts=tuple(
             HostEffect(
-                host=one.host.host,
+                host=member.host.host,
                 ratio=answer.ratio,
                 ratio_ci=answer.bounds.ratio_ci,
                 blocks=answer.blocks,
                 environment={
-                    name: one.host.environment[name]
+                    name: member.host.environment[name]
                     for name in HOST_FACTS
-                    if name in one.host.environment
+                    if name in member.host.environment
                 },
                 level=answer.bounds.level,
                 weight=weight,
-                place=one.host.place,
+                place=member.host.place,
             )
-            for one, answer, weight in zip(members, over.hosts, fleet.weights, strict=True)
+            for member, answer, weight in zip(members, over.hosts, fleet.weights, strict=True)
             if answer.blocks
         ),
         fleet=describe_answers(
             over,
-            [one.host for one in members],
+            [member.host for member in members],
             alpha=level,
             one_host=fleet.hosts[0].name if fleet.is_one_host else None,
             more_is_better=more_is_better,
         ),
     )
-    names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
+    names = (
+        condition.levels.get(contrast.factor or "", condition.name)
+        for condition in (baseline, candidate)
+    )
     sentence = verdict_sentence(comparison, *names, more_is_better=more_is_better)
     count, name = len(fleet.hosts), fleet.hosts[0].name
     whose = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
@@ -338,14 +343,14 @@ def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignW
         ("no block", "host_without_block", f"no block is complete; {whole}", go_on),
         ("behind", "host_behind", behind, fetch),
     ):
-        names = [one.host.host for one in members if one.host.state == state]
+        names = [member.host.host for member in members if member.host.state == state]
         if names:
             yield CampaignWarning(code, f"{names_of(names)}: {what}", hint)
     reasons = [
-        f"{one.host.host} left after {counted(one.host.blocks, 'block')}: "
-        f"{one.host.stopped_because or 'unknown'}"
-        for one in members
-        if one.host.state == "left"
+        f"{member.host.host} left after {counted(member.host.blocks, 'block')}: "
+        f"{member.host.stopped_because or 'unknown'}"
+        for member in members
+        if member.host.state == "left"
     ]
     if reasons:
         yield CampaignWarning(
@@ -360,10 +365,10 @@ def _of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[Campaign
     """Yield what the coordinator noticed, and each warning of hosts once, with their names."""
     yield from (notice.warning for notice in record.notices)
     hosts: dict[CampaignWarning, list[str]] = defaultdict(list)
-    for one in members:
-        if one.record is not None:
-            for warning in warnings_of(one.record, (), None, one.blocks):
-                hosts[warning].append(one.host.host)
+    for member in members:
+        if member.record is not None:
+            for warning in warnings_of(member.record, (), None, member.blocks):
+                hosts[warning].append(member.host.host)
     for warning, names in hosts.items():
         code = HOST_FAILED if warning.code == FAILURE else warning.code
         summary = f"{names_of(names)}: {warning.summary}"
@@ -398,7 +403,7 @@ def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
         metrics = () if plan.contrasts else plan.conditions[index].reports
         metric = next(iter(metrics), plan.judgement.primary_metric)
         trials = [trial for block in blocks.values() for trial in block if trial.condition == index]
-        known = [one for one in trials if not one.timed_out and not one.is_unavailable]
+        known = [trial for trial in trials if not trial.timed_out and not trial.is_unavailable]
         values = known_values(known, [metric])[metric] if known else np.empty(0)
         values = np.sort(values[np.isfinite(values)])
         failures = sum(

@@ -153,15 +153,15 @@ class _AnswerWriter:
 
     def otherwise(self, hosts: Sequence[HostAnswer]) -> FleetDifferences:
         question = "Which host is otherwise than the others?"
-        reasons = [one.bounds.unknown_because or one.others.unknown_because for one in hosts]
+        reasons = [host.bounds.unknown_because or host.others.unknown_because for host in hosts]
         if reasons[0] is not None and None not in reasons:
             return _unknown_answer(FleetDifferences, question, reasons[0])
         differences = tuple(map(_difference, hosts, self.names))
         named = "; ".join(
-            f"{one.host}: {self.change(one.ratio)} against the mean of the others "
-            f"({self.ends(one.ratio_ci)})"
-            for one in differences
-            if one.differs
+            f"{host.host}: {self.change(host.ratio)} against the mean of the others "
+            f"({self.ends(host.ratio_ci)})"
+            for host in differences
+            if host.differs
         )
         answer = "None is shown to be: the interval of each reaches that of the others' mean."
         if named:
@@ -209,8 +209,8 @@ def _variances(variance: HostVariance) -> FleetVariances:
         return _unknown_answer(FleetVariances, question, variance.unknown_because)
     between, within = variance.components
     spread, within_spread = (
-        f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, one.variance))), 2)} %"
-        for one in (between, within)
+        f"{significant(100.0 * math.expm1(math.sqrt(max(0.0, variance.variance))), 2)} %"
+        for variance in (between, within)
     )
     return FleetVariances(
         question=question,
@@ -245,7 +245,7 @@ def _by_property(
                 for (value, of), mean in zip(by_value.items(), means, strict=True)
             )
             effects.append(PropertyEffect(name, values, finite_ratio(max(means) - min(means))))
-    yield from sorted(effects, key=lambda one: -(one.spread or 0.0))
+    yield from sorted(effects, key=lambda effect: -(effect.spread or 0.0))
 
 
 def _property_text(name: str, value: Any) -> str:
@@ -260,7 +260,7 @@ def _by_property_note(properties: Sequence[PropertyEffect]) -> str:
     """Return what the means by property are worth; empty where there is none."""
     if not properties:
         return ""
-    fewest = max(min(len(value.hosts) for value in one.values) for one in properties)
+    fewest = max(min(len(value.hosts) for value in effect.values) for effect in properties)
     note = "Means of hosts, without an interval: hosts with one value differ in much else."
     if fewest >= FEW_OF_A_VALUE:
         return (

@@ -123,7 +123,7 @@ async def start(
     """
     async with _roster_of(opening, options.cluster) as roster:
         introductions = tuple(roster.introductions.values())
-        hosts = {one.host.identity: one for one in introductions}
+        hosts = {introduction.host.identity: introduction for introduction in introductions}
         comparison = await prepared_hosts(
             files_of(plan, options.build_folders, [build.line for build in options.builds]),
             plan.measure.working_folder,
@@ -225,7 +225,11 @@ def _terms(
     shipped = {host.identity: files for host, files in comparison.comparable.items()}
     hosts = list(comparison.comparable)
     if options.campaign_for_each_worker:
-        hosts = [one.host for one in introductions if one.host.identity in shipped]
+        hosts = [
+            introduction.host
+            for introduction in introductions
+            if introduction.host.identity in shipped
+        ]
     hosts.sort(key=lambda host: (host.name, host.identity))
     return FleetPlan(
         hosts=tuple(hosts),
@@ -239,8 +243,10 @@ def _terms(
 
 
 def _left_out(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
-    for one in comparison.refused:
-        yield CampaignWarning(HOST_LEFT_OUT, f"a host was left out: {one.what}", one.hint or "")
+    for refusal in comparison.refused:
+        yield CampaignWarning(
+            HOST_LEFT_OUT, f"a host was left out: {refusal.what}", refusal.hint or ""
+        )
     for worker, why in roster.silent.items():
         yield CampaignWarning(
             HOST_LEFT_OUT,

@@ -58,13 +58,13 @@ def hosts(comparison: FleetComparison) -> alt.LayerChart | None:
 
     Ratios are of values, not of costs, where more of the metric is better.
     """
-    known = [one for one in comparison.hosts if one.ratio]
+    known = [host for host in comparison.hosts if host.ratio]
     if len(known) < 2 or comparison.fleet is None:
         return None
     drawn = _shown_hosts(known)
     rows = list(_rows(comparison, drawn))
     # One more host has no ratio: an end of its stretch says where that is.
-    at = [(one.ratio or next(filter(None, one.ends), None), one.ends) for one in rows]
+    at = [(row.ratio or next(filter(None, row.ends), None), row.ends) for row in rows]
     axis = ratio_axis(extent([each for each in at if each[0] is not None]), comparison.min_effect)
     x = axis.position(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
     y = name_rows("label", [row.label for row in rows])
@@ -99,19 +99,19 @@ def _shown_hosts(known: Sequence[HostEffect]) -> list[HostEffect]:
     """Return at most ``MAX_HOSTS`` hosts, evenly by the ranks of their ratios, in their order."""
     if len(known) <= MAX_HOSTS:
         return list(known)
-    ranked = sorted(known, key=lambda one: one.ratio or 0.0)
+    ranked = sorted(known, key=lambda host: host.ratio or 0.0)
     last = len(ranked) - 1
     chosen = {ranked[round(step * last / (MAX_HOSTS - 1))].place for step in range(MAX_HOSTS)}
-    return [one for one in known if one.place in chosen]
+    return [host for host in known if host.place in chosen]
 
 
 def _rows(comparison: FleetComparison, drawn: Sequence[HostEffect]) -> Iterator[_Bar]:
     answers = comparison.fleet
     assert answers is not None, "a comparison without answers is not drawn"
-    names = {one.host for one in comparison.hosts}
-    for one in drawn:
-        kind = _OTHERWISE if one.host in answers.otherwise.differing else _HOST
-        yield _Bar(one.host, kind, one.ratio, one.ratio_ci, one.blocks)
+    names = {host.host for host in comparison.hosts}
+    for host in drawn:
+        kind = _OTHERWISE if host.host in answers.otherwise.differing else _HOST
+        yield _Bar(host.host, kind, host.ratio, host.ratio_ci, host.blocks)
     if comparison.ratio is not None and comparison.ratio_ci != (None, None):
         label = f"{_MEAN} (all)" if _MEAN in names else _MEAN
         yield _Bar(label, _MEAN, comparison.ratio, comparison.ratio_ci, comparison.blocks)

@@ -135,7 +135,7 @@ class FleetReport(ReportKind):
 def _primary(document: FleetDocument) -> list[FleetComparison]:
     """Return the comparisons on the metric that decides."""
     metric = document.primary_metric
-    return [one for one in document.comparisons if one.metric == metric]
+    return [comparison for comparison in document.comparisons if comparison.metric == metric]
 
 
 def answer(document: FleetDocument, fleet: FleetResult) -> Answer:
@@ -143,7 +143,7 @@ def answer(document: FleetDocument, fleet: FleetResult) -> Answer:
     answer, primary = campaign_answer(document), _primary(document)
     if primary:
         claims = zip(answer.claims, primary, strict=False)
-        return replace(answer, claims=tuple(_claim(*one, fleet) for one in claims))
+        return replace(answer, claims=tuple(_claim(*claim, fleet) for claim in claims))
     if failures_of(document):
         return replace(answer, lines=(*answer.lines, fleet.summary))
     return replace(answer, title=fleet.summary, lines=())
@@ -153,7 +153,7 @@ def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build what stands below the answer: hosts, questions, properties, and the hosts' runs."""
     primary = _primary(document)
     many = len(primary) > MAX_CLAIMS
-    shown = [shown_comparison(document, one) for one in primary]
+    shown = [shown_comparison(document, comparison) for comparison in primary]
     if len(shown) == 1:
         (comparison,) = shown
         yield Section("Hosts", (_hosts_table(fleet, comparison),))
@@ -170,7 +170,7 @@ def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
             yield Paragraph(
                 f"The page of {option('report')} has the hosts of each comparison.", forms=SCREEN
             )
-    others = [one for one in document.comparisons if one not in primary]
+    others = [comparison for comparison in document.comparisons if comparison not in primary]
     if others:
         yield Section("Other metrics", (_means_table(document, others),))
     yield from _control(fleet)
@@ -181,15 +181,15 @@ def parts(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
 def numbers(document: FleetDocument, fleet: FleetResult) -> Iterator[NumberRow]:
     """Yield a row for each comparison and host, after one for the mean over the asked hosts."""
     runs = {host.place: host for host in fleet.hosts}
-    for one in document.comparisons:
+    for comparison in document.comparisons:
         of_all: NumberRow = {
             "run": document.run.id,
             "study": document.run.study,
-            **fields_of(one, "baseline", "candidate", "metric"),
+            **fields_of(comparison, "baseline", "candidate", "metric"),
         }
-        mean = {**ratio_numbers(one), **fields_of(one, "blocks", "verdict")}
+        mean = {**ratio_numbers(comparison), **fields_of(comparison, "blocks", "verdict")}
         yield {**of_all, "host": None, "of": "mean over the asked hosts", **mean}
-        for effect in one.hosts:
+        for effect in comparison.hosts:
             yield {
                 **of_all,
                 "host": effect.host,
@@ -217,7 +217,7 @@ def _claim(claim: Claim, comparison: FleetComparison, fleet: FleetResult) -> Cla
         claim,
         subject=f"{claim.subject}, mean over {whose}",
         certainty=(),
-        remarks=tuple(f"{one.question} {one.answer}" for one in remarks),
+        remarks=tuple(f"{remark.question} {remark.answer}" for remark in remarks),
         facts=(
             ("Smallest effect that matters", f"{comparison.min_effect:g} %"),
             ("Holds for", comparison.scope),
@@ -226,14 +226,14 @@ def _claim(claim: Claim, comparison: FleetComparison, fleet: FleetResult) -> Cla
 
 
 def _hosts_table(fleet: FleetResult, comparison: FleetComparison) -> Table:
-    effects = {one.place: one for one in comparison.hosts}
+    effects = {effect.place: effect for effect in comparison.hosts}
     otherwise = () if comparison.fleet is None else comparison.fleet.otherwise.differing
-    levels = {one.level for one in comparison.hosts}
+    levels = {effect.level for effect in comparison.hosts}
     notes: tuple[str, ...] = ()
     if levels and len(fleet.hosts) > 1:
         together = percentage(1.0 - comparison.level)
         notes = (f"All these intervals hold together with {together}.",)
-    weighted = len({one.weight for one in comparison.hosts}) > 1
+    weighted = len({effect.weight for effect in comparison.hosts}) > 1
     rows = (
         _host_row(host, effects.get(host.place), otherwise, weighted=weighted)
         for host in fleet.hosts
@@ -293,18 +293,18 @@ def _fleet_table(fleet: FleetResult) -> Table:
 
 def _means_table(document: FleetDocument, comparisons: Sequence[FleetComparison]) -> Table:
     rows: list[Mapping[str, Cell]] = []
-    for one in comparisons:
-        shown = shown_comparison(document, one)
+    for comparison in comparisons:
+        shown = shown_comparison(document, comparison)
         estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci, unknown=UNKNOWN)
-        otherwise = () if one.fleet is None else one.fleet.otherwise.differing
+        otherwise = () if comparison.fleet is None else comparison.fleet.otherwise.differing
         rows.append(
             {
-                "candidate:name": one.candidate,
-                "against:name": one.baseline,
-                "metric": metric_name(one.metric),
+                "candidate:name": comparison.candidate,
+                "against:name": comparison.baseline,
+                "metric": metric_name(comparison.metric),
                 "mean over hosts:number": estimate,
                 "interval": interval,
-                "verdict": Styled(shown_verdict(document, one), one.verdict),
+                "verdict": Styled(shown_verdict(document, comparison), comparison.verdict),
                 "hosts otherwise:words": listed(otherwise),
             }
         )
@@ -317,11 +317,13 @@ def _answers(comparison: FleetComparison) -> Iterator[Part]:
     if answers is None:
         return
     columns = (Column("question", "words"), Column("answer", "words"))
-    rows = ((one.question, one.answer) for one in answers.all if one.unknown_because is None)
+    rows = (
+        (answer.question, answer.answer) for answer in answers.all if answer.unknown_because is None
+    )
     open_questions: dict[str, list[str]] = defaultdict(list)
-    for one in answers.all:
-        if one.unknown_because is not None:
-            open_questions[one.unknown_because].append(one.question)
+    for answer in answers.all:
+        if answer.unknown_because is not None:
+            open_questions[answer.unknown_because].append(answer.question)
     table = Table(
         columns,
         tuple(rows),
@@ -343,13 +345,13 @@ def _properties(comparison: FleetComparison, answers: FleetAnswers) -> Iterator[
             "hosts differ by": _NAMES.get(effect.name, effect.name.replace("_", " "))
             if not place
             else "",
-            "value:name": one.value,
-            "hosts:number": str(len(one.hosts)),
-            "which:words": names_of(one.hosts),
-            "mean ratio:number": change_text(one.ratio, UNKNOWN),
+            "value:name": value.value,
+            "hosts:number": str(len(value.hosts)),
+            "which:words": names_of(value.hosts),
+            "mean ratio:number": change_text(value.ratio, UNKNOWN),
         }
         for effect in answers.by_property
-        for place, one in enumerate(effect.values)
+        for place, value in enumerate(effect.values)
     )
     table = Table(
         *headed(rows),
@@ -362,9 +364,9 @@ def _properties(comparison: FleetComparison, answers: FleetAnswers) -> Iterator[
 
 def _control(fleet: FleetResult) -> Iterator[Part]:
     """Build what the controls of the hosts show."""
-    controls = [one for one in fleet.hosts if one.control_excludes_one is not None]
+    controls = [host for host in fleet.hosts if host.control_excludes_one is not None]
     if controls:
-        wrong = [one.host for one in controls if one.control_excludes_one]
+        wrong = [host.host for host in controls if host.control_excludes_one]
         which = f": {names_of(wrong)}" if wrong else ""
         yield Paragraph(
             f"Control: the baseline against itself differs on {len(wrong)} of "
@@ -377,11 +379,13 @@ def _medians(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     hosts = [host for host in fleet.hosts if host.conditions]
     if not hosts:
         return
-    names = [one.name for one in document.conditions]
+    names = [condition.name for condition in document.conditions]
     of_hosts = (
         {
-            one.name: UNKNOWN if one.median is None else metric_value(one.median, one.metric)
-            for one in host.conditions
+            condition.name: UNKNOWN
+            if condition.median is None
+            else metric_value(condition.median, condition.metric)
+            for condition in host.conditions
         }
         for host in hosts
     )
@@ -394,7 +398,7 @@ def _medians(document: FleetDocument, fleet: FleetResult) -> Iterator[Part]:
     left_out = len(across) - _MAX_MEDIAN_COLUMNS
     title = "Medians on each host"
     table = Table(
-        (Column(first, "name"), *(Column(one, "number") for one in across[:_MAX_MEDIAN_COLUMNS])),
+        (Column(first, "name"), *(Column(name, "number") for name in across[:_MAX_MEDIAN_COLUMNS])),
         tuple((name, *row[:_MAX_MEDIAN_COLUMNS]) for name, row in zip(down, medians, strict=True)),
         label=title,
         notes=(
@@ -435,14 +439,14 @@ def _impossible(fleet: FleetResult, comparisons: Sequence[FleetComparison]) -> I
         yield "the hosts of a fleet are not in order"
     if any(min(host.blocks, host.trials) < 0 for host in fleet.hosts):
         yield "a host of a fleet has fewer than no blocks"
-    for one in comparisons:
-        if any(not 0 <= effect.place < len(places) for effect in one.hosts):
+    for comparison in comparisons:
+        if any(not 0 <= effect.place < len(places) for effect in comparison.hosts):
             yield "a comparison of a fleet is of a host that it did not ask"
-        if any(not 0.0 < effect.level < 1.0 or effect.blocks < 0 for effect in one.hosts):
+        if any(not 0.0 < effect.level < 1.0 or effect.blocks < 0 for effect in comparison.hosts):
             yield "a host of a comparison has no level between 0 and 1, or fewer than no blocks"
-        parts: list[HostEffect | HostDifference | FleetInterval] = [*one.hosts]
-        if one.fleet is not None:
-            answers = one.fleet
+        parts: list[HostEffect | HostDifference | FleetInterval] = [*comparison.hosts]
+        if comparison.fleet is not None:
+            answers = comparison.fleet
             parts += (*answers.otherwise.hosts, answers.mean, answers.new_host, answers.median)
             parts.append(answers.normal)
         for part in parts:

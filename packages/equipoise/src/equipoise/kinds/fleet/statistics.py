@@ -361,12 +361,12 @@ class _Fleet:
     ) -> Bounds:
         """Return the weighted mean of hosts' sequences; all of them cover together."""
         bounds = [sequences[place][0] for place in places]
-        unknown = next((one.unknown_because for one in bounds if one.unknown_because), None)
+        unknown = next((each.unknown_because for each in bounds if each.unknown_because), None)
         if unknown is not None:
             return Bounds(*_UNLIMITED, level, unknown)
         parts = self.parts_of(places)
-        low = float(parts @ np.array([one.low for one in bounds]))
-        high = float(parts @ np.array([one.high for one in bounds]))
+        low = float(parts @ np.array([each.low for each in bounds]))
+        high = float(parts @ np.array([each.high for each in bounds]))
         return Bounds(low, high, level)
 
     def roster_of(self, places: tuple[int, ...]) -> Roster | None:
@@ -376,7 +376,7 @@ class _Fleet:
         """
         if self.planned is None or len(self.hosts) == 1:
             return None
-        return next((one for one in self.rounds.rosters if one.places == places), None)
+        return next((roster for roster in self.rounds.rosters if roster.places == places), None)
 
     def typical_over(self, places: Sequence[int]) -> float | None:
         centres = [
@@ -390,7 +390,7 @@ class _Fleet:
 
     def ln_mean_ratios(self, places: Sequence[int]) -> FloatArray:
         blocks = [self.hosts[place].blocks for place in places]
-        return np.array([ln_ratio_of_means(one.baseline, one.candidate) for one in blocks])
+        return np.array([ln_ratio_of_means(block.baseline, block.candidate) for block in blocks])
 
     def means_allow(self, places: Sequence[int]) -> bool:
         """Return whether the means and the slow runs of all hosts allow ``equivalent``.
@@ -400,20 +400,21 @@ class _Fleet:
         """
         blocks = [self.hosts[place].blocks for place in places]
         parts = [
-            (float(part), one.own_baseline, one.candidate)
-            for part, one in zip(self.parts_of(places), blocks, strict=True)
+            (float(part), block.own_baseline, block.candidate)
+            for part, block in zip(self.parts_of(places), blocks, strict=True)
         ]
         if ln_bound_of_means(parts) <= self.margin:
             return True
         medians = [
-            float(np.median(np.concatenate([one.own_baseline, one.candidate]))) for one in blocks
+            float(np.median(np.concatenate([block.own_baseline, block.candidate])))
+            for block in blocks
         ]
         if not all(0.0 < median < math.inf for median in medians):
             return False
         hosts = list(zip(blocks, medians, strict=True))
         return have_balanced_slow_runs(
-            np.concatenate([one.own_baseline / median for one, median in hosts]),
-            np.concatenate([one.candidate / median for one, median in hosts]),
+            np.concatenate([own.own_baseline / median for own, median in hosts]),
+            np.concatenate([candidate.candidate / median for candidate, median in hosts]),
             self.margin,
         )
 
@@ -471,13 +472,13 @@ class _Fleet:
 
     def between_extremes(self, chance: float) -> Prediction:
         """Return the interval from the lowest to the highest bound of all hosts."""
-        bounds = [one for one, _ in self.host_sequences(self.alpha)]
+        bounds = [sequence for sequence, _ in self.host_sequences(self.alpha)]
         because = self.not_drawn_because() or next(
-            (one.unknown_because for one in bounds if one.unknown_because), None
+            (each.unknown_because for each in bounds if each.unknown_because), None
         )
         if because is not None:
             return Prediction(*_UNLIMITED, None, because)
-        low, high = min(one.low for one in bounds), max(one.high for one in bounds)
+        low, high = min(each.low for each in bounds), max(each.high for each in bounds)
         return Prediction(low, high, max(0.0, chance))
 
     def new_normal_host(self) -> Prediction:
@@ -511,12 +512,12 @@ class _Fleet:
         if because is not None:
             return HostVariance((), because)
         differences = [_differences_of(host.blocks) for host in self.hosts]
-        known = [one for one in differences if len(one)]
-        if any(not np.isfinite(one).all() for one in known):
+        known = [values for values in differences if len(values)]
+        if any(not np.isfinite(values).all() for values in known):
             return HostVariance((), "a trial timed out: the block differences have no variance")
-        if len(known) < 2 or all(len(one) < 2 for one in known):
+        if len(known) < 2 or all(len(values) < 2 for values in known):
             return HostVariance((), "fewer than two hosts have two blocks")
-        units = np.repeat(np.arange(len(known)), [len(one) for one in known])
+        units = np.repeat(np.arange(len(known)), [len(values) for values in known])
         values = np.concatenate(known)
         levels = variance_by_level(values, [units], ["host", "block"], seed=seed, level=self.alpha)
         return HostVariance(levels.components)
@@ -569,10 +570,10 @@ def _check(hosts: Sequence[FleetHost], planned: int | None) -> None:
     weights = [host.weight for host in hosts]
     if min(weights) <= 0 or abs(sum(weights) - 1.0) > _WEIGHT_ERROR:
         raise UnusableInput(
-            f"the weights of the hosts are {', '.join(f'{one:g}' for one in weights)}",
+            f"the weights of the hosts are {', '.join(f'{weight:g}' for weight in weights)}",
             hint="give weights above 0 that add up to 1",
         )
-    if any(len(one.known_at_end or hosts) != len(hosts) for one in hosts):
+    if any(len(host.known_at_end or hosts) != len(hosts) for host in hosts):
         raise UnusableInput(
             "the blocks that were known at the end of a host are not of every host",
             hint="give one number for each asked host",
@@ -620,8 +621,8 @@ def rosters_of(hosts: Sequence[FleetHost]) -> tuple[Roster, ...]:
             break
         members = [place for place in members if place not in ended]
         for place in members:
-            known = (hosts[one].known_at_end for one in ended)
-            later = [one[place] for one in known if one is not None]
+            known = (hosts[place_].known_at_end for place_ in ended)
+            later = [values[place] for values in known if values is not None]
             starts[place] = max(starts[place] + rounds, *later, 0)
     return tuple(rosters)
 
@@ -662,8 +663,8 @@ class Rounds:
     def _columns(self) -> tuple[list[FloatArray], list[FloatArray]]:
         """Block differences without the slot effect, and tolerances, of each host."""
         blocks = [host.blocks for host in self._hosts]
-        corrected = [_without_slot(one) for one in blocks]
-        return corrected, [one.tolerances for one in blocks]
+        corrected = [_without_slot(block) for block in blocks]
+        return corrected, [block.tolerances for block in blocks]
 
 
 def _without_slot(blocks: PairedBlocks) -> FloatArray:

@@ -62,7 +62,7 @@ class FleetPlan(Struct, Terms, frozen=True, tag_field=TAG, tag="fleet"):
 
     def check_explainable(self, record: RunRecord) -> None:
         """Refuse to explain: the coordinator runs nothing."""
-        members = listed([one.id for one in record.members]) or "none has come yet"
+        members = listed([member.id for member in record.members]) or "none has come yet"
         raise UnusableInput(
             f"run {record.id} is a fleet's: none of its trials was run by the coordinator",
             hint=f"explain the campaign of one host, on that host: {members}",
@@ -166,7 +166,7 @@ class FleetDifferences(FleetAnswer, frozen=True, kw_only=True):
     @property
     def differing(self) -> tuple[str, ...]:
         """Names of the hosts that differ from the mean of the others."""
-        return tuple(one.host for one in self.hosts if one.differs)
+        return tuple(host.host for host in self.hosts if host.differs)
 
 
 class FleetVariances(FleetAnswer, frozen=True, kw_only=True):
@@ -311,7 +311,7 @@ def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
 
 
 def _property_of_values(effect: PropertyEffect) -> PropertyEffect:
-    values = (replace(one, ratio=inverse_ratio(one.ratio)) for one in effect.values)
+    values = (replace(value, ratio=inverse_ratio(value.ratio)) for value in effect.values)
     return replace(effect, values=tuple(values))
 
 
@@ -356,7 +356,9 @@ def _ratios_to_baseline(document: FleetDocument) -> Iterator[float | None]:
     """Yield the cost of each analysed trial of a candidate over the baseline's of its block."""
     metric = document.primary_metric
     baselines = {
-        one.candidate: one.baseline for one in document.comparisons if one.metric == metric
+        comparison.candidate: comparison.baseline
+        for comparison in document.comparisons
+        if comparison.metric == metric
     }
     costs = {
         (row.host, row.block, row.condition): row.value_of(metric)

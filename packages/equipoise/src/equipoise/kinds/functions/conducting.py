@@ -68,7 +68,7 @@ def compare_functions(
     or an option does not fit; `ConditionFailed` if a function failed; `KeyboardInterrupt` if the
     user interrupted it: every finished trial is then in the ledger.
     """
-    functions = [one for one in commands if callable(one)]
+    functions = [command for command in commands if callable(command)]
     if len(functions) < len(commands) or not functions:
         raise UnusableInput(
             "setup= is for functions" if not functions else "commands and functions are mixed",
@@ -143,7 +143,7 @@ def functions_plan(
     limits contradict each other.
     """
     limits = request.limits
-    fresh_calls = any(one.changes for one in examined) and any(side.can_renew for side in sides)
+    fresh_calls = any(side_.changes for side_ in examined) and any(side.can_renew for side in sides)
     calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
     seed = limits.drawn_seed()
     return Plan(
@@ -259,11 +259,11 @@ def _hint(side: Side) -> str:
 
 def _can_be_called_here(sides: Sequence[Side], examined: Sequence[Examined]) -> bool:
     """Return whether calls in this process are brief, change nothing and may tell something."""
-    changes = any(one.changes or not one.is_watched for one in examined)
+    changes = any(side.changes or not side.is_watched for side in examined)
     if len(sides) < 2 or changes or any(side.awaits for side in sides):
         return False
     carried = sum(len(side.function or b"") + len(side.names or b"") for side in sides)
-    return carried >= MIN_CARRIED_BYTES and sum(one.call_s for one in examined) <= MAX_ROUND_S
+    return carried >= MIN_CARRIED_BYTES and sum(side.call_s for side in examined) <= MAX_ROUND_S
 
 
 def _ratios_here(
@@ -288,7 +288,7 @@ def _ratios_here(
     # What fails here alone is no reason to compare nothing.
     except (Exception, SystemExit):
         return None
-    return _median_ratios([one[1:] for one in series])
+    return _median_ratios([times[1:] for times in series])
 
 
 def _ratios_of_copies(
@@ -314,16 +314,18 @@ def _ratios_of_copies(
             # A function that fails now fails in the campaign as well, which says so.
             if batches is None:
                 return None
-            call_ns = [steady_ns(one) / count for one, count in zip(batches, calls, strict=True)]
-            ratios.append([one / max(call_ns[0], 1e-9) for one in call_ns])
+            call_ns = [
+                steady_ns(batch) / count for batch, count in zip(batches, calls, strict=True)
+            ]
+            ratios.append([each / max(call_ns[0], 1e-9) for each in call_ns])
     return ratios
 
 
 def _median_ratios(series: Sequence[Sequence[float]]) -> list[float]:
     first = series[0]
     return [
-        statistics.median(ns / max(base, 1e-9) for ns, base in zip(one, first, strict=True))
-        for one in series
+        statistics.median(ns / max(base, 1e-9) for ns, base in zip(times, first, strict=True))
+        for times in series
     ]
 
 

@@ -158,17 +158,17 @@ def _code_side(
     name: str, text: str, tree: ast.Module, setup: ast.Module, available: Mapping[str, object]
 ) -> Side:
     code, setup_code = _compiled(tree, repr(text)), _compiled(setup, "setup")
-    awaits = any(one.co_flags & inspect.CO_COROUTINE for one in (code, setup_code))
+    awaits = any(each.co_flags & inspect.CO_COROUTINE for each in (code, setup_code))
     used = {
-        one: available[one]
-        for one in sorted({*_names_in(code), *_names_in(setup_code)})
-        if one in available and not (one.startswith("__") or _is_builtin(one, available[one]))
+        name: available[name]
+        for name in sorted({*_names_in(code), *_names_in(setup_code)})
+        if name in available and not (name.startswith("__") or _is_builtin(name, available[name]))
     }
     try:
         pickled = _pickled(used, name) if used else None
     except UnusableInput:
-        for one, value in used.items():
-            _pickled(value, f"{one}, which {name} uses,")
+        for name, value in used.items():
+            _pickled(value, f"{name}, which {name} uses,")
         raise
     modules = set() if pickled is None else _modules_of(pickled)
     return Side(
@@ -199,7 +199,7 @@ def _loop(tree: ast.Module, setup: ast.Module, *, awaits: bool) -> bytes:
         kinds: dict[str, Any] = {name: getattr(function, name) for name in function._fields}
         loop.body = [ast.AsyncFunctionDef(**kinds)]
     compiled = compile(ast.fix_missing_locations(loop), CODE_FILE, "exec")
-    code = next(one for one in compiled.co_consts if isinstance(one, types.CodeType))
+    code = next(constant for constant in compiled.co_consts if isinstance(constant, types.CodeType))
     return marshal.dumps(code)
 
 
@@ -252,7 +252,7 @@ def _imported_by(tree: ast.Module) -> set[str]:
     modules = set()
     for node in tree.body:
         if isinstance(node, ast.Import):
-            modules |= {one.name for one in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             modules.add(node.module)
     return modules
@@ -318,6 +318,10 @@ def _distinct(names: Sequence[str], count: int) -> list[str]:
         distinct.append(
             name
             if name not in distinct
-            else next(one for one in numbered if one not in distinct and one not in names)
+            else next(
+                candidate
+                for candidate in numbered
+                if candidate not in distinct and candidate not in names
+            )
         )
     return distinct

@@ -129,7 +129,7 @@ class PreparedProcesses(Struct):
     def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
         """Let the process of a block follow an order to its end."""
         if key not in self._prepared:
-            self._prepare([one for one in self.following(key) if one not in self._prepared])
+            self._prepare([key_ for key_ in self.following(key) if key_ not in self._prepared])
         prepared = self._prepared.pop(key)
         try:
             os.write(prepared.order, marshal.dumps(order))

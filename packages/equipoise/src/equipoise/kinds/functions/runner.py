@@ -93,7 +93,7 @@ class FunctionRunner(Struct):
             wall_s = self.clock() - began
             trials = self._trials(draw, answer, started_at, wall_s, covariates)
             # What failed comes first and ends the campaign: the block stays incomplete.
-            self._reports = tuple(sorted(trials, key=lambda one: one.trial.failure is None))
+            self._reports = tuple(sorted(trials, key=lambda report: report.trial.failure is None))
         return self._reports[place]
 
     def _trials(

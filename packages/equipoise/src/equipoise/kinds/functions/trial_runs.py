@@ -116,19 +116,19 @@ def calls_and_rounds(examined: Sequence[Examined], *, fresh_calls: bool) -> tupl
     adds is alike too. The rule treats all functions alike: exchanging two exchanges their numbers.
     """
     # The least power of two with which a batch is long enough.
-    calls = [1 << (math.ceil(BATCH_S / one.call_s) - 1).bit_length() for one in examined]
+    calls = [1 << (math.ceil(BATCH_S / function.call_s) - 1).bit_length() for function in examined]
     alike = max(calls) <= _ALIKE * min(calls)
     if alike:
         calls = [max(calls)] * len(calls)
     if fresh_calls:
         calls = [
-            max(1, min(count, int(_FRESH_BATCH_S / one.whole_s)))
-            for count, one in zip(calls, examined, strict=True)
+            max(1, min(count, int(_FRESH_BATCH_S / function.whole_s)))
+            for count, function in zip(calls, examined, strict=True)
         ]
         if alike:
             calls = [min(calls)] * len(calls)
-    seconds = [one.whole_s if fresh_calls else one.call_s for one in examined]
-    round_s = sum(count * one for count, one in zip(calls, seconds, strict=True))
+    seconds = [function.whole_s if fresh_calls else function.call_s for function in examined]
+    round_s = sum(count * call_s for count, call_s in zip(calls, seconds, strict=True))
     return calls, max(1, min(ROUNDS, int(PROCESS_S / round_s)))
 
 
@@ -136,7 +136,9 @@ def warnings_of(
     sides: Sequence[Side], examined: Sequence[Examined], functions: FunctionsPlan
 ) -> Iterator[CampaignWarning]:
     """Yield what the trial runs tell a user beyond numbers."""
-    changing = [side.name for side, one in zip(sides, examined, strict=True) if one.changes]
+    changing = [
+        side.name for side, function in zip(sides, examined, strict=True) if function.changes
+    ]
     if not changing:
         return
     names = changing[0] if len(changing) == 1 else f"each of {', '.join(changing)}"
@@ -154,7 +156,7 @@ def warnings_of(
         f"{names} changes what it works on, so each call gets that anew, untimed",
         "nothing to do if that is what you want",
     )
-    if min(one.call_s for one in examined) < _CLOCK_S:
+    if min(function.call_s for function in examined) < _CLOCK_S:
         yield CampaignWarning(
             "clock_in_call",
             "each call is timed alone, and takes less than 1 µs: reading the clock is a part of "

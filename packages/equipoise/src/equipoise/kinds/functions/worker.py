@@ -418,7 +418,7 @@ def _text(error: BaseException) -> str:
     import traceback
 
     place = traceback.extract_tb(error.__traceback__)[-1:]
-    where = "".join(f" (line {one.lineno} of {one.filename})" for one in place)
+    where = "".join(f" (line {frame.lineno} of {frame.filename})" for frame in place)
     return f"{type(error).__name__}: {error}{where}"
 
 

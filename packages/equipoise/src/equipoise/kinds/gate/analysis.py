@@ -89,7 +89,7 @@ def _shortage(
     plan: Plan, blocks: Blocks, pairings: Sequence[Pairing], decisions: Sequence[GateDecision]
 ) -> GateShortage | None:
     """Return what the undecided benchmarks would need; ``None`` if all are decided."""
-    undecided = [one for one in decisions if one.outcome == "undecided"]
+    undecided = [decision for decision in decisions if decision.outcome == "undecided"]
     if not undecided:
         return None
     forecasts = forecast_gate(
@@ -99,13 +99,15 @@ def _shortage(
         alpha=plan.judgement.alpha,
         seed=plan.seed,
     )
-    known = [one for one in forecasts if one is not None]
+    known = [forecast for forecast in forecasts if forecast is not None]
     return GateShortage(
         undecided=len(undecided),
-        blocks=min(one.judged.blocks for one in undecided),
+        blocks=min(decision.judged.blocks for decision in undecided),
         block_s=sum(map(block_seconds, blocks.values())) / len(blocks),
-        needed_blocks=(max(one.blocks for one in known) if len(known) == len(undecided) else None),
-        is_lower_bound=any(one.is_lower_bound for one in known),
+        needed_blocks=(
+            max(forecast.blocks for forecast in known) if len(known) == len(undecided) else None
+        ),
+        is_lower_bound=any(forecast.is_lower_bound for forecast in known),
     )
 
 

@@ -159,12 +159,14 @@ def bisect_lines(
     )
     tool = request.tool
     if tool is None and len(metrics) == 1:
-        lines = ((one.name, line(one.command, metric=metrics[0])) for one in benchmarks)
+        lines = (
+            (benchmark.name, line(benchmark.command, metric=metrics[0])) for benchmark in benchmarks
+        )
     elif tool is not None and len(request.benchmarks) == 1:
         names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
         if tool.listing is not None:
             is_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
-            names = [one.name for one in benchmarks] if is_time else []
+            names = [benchmark.name for benchmark in benchmarks] if is_time else []
         command = request.benchmarks[0].command
         lines = ((name, line(command, kind=tool.name, metric=name)) for name in names)
     else:

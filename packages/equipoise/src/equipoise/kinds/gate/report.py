@@ -87,7 +87,9 @@ def gate_document(document: GateDocument) -> Document:
         Paragraph(gate.summary),
         *(Paragraph(sentence) for sentence in shortage_sentences(gate)),
         # The rows share alpha: each by itself may have less of it.
-        *_tables(gate.rows, max((one.alpha for one in document.comparisons), default=0.0)),
+        *_tables(
+            gate.rows, max((comparison.alpha for comparison in document.comparisons), default=0.0)
+        ),
         Command(
             document.run.command_line or "",
             f"{blocks} in random order on one host; a benchmark fails where its whole equivalence "
@@ -102,7 +104,9 @@ def gate_document(document: GateDocument) -> Document:
         for line, names in itertools.islice(slower.items(), ALIKE_SHOWN)
     )
     if document.warnings:
-        parts.append(Bullets(tuple(f"{one.summary}; {one.hint}" for one in document.warnings)))
+        parts.append(
+            Bullets(tuple(f"{warning.summary}; {warning.hint}" for warning in document.warnings))
+        )
     return Document(document.run.id, title, tuple(parts))
 
 

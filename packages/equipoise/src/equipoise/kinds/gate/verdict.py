@@ -69,7 +69,9 @@ def judge_gate(
     def is_within(judged: ComparisonVerdict) -> bool:
         return judged.equivalence_high <= margin and judged.ln_mean_ratio <= margin
 
-    slower = select_most(judged_at, lambda one: one.equivalence_low > margin, alpha, tested)
+    slower = select_most(
+        judged_at, lambda sequence: sequence.equivalence_low > margin, alpha, tested
+    )
     passes = select_most(judged_at, is_within, alpha, tested)
     others = judged_at(alpha / tested) if tested else []
     return tuple(
@@ -108,7 +110,7 @@ def forecast_gate(
     Comparisons and decisions are those given to and returned by ``judge_gate``.
     """
     tested = len(decisions)
-    is_open = [one.outcome == "undecided" for one in decisions]
+    is_open = [decision.outcome == "undecided" for decision in decisions]
     # The next comparison to be decided shares alpha with those that are.
     level = alpha * min(tested - sum(is_open) + 1, tested) / max(1, tested)
     share = MAX_CONTINUATIONS // max(1, sum(is_open))
@@ -179,7 +181,9 @@ class GateJudge(InterimAnalysis):
         """Return the decision on each comparison."""
         judgement = self.plan.judgement
         decisions = judge_gate(self.pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
-        return tuple(Interim(one.judged, one.outcome != "undecided") for one in decisions)
+        return tuple(
+            Interim(decision.judged, decision.outcome != "undecided") for decision in decisions
+        )
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Return no forecast: a gate is not patient."""

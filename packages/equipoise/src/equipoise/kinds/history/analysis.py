@@ -73,15 +73,15 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
     series = series_of(record)
     state = read_history(series).state()
     metric = plan.judgement.primary_metric
-    blocks = [complete_blocks(one.draws, one.trials) for one in series]
+    blocks = [complete_blocks(campaign.draws, campaign.trials) for campaign in series]
     more_is_better = any(resolution_of(its, metric).more_is_better for its in blocks)
     numbers = _era_numbers(series)
     campaigns = tuple(
-        _campaign(one, [*its.values()], era)
-        for one, its, era in zip(series, blocks, numbers, strict=True)
+        _campaign(campaign, [*its.values()], era)
+        for campaign, its, era in zip(series, blocks, numbers, strict=True)
     )
     changes = tuple(
-        _change(series, one, metric, more_is_better=more_is_better) for one in state.changes
+        _change(series, change, metric, more_is_better=more_is_better) for change in state.changes
     )
     result = HistoryResult(
         baseline=terms.baseline,
@@ -95,9 +95,9 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
         metric=metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
-        trials=sum(one.trials for one in campaigns),
-        builds=sum(one.builds for one in campaigns),
-        seconds=sum(one.seconds for one in campaigns),
+        trials=sum(campaign.trials for campaign in campaigns),
+        builds=sum(campaign.builds for campaign in campaigns),
+        seconds=sum(campaign.seconds for campaign in campaigns),
         blocks_to_go=state.blocks_to_go,
         build=terms.build,
         summary="",
@@ -106,7 +106,7 @@ def history_result(record: RunRecord, terms: HistoryPlan) -> HistoryResult:
 
 
 def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
-    points = {one.name: one for one in state.revisions}
+    points = {point.name: point for point in state.revisions}
     for place, commit in enumerate(terms.commits):
         point = points.get(commit.hash, RevisionPoint(commit.hash))
         status: RevisionStatus = "measured" if commit.hash in points else "waiting"
@@ -198,7 +198,7 @@ def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int)
         era=era,
         blocks=len(blocks),
         trials=sum(map(len, blocks)),
-        builds=len(ran | {one.commit for one in withdrawals_of(record)}),
+        builds=len(ran | {withdrawal.commit for withdrawal in withdrawals_of(record)}),
         seconds=seconds_of_segments(record),
         until=history_of(record.plan).commits[-1].hash,
     )
@@ -207,7 +207,9 @@ def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int)
 def _era_numbers(series: Sequence[RunRecord]) -> list[int]:
     """Return the number of the era of each campaign, from 1 in the order in which they began."""
     numbers: dict[str, int] = {}
-    return [numbers.setdefault(history_of(one.plan).era, len(numbers) + 1) for one in series]
+    return [
+        numbers.setdefault(history_of(campaign.plan).era, len(numbers) + 1) for campaign in series
+    ]
 
 
 def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[HistoryEra]:
@@ -222,9 +224,11 @@ def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[Histo
 def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
     """Yield what differs between the environments of two campaigns, as far as it is recorded."""
     found = environment_differences(before.environment, record.environment)
-    for one in itertools.islice(found, _MAX_DIFFERENCES):
-        there, here = ("unknown" if value is None else value for value in (one.there, one.here))
-        yield f"{one.name.replace('_', ' ')}: {here} instead of {there}"
+    for difference in itertools.islice(found, _MAX_DIFFERENCES):
+        there, here = (
+            "unknown" if value is None else value for value in (difference.there, difference.here)
+        )
+        yield f"{difference.name.replace('_', ' ')}: {here} instead of {there}"
     if len(found) > _MAX_DIFFERENCES:
         yield f"{len(found) - _MAX_DIFFERENCES} more facts"
     if not found:
@@ -253,7 +257,7 @@ def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> 
     if len(changes) == 1:
         return f"One change in {since}: {changes[0].summary}"
     if not changes:
-        measured = sum(one.blocks > 0 for one in result.revisions[1:])
+        measured = sum(revision.blocks > 0 for revision in result.revisions[1:])
         return (
             f"No change above {result.min_effect:g} % is certain in {since}; "
             f"{counted(measured, 'commit')} measured."
@@ -261,8 +265,8 @@ def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> 
     words = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
     # A ratio is that of a cost, the inverse of a metric of which more is better.
     counts = Counter(
-        words[((one.ratio or 1.0) < 1.0) is not (more_is_better and not is_time(result.metric))]
-        for one in changes
+        words[((change.ratio or 1.0) < 1.0) is not (more_is_better and not is_time(result.metric))]
+        for change in changes
     )
     kinds = joined(f"{count} {word}" for word, count in counts.most_common())
     return f"{len(changes)} changes in {since}: {kinds}."
@@ -287,8 +291,8 @@ def series_result(
     Two levels differ by ``min_effect`` percent at least. ``again`` is the shell line that imports
     the series again; the command and the build line are those of the lines that confirm.
     """
-    suspected = [_with_suspicions(one, min_effect, command, build) for one in series]
-    suspected.sort(key=lambda one: not one.suspicions)
+    suspected = [_with_suspicions(each, min_effect, command, build) for each in series]
+    suspected.sort(key=lambda each: not each.suspicions)
     return SeriesResult(
         series=tuple(suspected),
         min_effect=min_effect,
@@ -341,11 +345,11 @@ def _summary_of(series: ImportedSeries, suspicions: Sequence[Suspicion]) -> str:
 
 def _summary(series: Sequence[ImportedSeries]) -> str:
     """Return in one sentence where the level of a series may have changed."""
-    suspected = [one.benchmark for one in series if one.suspicions]
+    suspected = [each.benchmark for each in series if each.suspicions]
     of_all = counted(len(series), "imported benchmark")
     if not suspected:
         return f"No suspicion in {of_all}: no level changed clearly."
-    count = sum(len(one.suspicions) for one in series)
+    count = sum(len(each.suspicions) for each in series)
     names = list(dict.fromkeys(suspected))
     named = listed(names, MAX_NAMES)
     return (

@@ -107,7 +107,7 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
     """
     plan, shared, warnings = plan_of_commits(STUDY, request, builds, scratch)
     if shared.benchmarks:
-        names = ", ".join(one.name for one in shared.benchmarks[:20])
+        names = ", ".join(benchmark.name for benchmark in shared.benchmarks[:20])
         raise UnusableInput(
             f"a history is of one benchmark, and these are {len(shared.benchmarks)}: {names}",
             hint=f"run one for each: with {option('kind')}, {option('metrics')} names it; else "
@@ -319,7 +319,7 @@ def _measure(
     with conduct.series_lock(series, ledger):
         earlier = ledger.read_campaigns(ledger.of_series(series, STUDY))
         if earlier:
-            plan = following(plan, [one.id for one in earlier])
+            plan = following(plan, [campaign.id for campaign in earlier])
         judge = HistoryJudge(plan, plan.stopping, builds, earlier)
         if earlier and judge.stop_reason() is not None:
             run_id = earlier[-1].id

@@ -92,7 +92,9 @@ class Course(Struct, frozen=True):
         preferred = ready if build_trials >= CHEAP_BUILD else frozenset()
         stretches = self._stretches()
         refined = [pair for pair, link in self.links.items() if link.changes]
-        apart = [pair for pair in stretches if not any(_contains(one, pair) for one in refined)]
+        apart = [
+            pair for pair in stretches if not any(_contains(stretch, pair) for stretch in refined)
+        ]
         screening = self._side_by_side(apart, SCREENING_BLOCKS, ready)
         if screening:
             return screening
@@ -113,7 +115,7 @@ class Course(Struct, frozen=True):
         """Return how many blocks are probably left, by the width of the intervals so far."""
         if not self.next_block((), 0.0):
             return 0
-        at_last = sorted({one for one in (*self.measured, *self.wanted) if one >= self.first})
+        at_last = sorted({place for place in (*self.measured, *self.wanted) if place >= self.first})
         links = [self._link(pair) for pair in _chain(at_last)]
         known = [link.expected for link in self.links.values() if link.expected is not None]
         usual = statistics.median(known) if known else FIRST_PATIENCE
@@ -133,12 +135,12 @@ class Course(Struct, frozen=True):
         }
         known = {BASELINE, *self.measured, last}
         opened = [pair for pair in _chain(sorted(known)) if pair in self.links]
-        new = {one for one in grid if not any(u < one < v for u, v in opened)}
+        new = {place for place in grid if not any(u < place < v for u, v in opened)}
         return [pair for pair in _chain(sorted(known | new)) if pair[0] >= self.first]
 
     def _halved(self, stretches: Sequence[Pair], ready: frozenset[int]) -> list[Pair]:
         """Return the stretches, the widest ones halved where the curve wants a commit in them."""
-        missing = [[one for one in self.wanted if u < one < v] for u, v in stretches]
+        missing = [[place for place in self.wanted if u < place < v] for u, v in stretches]
         widest = max(map(len, missing), default=0)
         halves = {
             _middle(commits, ready) for commits in missing if commits and 2 * len(commits) > widest
@@ -149,7 +151,9 @@ class Course(Struct, frozen=True):
         """Return the block that best tells where the narrowest stretch that changes does so."""
         changing = [pair for pair, link in self.links.items() if link.changes]
         leaning = [pair for pair, link in self.links.items() if link.leans and not link.changes]
-        changing += [pair for pair in leaning if any(_contains(one, pair) for one in changing)]
+        changing += [
+            pair for pair in leaning if any(_contains(stretch, pair) for stretch in changing)
+        ]
         inmost = [
             pair
             for pair in changing
@@ -165,11 +169,11 @@ class Course(Struct, frozen=True):
 
     def _refine(self, pair: Pair, patience: int, ready: frozenset[int]) -> tuple[int, ...]:
         first, last = pair
-        inside = [one for one in self.measured if first <= one <= last]
+        inside = [place for place in self.measured if first <= place <= last]
         if len(inside) > 2:
             shortest = self._shortest(_chain(inside), patience)
             return () if shortest is None else _with_neighbour(shortest, inside)
-        between = [one for one in self.runnable if first < one < last]
+        between = [place for place in self.runnable if first < place < last]
         if between:
             return (first, _middle(between, ready), last)
         return pair if self._link(pair).wants_blocks(patience) else ()
@@ -200,7 +204,7 @@ class Course(Struct, frozen=True):
 
     def _beside_baseline(self) -> tuple[int, ...]:
         """Return the baseline and commits of the curve that ran beside it too seldom."""
-        seldom = [one for one in self.seldom if one >= self.first][:WIDTH]
+        seldom = [place for place in self.seldom if place >= self.first][:WIDTH]
         return (BASELINE, *seldom) if seldom else ()
 
     def _shortest(self, pairs: Sequence[Pair], patience: int) -> Pair | None:
@@ -239,6 +243,6 @@ def _with_neighbour(pair: Pair, inside: Sequence[int]) -> tuple[int, ...]:
 def _middle(places: Sequence[int], ready: frozenset[int]) -> int:
     """Return the middle one, or one that needs no build if it lies in the middle half."""
     middle = (len(places) - 1) / 2
-    near = [place for place, one in enumerate(places) if one in ready]
+    near = [place for place, place_ in enumerate(places) if place_ in ready]
     near = [place for place in near if abs(place - middle) <= len(places) / 4]
     return places[min(near or [math.floor(middle)], key=lambda place: abs(place - middle))]

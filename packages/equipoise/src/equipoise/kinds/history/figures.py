@@ -81,16 +81,18 @@ def history(result: HistoryResult) -> alt.LayerChart:
 
     Ratios are of values, not of costs, where more of the metric is better.
     """
-    revisions = [one for one in result.revisions if one.ratio is not None]
-    places = {one.commit: one.place for one in result.revisions}
+    revisions = [revision for revision in result.revisions if revision.ratio is not None]
+    places = {revision.commit: revision.place for revision in result.revisions}
     marks = list(_marks(result, places))
-    axis = ratio_axis(extent([(one.ratio, one.ratio_ci) for one in revisions]), result.min_effect)
+    axis = ratio_axis(
+        extent([(revision.ratio, revision.ratio_ci) for revision in revisions]), result.min_effect
+    )
     last = max([1, *places.values()]) + 0.5
     x = count_axis("place", -0.5, end_of_axis(marks, last), "commits after the baseline")
     name = metric_name(result.metric)
     with_names = _stretched(axis, stretch_for(marks))
     y = with_names.position(alt.Y, f"{name} against {result.baseline.asked}")
-    kinds = list(dict.fromkeys(one["kind"] for one in marks))
+    kinds = list(dict.fromkeys(mark["kind"] for mark in marks))
     color, shape = color_and_shape(
         "kind",
         [_MEASURED, *kinds],
@@ -98,7 +100,7 @@ def history(result: HistoryResult) -> alt.LayerChart:
         top_legend(labelLimit=300, columns=2),
         [0, *(_UP if kind in _kinds(result)[:1] else _DOWN for kind in kinds)],
     )
-    curve = [_point(axis, one) for one in revisions]
+    curve = [_point(axis, revision) for revision in revisions]
     suspicions = list(_suspicions(result.series, places))
     is_many = len(curve) > _MANY
     tooltip = tooltips(*_COMMIT, *RATIO_TOOLTIPS, ("blocks:Q",), ("era:O",))
@@ -110,7 +112,7 @@ def history(result: HistoryResult) -> alt.LayerChart:
     layers = [
         *axis.landmarks(result.min_effect, y),
         *lines(
-            [one for one in marks if one["is_range"]],
+            [mark for mark in marks if mark["is_range"]],
             lambda here, top: layer(here, stretch, x=x, x2="after:Q", y=top, y2=END),
         ),
         *lines(marks, lambda here, top: layer(here, down, x=x, y=top, y2=END)),
@@ -118,7 +120,7 @@ def history(result: HistoryResult) -> alt.LayerChart:
         layer(curve, bar, x=x, y=y, y2="high:Q", tooltip=tooltip),
         layer(curve, point(20 if is_many else 50), x=x, y="ratio:Q", tooltip=tooltip, **look),
         layer(
-            [_commit(one) for one in result.revisions if one.status == "not built"],
+            [_commit(revision) for revision in result.revisions if revision.status == "not built"],
             point(50, shape="cross", angle=45, color=color_of(5)),
             x=x,
             y=alt.value(HEIGHT - _NOT_BUILT_AT),
@@ -169,24 +171,24 @@ def _stretched(axis: RatioAxis, stretch: float) -> RatioAxis:
 
 def _marks(result: HistoryResult, places: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield a mark for each change whose commit is drawn, with the row of its name."""
-    known = [one for one in result.changes if one.until in places]
-    lanes = lanes_of([places[one.until] for one in known], max([1, *places.values()]))
-    for one, lane in zip(known, lanes, strict=True):
-        until, (low, high) = places[one.until], one.ratio_ci
+    known = [change for change in result.changes if change.until in places]
+    lanes = lanes_of([places[change.until] for change in known], max([1, *places.values()]))
+    for change, lane in zip(known, lanes, strict=True):
+        until, (low, high) = places[change.until], change.ratio_ci
         yield {
             "place": until,
-            "after": places.get(one.after, until - one.commits),
-            "is_range": not one.confirmed,
+            "after": places.get(change.after, until - change.commits),
+            "is_range": not change.confirmed,
             "lane": lane,
-            "kind": _kinds(result)[(one.ratio or 1.0) < 1.0],
-            "label": one.until[:LETTERS] if one.confirmed else f"{one.commits} commits",
-            "what": one.summary,
-            "subject": one.subject,
-            "author": one.author,
-            "date": one.date[:10],
+            "kind": _kinds(result)[(change.ratio or 1.0) < 1.0],
+            "label": change.until[:LETTERS] if change.confirmed else f"{change.commits} commits",
+            "what": change.summary,
+            "subject": change.subject,
+            "author": change.author,
+            "date": change.date[:10],
             **{
                 field: None if ratio is None else rounded(100.0 * (ratio - 1.0))
-                for field, ratio in (("change", one.ratio), ("least", low), ("most", high))
+                for field, ratio in (("change", change.ratio), ("least", low), ("most", high))
             },
         }
 
@@ -216,23 +218,25 @@ def _suspicions(
 ) -> Iterator[dict[str, Any]]:
     """Yield the suspicions about commits of the curve; a file may hold the begin of a name."""
     for each in series:
-        for one in each.suspicions:
-            at = each.points[one.place].commit
+        for suspicion in each.suspicions:
+            at = each.points[suspicion.place].commit
             found = [place for name, place in places.items() if name.startswith(at)]
             if len(found) == 1:
                 yield {
                     "place": found[0],
                     "what": f"{each.benchmark}, {each.tool}",
-                    "summary": one.summary,
-                    "confirm": one.confirm,
+                    "summary": suspicion.summary,
+                    "confirm": suspicion.confirm,
                 }
 
 
 def _notes(result: HistoryResult, axis: RatioAxis, marks: Rows, suspicions: Rows) -> Iterator[str]:
-    yield from axis.edge_note(one.ratio_ci for one in result.revisions if one.ratio is not None)
-    if waiting := sum(one.status == "waiting" for one in result.revisions):
+    yield from axis.edge_note(
+        revision.ratio_ci for revision in result.revisions if revision.ratio is not None
+    )
+    if waiting := sum(revision.status == "waiting" for revision in result.revisions):
         yield f"Not measured yet: {counted(waiting, 'commit')} of the curve."
-    if any(one.status == "not built" for one in result.revisions):
+    if any(revision.status == "not built" for revision in result.revisions):
         yield "A grey cross is a commit that does not build or run."
     if suspicions:
         yield "A hollow diamond is a suspicion: a series of another tool may change there."
@@ -350,24 +354,24 @@ def series(one: ImportedSeries) -> alt.LayerChart:
 
 def _suspicions_in(series: ImportedSeries) -> Iterator[dict[str, Any]]:
     """Yield each suspicion: its band, from the first place to the last, and its best place."""
-    for one in series.suspicions:
+    for suspicion in series.suspicions:
         yield {
-            "place": one.first + 1,
-            "last": one.last + 1,
-            "at": one.place + 1,
-            "value": rounded(one.before * one.ratio),
-            "what": shown_commit(series.points[one.place].commit),
-            "summary": one.summary,
-            "confirm": one.confirm,
+            "place": suspicion.first + 1,
+            "last": suspicion.last + 1,
+            "at": suspicion.place + 1,
+            "value": rounded(suspicion.before * suspicion.ratio),
+            "what": shown_commit(series.points[suspicion.place].commit),
+            "summary": suspicion.summary,
+            "confirm": suspicion.confirm,
         }
 
 
 def _levels(series: ImportedSeries) -> Iterator[dict[str, Any]]:
     """Yield a line for each level; a series without suspicions has none."""
     begin = 0.5
-    for one in series.suspicions:
-        yield {"place": begin, "until": one.place + 0.5, "value": rounded(one.before)}
-        begin = one.place + 0.5
+    for suspicion in series.suspicions:
+        yield {"place": begin, "until": suspicion.place + 0.5, "value": rounded(suspicion.before)}
+        begin = suspicion.place + 0.5
     if series.suspicions:
         last = series.suspicions[-1]
         level = rounded(last.before * last.ratio)

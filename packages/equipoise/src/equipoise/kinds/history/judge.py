@@ -18,7 +18,7 @@ from equipoise.revisions.judging import FIRST, Builds, CommitsJudge
 
 def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
     """Return the campaigns of a history until a recorded one, in the order in which they began."""
-    assert tuple(one.id for one in record.earlier) == history_of(record.plan).earlier, (
+    assert tuple(campaign.id for campaign in record.earlier) == history_of(record.plan).earlier, (
         "a campaign of a history is read with the earlier ones of its series"
     )
     return (*record.earlier, record)
@@ -88,7 +88,7 @@ class HistoryJudge(CommitsJudge):
         self._blocks += 1
         if block.resolution is not None:
             self.history.set_resolution(block.resolution)
-        self.history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
+        self.history.add(block.costs, sorted(block.costs, key=lambda commit: block.places[commit]))
 
     def _withdraw(self, commit: int, benchmark: int) -> None:
         self._changed += 1
@@ -107,7 +107,7 @@ class HistoryJudge(CommitsJudge):
         names = self.plan.conditions
         course = f"{counted(measured, 'commit')} measured"
         if changes:
-            until = joined([short_name(one.pair.until) for one in changes])
+            until = joined([short_name(change.pair.until) for change in changes])
             course += f", changes at {until}"
         return (
             ComparisonStatus(

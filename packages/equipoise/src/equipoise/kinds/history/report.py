@@ -137,7 +137,7 @@ class HistoryReport(ReportKind):
 def answer(document: HistoryDocument, result: HistoryResult) -> Answer:
     """Build what a reader sees first: the changes, and where the latest commit stands."""
     result = history_of_values(result, document.more_is_better)
-    claims = tuple(_claim(document, result, one) for one in result.changes)
+    claims = tuple(_claim(document, result, change) for change in result.changes)
     title, lines = result.summary, tuple(_latest(result))
     if len(claims) > MAX_DETAILED_CHANGES:
         lines = (f"The latest change: {claims[-1].text}", *lines)
@@ -167,8 +167,8 @@ def parts(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
 
 def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[NumberRow]:
     """Yield a row for each commit of the curve, and for each that ends a change."""
-    changes = {one.until: one for one in result.changes}
-    revisions = {one.commit: one for one in result.revisions}
+    changes = {change.until: change for change in result.changes}
+    revisions = {revision.commit: revision for revision in result.revisions}
     for name in dict.fromkeys((*revisions, *changes)):
         revision, change = revisions.get(name), changes.get(name)
         of_change = ratio_numbers(change)
@@ -192,7 +192,7 @@ def numbers(document: HistoryDocument, result: HistoryResult) -> Iterator[Number
 
 def _latest(result: HistoryResult) -> Iterator[str]:
     """Yield where the latest measured commit stands against the baseline."""
-    measured = [one for one in result.revisions[1:] if one.ratio is not None]
+    measured = [revision for revision in result.revisions[1:] if revision.ratio is not None]
     if not measured:
         return
     last = measured[-1]
@@ -246,14 +246,14 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
 
 
 def _changes(document: HistoryDocument, result: HistoryResult) -> Iterator[Part]:
-    rows = headed(_change_row(one, _tone(document, result, one)) for one in result.changes)
+    rows = headed(_change_row(change, _tone(document, result, change)) for change in result.changes)
     table = Table(*rows, label="Changes, the oldest first", max_rows=MAX_ROWS)
     below: list[Part] = [Bullets(tuple(_promises(result)), "dim")]
-    ranges = [one for one in result.changes if one.confirm]
-    for one in itertools.islice(ranges, ALIKE_SHOWN):
-        after, until = short_name(one.after), short_name(one.until)
+    ranges = [change for change in result.changes if change.confirm]
+    for change in itertools.islice(ranges, ALIKE_SHOWN):
+        after, until = short_name(change.after), short_name(change.until)
         below.append(
-            Command(one.confirm or "", f"To find the commit after {after}, up to {until}:")
+            Command(change.confirm or "", f"To find the commit after {after}, up to {until}:")
         )
     yield Section("Changes", (table, *below), forms=WRITTEN)
     # On a screen, few changes stand in the answer already.
@@ -308,9 +308,9 @@ def _curve(result: HistoryResult) -> Iterator[Part]:
 def _telling(result: HistoryResult) -> tuple[HistoryRevision, ...]:
     """Return at most ``MAX_ROWS`` commits: first both sides of each change, then evenly."""
     revisions = result.revisions
-    beside = {name for one in result.changes for name in (one.after, one.until)}
+    beside = {name for change in result.changes for name in (change.after, change.until)}
     last = len(revisions) - 1
-    wanted = [place for place, one in enumerate(revisions) if one.commit in beside]
+    wanted = [place for place, revision in enumerate(revisions) if revision.commit in beside]
     steps = max(1, MAX_ROWS - 1)
     evenly = [round(step * last / steps) for step in range(steps + 1)]
     chosen = list(dict.fromkeys((0, last, *wanted, *evenly)))[:MAX_ROWS]
@@ -352,7 +352,7 @@ def _screen_table(
 ) -> Table:
     """Build the terminal's table: each commit with a picture of its interval."""
     margin = 1.0 + result.min_effect / 100.0
-    drawn = extent([(one.ratio, one.ratio_ci) for one in revisions])
+    drawn = extent([(revision.ratio, revision.ratio_ci) for revision in revisions])
     ends = [1.0 / margin, margin, *filter(None, drawn)]
     low, high = math.log(min(ends)), math.log(max(ends))
 
@@ -378,19 +378,19 @@ def _screen_table(
     heading = " to ".join(in_one_unit(math.exp(low), math.exp(high)))
     columns = (Column("commit"), Column("subject", "name"), Column(heading), Column("change"))
     rows: list[Row] = []
-    for one in revisions:
-        commit, subject, *_, estimate, interval, _, status = _revision_row(one).values()
+    for revision in revisions:
+        commit, subject, *_, estimate, interval, _, status = _revision_row(revision).values()
         known = f"{text_of(estimate):<8}  {text_of(interval)}" if interval else status
-        rows.append((commit, subject, picture(one), known))
+        rows.append((commit, subject, picture(revision), known))
     return Table(columns, tuple(rows), label=_LABEL, notes=notes)
 
 
 def _campaigns(result: HistoryResult) -> Iterator[Part]:
     eras = (
-        f"Era {one.era} began {minute_of(one.started)}: {'; '.join(one.differences)}. Commits are "
+        f"Era {era.era} began {minute_of(era.started)}: {'; '.join(era.differences)}. Commits are "
         "compared within an era only."
-        for one in result.eras
-        if one.differences
+        for era in result.eras
+        if era.differences
     )
     yield Table(
         *headed(map(_campaign_row, result.campaigns)),
@@ -439,7 +439,7 @@ _BYTES = frozenset({"B", "bytes"})
 
 def series_document(result: SeriesResult) -> Document:
     """Build the document of imported series alone."""
-    sources = ", ".join(dict.fromkeys(f"{one.tool}: {one.source}" for one in result.series))
+    sources = ", ".join(dict.fromkeys(f"{each.tool}: {each.source}" for each in result.series))
     return Document(
         name="series",
         title="Imported series",
@@ -457,48 +457,48 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
     """Build the suspicions with their lines, the figures, and a table; nothing without series."""
     if not series:
         return
-    suspected = [one for one in series if one.suspicions]
+    suspected = [each for each in series if each.suspicions]
     if suspected:
         rows = (
             {
-                "benchmark:name": one.benchmark,
+                "benchmark:name": each.benchmark,
                 "change:number": percent_change(suspicion.ratio),
-                "level before:number": _with_unit(suspicion.before, one.unit),
-                "about at": shown_commit(one.points[suspicion.place].commit),
+                "level before:number": _with_unit(suspicion.before, each.unit),
+                "about at": shown_commit(each.points[suspicion.place].commit),
                 "after": shown_commit(suspicion.after),
                 "until": shown_commit(suspicion.until),
             }
-            for one in suspected
-            for suspicion in one.suspicions
+            for each in suspected
+            for suspicion in each.suspicions
         )
         table = Table(*headed(rows), label="Suspicions", max_rows=MAX_ROWS)
         yield Section("Suspicions, not measured side by side", (table, *_lines(suspected)))
     yield Figures(lambda: _figures(series[:_MAX_FIGURES]), title="Imported series")
     every = (
         {
-            "benchmark:name": one.benchmark,
-            "metric": f"{one.metric} ({one.unit})" if one.unit else one.metric,
-            "measured where:words": one.setting,
-            "commits:number": str(len(one.points)),
-            "from": shown_commit(one.points[0].commit),
-            "to": shown_commit(one.points[-1].commit),
-            "suspicions:number": str(len(one.suspicions)),
+            "benchmark:name": each.benchmark,
+            "metric": f"{each.metric} ({each.unit})" if each.unit else each.metric,
+            "measured where:words": each.setting,
+            "commits:number": str(len(each.points)),
+            "from": shown_commit(each.points[0].commit),
+            "to": shown_commit(each.points[-1].commit),
+            "suspicions:number": str(len(each.suspicions)),
         }
-        for one in series
+        for each in series
     )
     yield Table(*headed(every), title="Imported series", max_rows=MAX_ROWS)
-    notes = tuple(dict.fromkeys(note for one in series for note in one.notes))
+    notes = tuple(dict.fromkeys(note for each in series for note in each.notes))
     if notes:
         yield Bullets(notes)
 
 
 def series_numbers(series: Iterable[ImportedSeries]) -> Iterator[NumberRow]:
     """Yield a row for each value of each series; ``suspicion`` is the ratio at its place."""
-    for one in series:
-        ratios = {suspicion.place: suspicion.ratio for suspicion in one.suspicions}
-        for place, at in enumerate(one.points):
+    for each in series:
+        ratios = {suspicion.place: suspicion.ratio for suspicion in each.suspicions}
+        for place, at in enumerate(each.points):
             yield {
-                **fields_of(one, "benchmark", "setting", "metric", "unit"),
+                **fields_of(each, "benchmark", "setting", "metric", "unit"),
                 **fields_of(at, "commit", "date", "value"),
                 "suspicion": ratios.get(place),
             }
@@ -508,8 +508,8 @@ def _lines(suspected: Sequence[ImportedSeries]) -> Iterator[Part]:
     """Build the line of each suspicion; a terminal shows the first ones."""
     lines = [
         Command(suspicion.confirm or "", f"To confirm {suspicion.summary.removesuffix('.')}:")
-        for one in suspected
-        for suspicion in one.suspicions
+        for each in suspected
+        for suspicion in each.suspicions
     ]
     yield from lines[:_MAX_LINES]
     rest = lines[_MAX_LINES:]
@@ -524,8 +524,8 @@ def _figures(series: Sequence[ImportedSeries]) -> Iterator[Figure]:
     from equipoise.figures.gallery import Figure
     from equipoise.kinds.history import figures as chart
 
-    for one in series:
-        yield Figure("series", chart.HOW_TO_READ_SERIES, chart.series(one))
+    for each in series:
+        yield Figure("series", chart.HOW_TO_READ_SERIES, chart.series(each))
 
 
 def _with_unit(value: float, unit: str | None) -> str:

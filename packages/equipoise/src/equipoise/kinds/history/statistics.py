@@ -183,8 +183,8 @@ class History:
         """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
         if not self._has_values:
             self._resolution = resolution
-            for one in (*self._pairs, *self._points.values()):
-                one.blocks.set_resolution(resolution)
+            for each in (*self._pairs, *self._points.values()):
+                each.blocks.set_resolution(resolution)
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the conditions of the next block, in their order; none if nothing is left to ask.
@@ -213,10 +213,10 @@ class History:
         self._withdrawn[self._era] -= {self._names[condition] for condition in ran}
         self._open_pairs(ran)
         pairs = self._pairs_of(ran)
-        for one in (*pairs, *self._points_of(ran)):
-            first, second = self._places[one.after], self._places[one.until]
+        for each in (*pairs, *self._points_of(ran)):
+            first, second = self._places[each.after], self._places[each.until]
             is_first = order.index(first) < order.index(second)
-            one.add(costs[first], costs[second], BASELINE_FIRST if is_first else CANDIDATE_FIRST)
+            each.add(costs[first], costs[second], BASELINE_FIRST if is_first else CANDIDATE_FIRST)
         self._measured.update(self._names[condition] for condition in ran)
         self._blocks += 1
         self._baseline_blocks += BASELINE in costs
@@ -267,7 +267,7 @@ class History:
         places = {self._names[place]: place for place in runnable}
         links: dict[Places, _Pair] = {}
         # Of the same two commits the pair of this era counts; but what was decided stays decided.
-        for pair in sorted(self._pairs, key=lambda one: (one.is_decided, one.era == self._era)):
+        for pair in sorted(self._pairs, key=lambda pair: (pair.is_decided, pair.era == self._era)):
             if pair.after in places and pair.until in places:
                 links[places[pair.after], places[pair.until]] = pair
         return Course(
@@ -301,7 +301,7 @@ class History:
             between = self._names[first + 1 : second]
             is_close = not any(name in self._measured and name not in gone for name in between)
             earlier = self._opened.setdefault((after, until), [])
-            if is_close and not any(one.era == self._era or one.is_decided for one in earlier):
+            if is_close and not any(each.era == self._era or each.is_decided for each in earlier):
                 rank = len(self._pairs) + 1
                 shared = (self._era, rank, self._alpha, self._no_blocks())
                 pair = _Pair(after, until, *shared, self.margin)

@@ -100,7 +100,9 @@ def _compared(
             for block in baseline
             if len(baseline[block]) == len(candidate.get(block, ())) == 1
         ]
-        baseline, candidate = ({one: side[one] for one in both} for side in (baseline, candidate))
+        baseline, candidate = (
+            {place: side[place] for place in both} for side in (baseline, candidate)
+        )
     below, above = (
         np.fromiter(itertools.chain.from_iterable(side.values()), np.float64)
         for side in (baseline, candidate)

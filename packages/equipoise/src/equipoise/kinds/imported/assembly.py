@@ -109,7 +109,7 @@ def assemble(
         contrasts = contrasts_of(conditions, FILE)
     else:
         contrasts = contrasts_of(conditions, readings[0].reading.compared)
-    hosts = tuple(dict.fromkeys(one.process.host for one in placed if one.process.host))
+    hosts = tuple(dict.fromkeys(row.process.host for row in placed if row.process.host))
     plan = Plan(
         study=STUDY,
         conditions=conditions,
@@ -160,8 +160,8 @@ def _placed(readings: Sequence[SourceReading]) -> tuple[tuple[Condition, ...], l
             key = (process.benchmark, tuple(levels.items()))
             in_file.append((process, numbers.setdefault(key, len(numbers))))
         if all(process.order is not None for process, _ in in_file):
-            in_file.sort(key=lambda one: one[0].order or 0.0)
-        first = 1 + max((one.block for one in placed), default=0)
+            in_file.sort(key=lambda row: row[0].order or 0.0)
+        first = 1 + max((row.block for row in placed), default=0)
         blocks: dict[int | None, int] = {}
         for process, condition in in_file:
             block = blocks.setdefault(process.block, first + len(blocks))
@@ -172,7 +172,7 @@ def _placed(readings: Sequence[SourceReading]) -> tuple[tuple[Condition, ...], l
         for name, (benchmark, levels) in zip(names, numbers, strict=True)
     )
     # A block stands together in the ledger, as every campaign's does.
-    return conditions, sorted(placed, key=lambda one: one.block)
+    return conditions, sorted(placed, key=lambda row: row.block)
 
 
 def _names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
@@ -196,7 +196,9 @@ def _names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
 
 def _check_size(readings: Sequence[SourceReading]) -> None:
     processes = [(file.file, process) for file in readings for process in file.reading.processes]
-    values = sum(len(one.values) + sum(map(len, one.iterations.values())) for _, one in processes)
+    values = sum(
+        len(process.values) + sum(map(len, process.iterations.values())) for _, process in processes
+    )
     if len(processes) > MAX_TRIALS or values > MAX_VALUES:
         raise UnusableInput(
             f"there are {len(processes)} processes with {values} values; one import takes "
@@ -224,17 +226,17 @@ def _check_size(readings: Sequence[SourceReading]) -> None:
 
 
 def _order(placed: Sequence[_Placed]) -> Order:
-    if all(one.process.block is not None for one in placed):
+    if all(row.process.block is not None for row in placed):
         return "in blocks"
-    conditions = [one.condition for one in placed]
+    conditions = [row.condition for row in placed]
     changes = sum(before != after for before, after in pairwise(conditions))
     return "one after the other" if changes < len(set(conditions)) else "mixed"
 
 
 def _draws(placed: Sequence[_Placed]) -> tuple[Draw, ...]:
     orders: dict[int, list[int]] = defaultdict(list)
-    for one in placed:
-        orders[one.block].append(one.condition)
+    for row in placed:
+        orders[row.block].append(row.condition)
     return tuple(
         Draw("measured", block, tuple(order), padding_bytes=0) for block, order in orders.items()
     )
@@ -242,13 +244,13 @@ def _draws(placed: Sequence[_Placed]) -> tuple[Draw, ...]:
 
 def _trials(placed: Sequence[_Placed], hosts: Sequence[str], now: float) -> Iterator[Trial]:
     positions: defaultdict[int, Iterator[int]] = defaultdict(count)
-    for one in placed:
-        process = one.process
+    for row in placed:
+        process = row.process
         yield Trial(
             phase="measured",
-            block=one.block,
-            position=next(positions[one.block]),
-            condition=one.condition,
+            block=row.block,
+            position=next(positions[row.block]),
+            condition=row.condition,
             started_at=now,
             accounting=_accounting(process),
             exit=process.exit,
@@ -281,7 +283,11 @@ def _samples(process: Process) -> Iterator[Sample]:
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
     """Return the environments of the files; of several files, each by its name."""
     environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
-    facts = {one.file: dict(one.reading.environment) for one in readings if one.reading.environment}
+    facts = {
+        labelled.file: dict(labelled.reading.environment)
+        for labelled in readings
+        if labelled.reading.environment
+    }
     if facts:
         environment[AS_THE_FILE_SAYS] = facts if len(readings) > 1 else facts[readings[0].file]
     if hosts:
@@ -300,7 +306,7 @@ def _notices(
         for file in readings
         for note in file.reading.notes
     ]
-    counts = Counter(one.condition for one in placed)
+    counts = Counter(row.condition for row in placed)
     single = [condition for index, condition in enumerate(conditions) if counts[index] == 1]
     if single:
         some = single[0].name if len(single) == 1 else f"{len(single)} conditions"
@@ -313,8 +319,8 @@ def _notices(
             )
         )
     hosts_of: dict[int, set[str | None]] = defaultdict(set)
-    for one in placed:
-        hosts_of[one.condition].add(one.process.host)
+    for row in placed:
+        hosts_of[row.condition].add(row.process.host)
     if len(hosts) > 1 and any(len(each) == 1 for each in hosts_of.values()):
         notices.append(
             RecordedWarning(
