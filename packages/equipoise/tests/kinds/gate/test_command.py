@@ -15,7 +15,7 @@ import jsonschema
 import psutil
 import pytest
 
-from equipoise.kinds.gate.command import MARK
+from equipoise.kinds.gate.command import COMMENT_MARK
 from equipoise.report.json_document import schema
 from packages.equipoise.tests.cli.conftest import ENTRY, Answer, Equipoise, Gate
 from packages.equipoise.tests.report.forms import breakable
@@ -254,7 +254,7 @@ def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
     assert (answer.status, answer.out) == (0, "")
     summary = (tmp_path / "gate.md").read_text()
     assert summary.startswith("## Equipoise gate: ❔ undecided")
-    assert "before\n" + summary == step.read_text() + f"\n{MARK}\n"
+    assert "before\n" + summary == step.read_text() + f"\n{COMMENT_MARK}\n"
     answer = gate(made, *words, GITHUB_STEP_SUMMARY=str(tmp_path))
     assert answer.status == 0
     assert "cannot append to GITHUB_STEP_SUMMARY" in answer.err

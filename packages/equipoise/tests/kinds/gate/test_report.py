@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from msgspec.structs import replace
 
-from equipoise.kinds.gate.command import MARK
+from equipoise.kinds.gate.command import COMMENT_MARK
 from equipoise.kinds.gate.report import gate_document
 from equipoise.kinds.gate.terms import GateDocument, GateOutcome, GateResult, GateRow
 from equipoise.model.record import CampaignWarning
@@ -106,7 +106,7 @@ def test_what_passes_is_folded_away_where_it_is_much() -> None:
 def test_however_many_benchmarks_there_are_it_fits_into_a_comment(outcome: GateOutcome) -> None:
     rows = [row(f"b{number}", outcome, 1.05, 1.2) for number in range(5000)]
     comment = to_markdown(gated(row("first", "slower", 1.05, 1.2), *rows))
-    assert len(comment) + len(MARK) + 2 < 65_536
+    assert len(comment) + len(COMMENT_MARK) + 2 < 65_536
     assert "| first |" in comment
     count = re.search(r"^(\d+) more are in the document", comment, re.MULTILINE)
     assert count is not None
