@@ -50,7 +50,7 @@ def lines_of(
 
 def named(lines: tuple[LineState, ...]) -> list[int]:
     """Return the commits that are named, line by line."""
-    return [line.commits[step.last] for line in lines for step in line.state.named]
+    return [line.commits[step.last] for line in lines for step in line.state.named_steps]
 
 
 def test_the_culprit_is_looked_for_in_the_branch_of_a_merge() -> None:
@@ -61,7 +61,7 @@ def test_the_culprit_is_looked_for_in_the_branch_of_a_merge() -> None:
     first, branch = lines
     assert branch.state.verdict == "culprit"
     # k goes on: the name in the branch has a higher bar.
-    (merge,), (culprit,) = first.state.named, branch.state.named
+    (merge,), (culprit,) = first.state.named_steps, branch.state.named_steps
     assert merge.rank < culprit.rank <= tried.count
     assert culprit.e_value >= culprit.rank * (culprit.rank + 1) / ALPHA
     # Every block belongs to one line, in the order in which they ran.
@@ -106,7 +106,7 @@ def test_a_branch_whose_end_does_not_run_is_not_searched(end: int) -> None:
 
 def test_commits_of_a_branch_that_do_not_run_form_a_group() -> None:
     lines = lines_of({5, 6, 7, 8, 12, 11}, frozenset({10}), branches=(OUTER,))
-    (step,) = lines[1].state.named
+    (step,) = lines[1].state.named_steps
     assert (lines[1].commits[step.first], lines[1].commits[step.last]) == (10, 11)
 
 

@@ -76,7 +76,10 @@ def terms(record: RunRecord) -> BisectPlan:
 def named(record: RunRecord) -> list[str]:
     """Return the subjects of the commits that are named."""
     commits = terms(record).commits
-    return [commits[step.last].subject for step in read_searches(record)[0].bisection.state().named]
+    return [
+        commits[step.last].subject
+        for step in read_searches(record)[0].bisection.state().named_steps
+    ]
 
 
 def test_the_commit_is_named_and_the_repository_stays_as_it_was(
@@ -150,7 +153,7 @@ def test_a_culprit_among_commits_that_do_not_build_is_named_with_them(
     answer = bisect("--good", "good", "--build", line, "--budget", "300", *QUIET, "--", "./bench")
     assert answer.status == 0
     record = recorded(made)
-    (step,) = read_searches(record)[0].bisection.state().named
+    (step,) = read_searches(record)[0].bisection.state().named_steps
     assert (step.first, step.last) == (CULPRIT - 1, CULPRIT + 1)
     codes = {one.code: one.summary for one in record.notices}
     assert "cannot be built: exit status 2" in codes["not_built"]
@@ -224,7 +227,9 @@ def test_a_merge_is_descended_into(bisect: Bisect, made: MadeRepository) -> None
     assert named(record) == ["a merge"]
     (branch,) = read_searches(record)[0].bisection.lines()[1:]
     every = terms(record).every_commit
-    assert [every[branch.commits[one.last]].subject for one in branch.state.named] == ["side 1"]
+    assert [every[branch.commits[one.last]].subject for one in branch.state.named_steps] == [
+        "side 1"
+    ]
     page = (made.path.parent / "page.md").read_text()
     assert f"In the branch of {every[2].short}, " in page
     assert "(side 1) made it take" in page
@@ -266,7 +271,7 @@ def test_another_toolchain_does_not_go_on_with_a_search(
     answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 2
     assert "the toolchain or the environment of builds has changed" in answer.err
-    assert "bisect anew: equipoise bisect --good" in answer.err
+    assert "bisect again: equipoise bisect --good" in answer.err
 
 
 def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(

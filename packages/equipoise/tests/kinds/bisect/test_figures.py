@@ -53,8 +53,8 @@ def test_blocks_that_found_nothing_left_of_the_gap_are_told_and_not_drawn() -> N
     chart = bisection(replace(result, course=(*result.course, *rest)))
     assert len(tables(chart, "rule")[0]) == len(PAIRS)
     assert notes(chart) == (
-        "15 of 16 commits are excluded after 14 trials. Then 600 trials looked at what is left of "
-        "the gap, and found nothing certain."
+        "15 of 16 commits are excluded after 14 trials. Then 600 trials searched the rest of the "
+        "gap, without a certain result."
     )
     # A later search that found one is drawn, with all before it.
     searched = (*result.course, *rest, BisectBlock(310, 11, 13, 3), BisectBlock(311, 12, 13, 3))

@@ -50,7 +50,9 @@ def plan_of_bisection(count: int, *, warmup: int = 1, stopping: Stopping | None 
 
 def named(record: RunRecord) -> list[tuple[int, int]]:
     """Return the first and the last commit of each step that the recorded search names."""
-    return sorted((one.first, one.last) for one in read_searches(record)[0].bisection.state().named)
+    return sorted(
+        (one.first, one.last) for one in read_searches(record)[0].bisection.state().named_steps
+    )
 
 
 def test_the_culprit_is_named_and_few_commits_are_built(tmp_path: Path) -> None:
@@ -74,7 +76,7 @@ def test_the_culprit_is_named_and_few_commits_are_built(tmp_path: Path) -> None:
 def test_a_single_commit_is_named_by_blocks_of_its_own(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(1, 1))
     record = stage.start(plan_of_bisection(1))
-    (step,) = read_searches(record)[0].bisection.state().named
+    (step,) = read_searches(record)[0].bisection.state().named_steps
     assert (step.first, step.last) == (1, 1)
     # Those that confirmed the gap are no evidence of the name.
     assert step.blocks < read_searches(record)[0].bisection.state().blocks
@@ -302,7 +304,7 @@ def test_a_search_goes_on_in_a_branch_after_a_kill(tmp_path: Path, moment: int) 
         stage.start(plan_with_a_branch())
     record = stage.resume()
     line, branch = read_searches(record)[0].bisection.lines()
-    assert [(one.first, one.last) for one in line.state.named] == [(5, 5)]
+    assert [(one.first, one.last) for one in line.state.named_steps] == [(5, 5)]
     assert branch.merge == 5
-    assert [(one.first, one.last) for one in branch.state.named] == [(2, 3)]
+    assert [(one.first, one.last) for one in branch.state.named_steps] == [(2, 3)]
     assert record.segments[-1].stopped_because == "verdict"

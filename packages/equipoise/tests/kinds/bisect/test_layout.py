@@ -38,10 +38,10 @@ def test_layouts_of_a_fifth_of_the_step_name_hardly_any_wrong_commit() -> None:
     wrong = right = candidates = 0
     for seed in range(40):
         culprit, state = searched(seed, 0.006)
-        named = {one.last for one in state.named}
+        named = {one.last for one in state.named_steps}
         wrong += not named <= {culprit}
         right += culprit in named
-        candidates += any(one.step.last != culprit for one in state.unconfirmed)
+        candidates += any(one.step.last != culprit for one in state.unconfirmed_steps)
     assert wrong <= at_most(40, ALPHA)
     assert right >= at_least(40, 0.8)
     # The bets alone find a difference in many of them: it is there, between two builds.
@@ -50,27 +50,27 @@ def test_layouts_of_a_fifth_of_the_step_name_hardly_any_wrong_commit() -> None:
 
 def test_what_is_not_named_is_told_with_its_reason() -> None:
     states = [searched(seed, 0.006)[1] for seed in range(40)]
-    reasons = {one.reason for state in states for one in state.unconfirmed}
+    reasons = {one.reason for state in states for one in state.unconfirmed_steps}
     assert reasons == {"min_effect", "layouts"}
     for state in states:
-        named = {one.last for one in state.named}
-        assert named.isdisjoint(one.step.last for one in state.unconfirmed)
+        named = {one.last for one in state.named_steps}
+        assert named.isdisjoint(one.step.last for one in state.unconfirmed_steps)
         assert not (state.verdict == "culprit") or len(named) == 1
 
 
 def test_a_commit_that_changes_only_prose_is_never_named() -> None:
     culprit, state = searched(3, 0.0)
-    assert [one.last for one in state.named] == [culprit] and state.verdict == "culprit"
+    assert [one.last for one in state.named_steps] == [culprit] and state.verdict == "culprit"
     culprit, state = searched(3, 0.0, prose=(culprit,))
-    assert state.named == () and state.verdict == "searching"
-    assert [(one.step.last, one.reason) for one in state.unconfirmed] == [(culprit, "prose")]
+    assert state.named_steps == () and state.verdict == "searching"
+    assert [(one.step.last, one.reason) for one in state.unconfirmed_steps] == [(culprit, "prose")]
     assert not state.excluded[culprit - 1]
 
 
 def test_a_step_near_the_smallest_effect_is_not_named() -> None:
     for seed in range(10):
         _, state = searched(seed, 0.0, step=math.log(1.01))
-        assert state.named == ()
+        assert state.named_steps == ()
 
 
 def blocks_of(levels: FloatArray, each: int = 40, sd: float = 0.005) -> list[LayoutBlock]:

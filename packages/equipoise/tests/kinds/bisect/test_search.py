@@ -30,11 +30,11 @@ ALPHA = 0.05
 
 
 def names(state: BisectionState) -> set[int]:
-    return {commit for step in state.named for commit in range(step.first, step.last + 1)}
+    return {commit for step in state.named_steps for commit in range(step.first, step.last + 1)}
 
 
 def is_named(bisection: Bisection) -> bool:
-    return bool(bisection.named)
+    return bool(bisection.named_steps)
 
 
 def searched(
@@ -63,7 +63,7 @@ def searched(
 
 def test_the_commit_is_named_with_its_step_and_its_share_of_the_gap() -> None:
     state = searched({20: 0.05}, to_the_end=True).bisection.state()
-    (named,) = state.named
+    (named,) = state.named_steps
     assert state.verdict == "culprit"
     assert (named.first, named.last) == (20, 20)
     bar = named.rank * (named.rank + 1) / ALPHA
@@ -89,7 +89,7 @@ def test_the_first_and_the_last_commit_can_be_it(at: int) -> None:
 
 def test_what_got_faster_is_found_as_well() -> None:
     state = searched({20: -0.05}).bisection.state()
-    (named,) = state.named
+    (named,) = state.named_steps
     assert named.first == 20
     assert named.ratio is not None and named.ratio < 1
     assert named.share_of_gap is not None and named.share_of_gap > 0
@@ -103,13 +103,13 @@ def test_equal_ends_are_no_difference_with_the_size_that_is_excluded() -> None:
     assert ran.bisection.next_pair({0, 32}, 1.0) is None
     low, high = state.gap.equivalence_ci
     assert low is not None and high is not None and 0.99 < low < 1 < high < 1.01
-    assert state.named == () and state.margin is None
+    assert state.named_steps == () and state.margin is None
 
 
 def test_the_own_pair_runs_on_until_the_step_has_an_interval() -> None:
     for seed in range(10):
         state = searched({20: 0.05}, seed=seed, noise=white(0.02), to_the_end=True)
-        for named in state.bisection.named:
+        for named in state.bisection.named_steps:
             low, high = named.ratio_ci
             assert low is not None and high is not None
             assert low > 1
@@ -118,7 +118,7 @@ def test_the_own_pair_runs_on_until_the_step_has_an_interval() -> None:
 def test_what_is_left_of_the_gap_is_looked_at() -> None:
     state = searched({20: 0.05}, to_the_end=True).bisection.state()
     assert state.verdict == "culprit" and names(state) == {20}
-    left = [(one.first, one.last, one.verdict) for one in state.segments[1:]]
+    left = [(one.first, one.last, one.verdict) for one in state.stretches[1:]]
     assert left == [(0, 19, "no difference"), (20, 32, "no difference")]
 
 
@@ -127,7 +127,7 @@ def test_two_steps_are_both_named_and_no_other() -> None:
         state = searched({8: 0.03, 23: 0.04}, seed=seed, to_the_end=True).bisection.state()
         assert names(state) == {8, 23}, seed
         assert state.verdict == "several"
-        ranks = [step.rank for step in state.named]
+        ranks = [step.rank for step in state.named_steps]
         assert sorted(set(ranks)) == ranks
 
 
@@ -138,7 +138,7 @@ def test_steps_at_neighbours_are_told_apart() -> None:
 
 def test_commits_that_do_not_build_are_named_with_the_next_that_does() -> None:
     state = searched({8: 0.05}, broken=frozenset({7, 8, 9, 20})).bisection.state()
-    (named,) = state.named
+    (named,) = state.named_steps
     assert (named.first, named.last) == (7, 10)
     left = [commit for commit, out in enumerate(state.excluded, start=1) if not out]
     assert left == [7, 8, 9, 10]
@@ -146,7 +146,7 @@ def test_commits_that_do_not_build_are_named_with_the_next_that_does() -> None:
 
 def test_a_commit_that_fails_before_its_first_block_costs_nothing_elsewhere() -> None:
     state = searched({8: 0.05}, broken=frozenset({20, 21, 22, 23})).bisection.state()
-    (named,) = state.named
+    (named,) = state.named_steps
     assert (named.first, named.last) == (8, 8)
 
 
@@ -164,7 +164,7 @@ def test_a_remainder_whose_end_fails_later_stays_undecided() -> None:
     bisection.withdraw(19)
     pair = bisection.next_pair({0}, 1.0)
     assert pair == (20, 32)
-    assert bisection.state().segments[1].verdict == "undecided"
+    assert bisection.state().stretches[1].verdict == "undecided"
 
 
 def test_a_program_that_never_ends_from_a_commit_on_is_found() -> None:
@@ -173,7 +173,7 @@ def test_a_program_that_never_ends_from_a_commit_on_is_found() -> None:
     built = {0, 64}
     for _ in range(200):
         pair = bisection.next_pair(built, 10.0)
-        if pair is None or bisection.named:
+        if pair is None or bisection.named_steps:
             break
         built.update(pair)
         times = [
@@ -182,8 +182,8 @@ def test_a_program_that_never_ends_from_a_commit_on_is_found() -> None:
         bisection.add(pair, (times[0], times[1]), int(generator.choice((-1, 1))))
     state = bisection.state()
     assert names(state) == {41}
-    assert state.gap.ratio is None and state.named[0].ratio is None
-    assert state.named[0].share_of_gap is None
+    assert state.gap.ratio is None and state.named_steps[0].ratio is None
+    assert state.named_steps[0].share_of_gap is None
 
 
 def test_a_resolution_counts_from_the_first_finite_cost_on() -> None:
@@ -205,7 +205,7 @@ def test_a_coarse_clock_blames_nobody() -> None:
         bisection.set_resolution(Resolution(0.01))
         for _ in range(250):
             pair = bisection.next_pair(built, 10.0)
-            if pair is None or bisection.named:
+            if pair is None or bisection.named_steps:
                 break
             built.update(pair)
             times = [
@@ -249,7 +249,7 @@ def test_a_block_must_be_one() -> None:
     bisection = Bisection(3, alpha=ALPHA)
     with pytest.raises(UnusableInput, match="order"):
         bisection.add((0, 3), (1.0, 1.0), 0)
-    with pytest.raises(UnusableInput, match="no number from 0 up"):
+    with pytest.raises(UnusableInput, match="costs are numbers from 0 up"):
         bisection.add((0, 3), (1.0, -1.0), 1)
     with pytest.raises(ValueError, match="not the pair"):
         bisection.add((0, 2), (1.0, 1.0), 1)
@@ -309,7 +309,7 @@ def test_bisections_that_share_their_counter_have_higher_bars() -> None:
             blocks=200,
             until=is_named,
         )
-        (named,) = bisection.state().named
+        (named,) = bisection.state().named_steps
         ranks.append(named.rank)
         assert named.e_value >= named.rank * (named.rank + 1) / ALPHA
     assert ranks == sorted(set(ranks)) and own_pairs.count >= 3
@@ -378,7 +378,7 @@ def test_blind_pairs_hardly_ever_exclude_the_culprit(noise: str) -> None:
         bisection = Bisection(16, alpha=ALPHA)
         for block in range(160):
             pair = bisection.next_pair({0, 16}, 1.0)
-            if pair is None or bisection.named:
+            if pair is None or bisection.named_steps:
                 break
             if bisection.verdict == "searching":
                 before, after = sorted(generator.choice(17, 2, replace=False).tolist())

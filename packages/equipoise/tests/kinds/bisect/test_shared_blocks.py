@@ -48,8 +48,13 @@ def test_benchmarks_of_one_command_have_a_culprit_each() -> None:
     levels = [one_step(COUNT, 0.05, at) for at in (4, 11, 11, COUNT + 1)]
     run(command, levels, seed=1, blocks=3000)
     assert command.next_pair(BUILT, 0.0) is None
-    assert [[one.last for one in of.named] for of in command.bisections] == [[4], [11], [11], []]
-    ranks = [one.rank for of in command.bisections for one in of.named]
+    assert [[one.last for one in of.named_steps] for of in command.bisections] == [
+        [4],
+        [11],
+        [11],
+        [],
+    ]
+    ranks = [one.rank for of in command.bisections for one in of.named_steps]
     assert len(set(ranks)) == len(ranks)
 
 

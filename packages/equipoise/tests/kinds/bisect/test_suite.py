@@ -72,7 +72,7 @@ def test_the_trials_of_a_benchmark_are_adjacent_and_each_has_a_coin_of_its_own(
 
 def test_names_count_over_the_whole_suite(tmp_path: Path) -> None:
     record = stage_of(tmp_path, COUNT, ((11,), (11,))).start(plan_of_suite(COUNT, "a", "b"))
-    ranks = sorted(step.rank for one in read_searches(record) for step in one.bisection.named)
+    ranks = sorted(step.rank for one in read_searches(record) for step in one.bisection.named_steps)
     # No own pair of one benchmark has the number of one of the other.
     assert len(set(ranks)) == 2
     assert ranks[0] >= 1
@@ -106,7 +106,7 @@ def test_a_command_that_fails_in_a_commit_leaves_it_out_of_its_own_benchmark_onl
     stage = stage_of(tmp_path, COUNT, ((11,), (), (11,)), failing=failing)
     record = stage.start(plan_of_suite(COUNT, *NAMES))
     searches = read_searches(record)
-    steps = [(step.first, step.last) for one in searches for step in one.bisection.named]
+    steps = [(step.first, step.last) for one in searches for step in one.bisection.named_steps]
     assert steps == [(11, 11), (11, 12)]
     assert {(one.commit, one.benchmark) for one in withdrawals_of(record)} == {(11, 2)}
     (notice,) = (one for one in record.notices if one.code == NOT_RUN)

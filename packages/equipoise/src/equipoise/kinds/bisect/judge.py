@@ -1,4 +1,4 @@
-"""The judge of a bisection: what it asks next, and what recorded blocks say."""
+"""The judge of a bisection: it chooses the next pairs, and reads recorded blocks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from equipoise.revisions.terms import CommitBenchmark, benchmarks_of
 
 
 class BenchmarkSearch(Struct, frozen=True):
-    """The search of one benchmark."""
+    """The search of one benchmark, and the blocks that it used."""
 
     benchmark: CommitBenchmark
     bisection: BranchingBisection
     blocks: list[int]
-    """Numbers of the blocks that count, in the order in which they ran."""
+    """Numbers of the blocks that count for it, in the order of their runs."""
 
 
 def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
@@ -38,7 +38,7 @@ def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
 
 
 class BisectionJudge(CommitsJudge):
-    """The judge of a bisection: the search for the commits that made a difference, in pairs."""
+    """The judge of a bisection: it searches for culprits, one pair of commits after the other."""
 
     def __init__(self, plan: Plan, stopping: Stopping, builds: Builds | None = None) -> None:
         super().__init__(plan, stopping, builds)
@@ -67,7 +67,7 @@ class BisectionJudge(CommitsJudge):
             )
             for benchmark in benchmarks_of(plan)
         )
-        """The search of each benchmark after the blocks so far."""
+        """The search of each benchmark, after the blocks so far."""
         self._measured_by = tuple(
             tuple(
                 at
@@ -91,8 +91,8 @@ class BisectionJudge(CommitsJudge):
             if not orders:
                 continue
             costs = [blocks[place].costs if place in blocks else None for place in places]
-            taken = command.add(costs, min(orders[0], key=orders[0].__getitem__))
-            for place, counts in zip(places, taken, strict=True):
+            is_counted = command.add(costs, min(orders[0], key=orders[0].__getitem__))
+            for place, counts in zip(places, is_counted, strict=True):
                 if counts:
                     self.searches[place].blocks.append(number)
 
@@ -108,7 +108,7 @@ class BisectionJudge(CommitsJudge):
         )
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the gap of each benchmark until it is confirmed, then how many are left."""
+        """Return the gap of each benchmark until it is confirmed, then its number of commits."""
         return tuple(map(self._status, self.searches))
 
     def _status(self, search: BenchmarkSearch) -> ComparisonStatus:
@@ -117,8 +117,8 @@ class BisectionJudge(CommitsJudge):
         gap = state.gap
         left = sum(not excluded for excluded in state.excluded)
         clause = f"{left} of {self._last} commits are left"
-        if state.named:
-            culprits = [self._name(benchmark, step.last) for step in state.named]
+        if state.named_steps:
+            culprits = [self._name(benchmark, step.last) for step in state.named_steps]
             clause = f"{joined(culprits)} made a difference"
         elif benchmark.name:
             clause = f"{benchmark.name}: {clause}"
@@ -136,7 +136,7 @@ class BisectionJudge(CommitsJudge):
         )
 
     def _name(self, benchmark: CommitBenchmark, commit: int) -> str:
-        """Return the name of a commit's condition; it says the benchmark if there are several."""
+        """Return the name of a commit's condition, with the benchmark if there are several."""
         at = self.terms.condition_of(benchmark.process, commit)
         condition = self.plan.conditions[at]
         if not benchmark.name or BENCHMARK in condition.levels:

@@ -549,7 +549,7 @@ def _impossible(one: HistoryResult) -> Iterator[str]:
     if not all(map(is_step, parts)):
         yield "a commit, a pair or a change of a history has no ratio with an interval"
     if any(change.commits < 1 or change.blocks < 0 for change in one.changes):
-        yield "a change of a history has no commit, or fewer than no blocks"
+        yield "a change of a history has no commit, or a negative number of blocks"
     for series in one.series:
         values = [point.value for point in series.points]
         if not all(map(math.isfinite, values)):
