@@ -14,7 +14,7 @@ from equipoise.kinds.explain import command as why
 from equipoise.kinds.explain.command import (
     Pictures,
     WhyRequest,
-    say_that_none_is_drawn,
+    report_missing_pictures,
     write_pictures,
 )
 from equipoise.model.errors import UnusableInput
@@ -45,9 +45,9 @@ def test_the_profiles_of_a_campaign_are_written_as_both_files(tmp_path: Path) ->
 def test_where_nothing_is_explained_the_files_that_were_asked_for_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    say_that_none_is_drawn(pictures(tmp_path / "flames.svg", None))
+    report_missing_pictures(pictures(tmp_path / "flames.svg", None))
     assert capsys.readouterr().err == f"equipoise: {tmp_path / 'flames.svg'} is not written\n"
-    say_that_none_is_drawn(pictures(None, None))
+    report_missing_pictures(pictures(None, None))
     assert capsys.readouterr().err == ""
 
 

@@ -44,7 +44,7 @@ def gap(*seconds: float, plan: Plan | None = None, contrast: Contrast | None = N
 
 
 def planned(open_gap: OpenGap, *interventions: Intervention, most: int = 4) -> Plan:
-    request = ExperimentRequest(Stopping(blocks=50), alpha=0.05, seed=3, most=most)
+    request = ExperimentRequest(Stopping(blocks=50), alpha=0.05, seed=3, max_attempts=most)
     return plan_of_interventions(open_gap, interventions, request)
 
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_tried_here_is_left_out_with_its_reason() -> None:
     )
     assert {one.intervention: one.because for one in experiment_of(plan).not_tried} == {
         "jemalloc": "libjemalloc2 is not installed",
-        "nothing": "both conditions are like that already",
+        "nothing": "both conditions already have this change",
     }
     assert len(plan.conditions) == 4
 

@@ -182,7 +182,7 @@ def reading_gap() -> OpenGap:
 def planned(reads: Sequence[int], *, most: int = 4) -> tuple[Plan, int]:
     """The plan that tries interventions with which a run reads so often, and the runs it cost."""
     tried = [intervention(f"number{place}", "tiny_reads") for place in range(len(reads))]
-    request = ExperimentRequest(NO_LIMIT, alpha=0.05, seed=3, most=most)
+    request = ExperimentRequest(NO_LIMIT, alpha=0.05, seed=3, max_attempts=most)
     observed: list[EvidenceRun] = []
 
     def observe(plan: Plan, run: EvidenceRun) -> Observation:

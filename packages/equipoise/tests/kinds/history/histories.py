@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.kinds.history.course import WIDTH
+from equipoise.kinds.history.course import MAX_COMMITS_OF_BLOCK
 from equipoise.kinds.history.statistics import History
 from packages.equipoise.tests.stats.simulated import FloatArray, Noise
 
@@ -63,7 +63,7 @@ def run_night(
     built
         Commits that are built already.
     """
-    by_trial = iter(noise(generator, (1 + WIDTH) * blocks).tolist())
+    by_trial = iter(noise(generator, (1 + MAX_COMMITS_OF_BLOCK) * blocks).tolist())
     ready = {0, *built}
     ran: list[tuple[int, ...]] = []
     while len(ran) < blocks:

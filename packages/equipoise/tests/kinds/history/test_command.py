@@ -90,7 +90,7 @@ def test_a_change_is_named_and_later_nights_add_what_is_new(
     # Nothing is left to ask, so no campaign is added.
     answer = history(*MEASURED, *QUIET, "--", "./bench")
     assert answer.status == 0
-    assert "nothing is left to ask" in answer.err
+    assert "nothing is left to measure" in answer.err
     (first,) = series(made)
     new = add(made, COUNT + 1, SLOW)
     assert history("--new", *MEASURED, *QUIET, "--", "./bench").status == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from equipoise.kinds.history.course import MAX_BUILDS, WIDTH, Course, Link
+from equipoise.kinds.history.course import MAX_BUILDS, MAX_COMMITS_OF_BLOCK, Course, Link
 from equipoise.revisions.terms import Pair
 
 LEFT = Link("equivalent", 30)
@@ -34,7 +34,7 @@ def test_the_first_blocks_are_of_the_grid_and_wait_for_few_builds() -> None:
     assert first == (0, 4, 8, 12)
     assert len(first) == 1 + MAX_BUILDS
     assert course({}).next_block(EVERY, 10.0) == tuple(range(0, 33, 4))
-    assert len(course({}).next_block(EVERY, 10.0)) == 1 + WIDTH
+    assert len(course({}).next_block(EVERY, 10.0)) == 1 + MAX_COMMITS_OF_BLOCK
 
 
 def test_what_changes_comes_before_what_is_undecided_and_is_halved() -> None:
@@ -45,12 +45,12 @@ def test_what_changes_comes_before_what_is_undecided_and_is_halved() -> None:
     assert course(links).next_block(EVERY, 1.0) == (8, 10, 12)
     halves = links | {(8, 10): Link("open", 3), (10, 12): Link("open", 3)}
     assert course(halves).next_block(EVERY, 1.0) == (8, 10, 12)
-    leans = halves | {(8, 10): Link("open", 5, leans=True)}
-    assert course(leans).next_block(EVERY, 1.0) == (8, 9, 10)
+    is_weak_suspect = halves | {(8, 10): Link("open", 5, is_weak_suspect=True)}
+    assert course(is_weak_suspect).next_block(EVERY, 1.0) == (8, 9, 10)
 
 
 def test_a_pair_that_leans_alone_is_not_refined() -> None:
-    links = left_stretches(*range(0, 33, 4)) | {(8, 12): Link("open", 10, leans=True)}
+    links = left_stretches(*range(0, 33, 4)) | {(8, 12): Link("open", 10, is_weak_suspect=True)}
     assert course(links).next_block(EVERY, 1.0) == (0, 8, 12)
 
 
@@ -103,6 +103,6 @@ def test_without_a_commit_that_runs_nothing_is_asked() -> None:
 
 def test_the_forecast_counts_on_the_width_of_intervals_so_far() -> None:
     wide = dict.fromkeys(zip(range(32), range(1, 33), strict=True), Link("open", 60, expected=6000))
-    assert course(wide).blocks_to_go() == 32 * (6000 - 60) / WIDTH
+    assert course(wide).blocks_to_go() == 32 * (6000 - 60) / MAX_COMMITS_OF_BLOCK
     one_is_left = wide | {pair: LEFT for pair in wide if pair != (4, 5)}
-    assert course(one_is_left).blocks_to_go() == math.ceil((6000 - 60) / WIDTH)
+    assert course(one_is_left).blocks_to_go() == math.ceil((6000 - 60) / MAX_COMMITS_OF_BLOCK)

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import gallery
-from equipoise.kinds.history.figures import COLOR, history, lanes_of, series
+from equipoise.kinds.history.figures import SERIES_COLOR, history, lanes_of, series
 from equipoise.shared.theme import color_of
 from packages.equipoise.tests.figures.charts import notes, tables
 from packages.equipoise.tests.histories import (
@@ -88,9 +88,7 @@ def test_changes_without_room_for_a_name_are_marked_and_counted() -> None:
     labels = {row["label"] for rows in tables(chart, "text") for row in rows}
     marks = [row for rows in tables(chart, "point")[3:] for row in rows]
     assert len(marks) == len(changes) > len(labels)
-    assert f"Without a name, for lack of room: {len(changes) - len(labels)} changes." in notes(
-        chart
-    )
+    assert f"There is no room for the name of {len(changes) - len(labels)} changes." in notes(chart)
 
 
 def test_of_a_metric_of_which_more_is_better_the_chart_shows_values() -> None:
@@ -121,9 +119,9 @@ def test_values_levels_and_hollow_suspicions_in_colours_of_their_own() -> None:
         (12.5, 24.5, 104.0),
     ]
     hollow = chart.to_dict()["layer"][3]["mark"]
-    assert (hollow["filled"], hollow["color"]) == (False, COLOR)
+    assert (hollow["filled"], hollow["color"]) == (False, SERIES_COLOR)
     # Neither that of the curve of a history, nor that of a change that is certain.
-    assert COLOR not in {color_of(0), color_of(1)}
+    assert SERIES_COLOR not in {color_of(0), color_of(1)}
     assert notes(chart) == "From CSV: log.csv. Not measured side by side."
 
 

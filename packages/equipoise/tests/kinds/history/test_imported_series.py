@@ -21,7 +21,12 @@ def test_a_series_is_read_with_its_suspicions_and_the_line_that_reads_it_again(
 ) -> None:
     path = str(table(tmp_path, STEP))
     result = read_imported(
-        [path], "csv", min_effect=2.0, again="again", command=("./bench", "a b"), build="make -j2"
+        [path],
+        "csv",
+        min_effect=2.0,
+        command_line="again",
+        command=("./bench", "a b"),
+        build="make -j2",
     )
     assert result.again == "again"
     (one,) = result.series[0].suspicions
@@ -33,7 +38,7 @@ def test_a_series_is_read_with_its_suspicions_and_the_line_that_reads_it_again(
 def test_it_is_shown_on_the_screen_and_written_as_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result = read_imported([str(table(tmp_path, STEP))], None, min_effect=1.0, again="")
+    result = read_imported([str(table(tmp_path, STEP))], None, min_effect=1.0, command_line="")
     file = tmp_path / "series.json"
     report = tmp_path / "series.md"
     output = OutputOptions(json_file=str(file), report_file=report, color=False)

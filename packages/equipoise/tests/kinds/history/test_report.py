@@ -90,8 +90,9 @@ def test_many_changes_stand_in_a_table_on_a_screen(capsys: pytest.CaptureFixture
 def test_what_is_promised_always_stands_there(capsys: pytest.CaptureFixture[str]) -> None:
     document = history_document()
     promises = (
-        "at most 5 % are false on average, however long it goes on. A change counts above 1 %",
-        "A change is confirmed where one commit ran side by side with its parent.",
+        "At most 5 % of the changes that such histories name are false on average, however long "
+        "they go on. A change counts above 1 %",
+        "A change is confirmed if one commit ran side by side with its parent.",
         "All these intervals hold together with 95 %, on this host",
     )
     text = " ".join(screen(document, capsys).split())
@@ -117,7 +118,7 @@ def test_a_change_behind_commits_that_do_not_build_may_be_any_of_them() -> None:
     change = replace(change, summary=change_sentence(change, "wall_s"))
     text = to_markdown(history_document(result=told(changes=(change,))))
     assert "Either fe5dbbcea5 or 0ade7c2cf9 (Change 9) made it 5.20 % slower" in text
-    assert "Not built: fe5dbbcea5. Each of them may have made the change as well." in text
+    assert "Not built: fe5dbbcea5. Any of them may have made the change instead." in text
     assert "confirmed, or one of 1 before it" in text
 
 
@@ -154,11 +155,11 @@ def test_an_era_says_what_differs_from_the_one_before() -> None:
 def test_how_to_go_on_depends_on_what_is_left_to_ask(capsys: pytest.CaptureFixture[str]) -> None:
     text = screen(history_document(), capsys)
     assert "To go on from here: equipoise resume 20260301-101500-ab12" in text
-    assert "Left to ask: about 40 more blocks" in text
-    assert "To add the commits that are new: equipoise history --from v1.0 --build make" in text
+    assert "Left to measure: about 40 more blocks" in text
+    assert "To add new commits: equipoise history --from v1.0 --build make" in text
     done = screen(history_document(result=told(blocks_to_go=0)), capsys)
     assert "equipoise resume" not in done
-    assert "Left to ask: nothing, until there are new commits" in done
+    assert "Left to measure: nothing, until there are new commits" in done
 
 
 def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it(

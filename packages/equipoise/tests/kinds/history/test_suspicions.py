@@ -23,7 +23,7 @@ def series_named(
 
 def result_of(*series: ImportedSeries, **settings: Any) -> SeriesResult:
     """The result of these series."""
-    return series_result(series, min_effect=1.0, again="again", **settings)
+    return series_result(series, min_effect=1.0, command_line="again", **settings)
 
 
 def test_a_suspicion_names_both_commits_and_the_line_that_measures_them() -> None:

@@ -443,7 +443,7 @@ def _impossible(fleet: FleetResult, comparisons: Sequence[FleetComparison]) -> I
         if any(not 0 <= effect.place < len(places) for effect in comparison.hosts):
             yield "a comparison of a fleet is of a host that it did not ask"
         if any(not 0.0 < effect.level < 1.0 or effect.blocks < 0 for effect in comparison.hosts):
-            yield "a host of a comparison has no level between 0 and 1, or a negative number of blocks"
+            yield "a host of a comparison has no level between 0 and 1, or negative blocks"
         parts: list[HostEffect | HostDifference | FleetInterval] = [*comparison.hosts]
         if comparison.fleet is not None:
             answers = comparison.fleet
