@@ -136,7 +136,7 @@ def test_effects_are_listed_by_the_properties_that_hosts_differ_by() -> None:
     assert set(by_name) == {"kernel", "cpu_model"}
     values = {one.value: one.hosts for one in by_name["kernel"].values}
     assert values == {"6.1.0": ("ada", "bea"), "5.10.0": ("cleo",)}
-    assert "no claim" in answers.by_property_note
+    assert "not a claim" in answers.by_property_note
 
 
 def test_with_enough_hosts_the_note_on_properties_names_observe() -> None:

@@ -173,7 +173,7 @@ def test_ctrl_c_halts_the_host_and_resume_has_it_go_on(
         record = ledger.read_run()
     assert record.segments[-1].stopped_because == "interrupted"
     assert err.strip().splitlines() == [
-        "equipoise: interrupted; hosts that answer were told to stop, and nothing measured is lost",
+        "equipoise: interrupted; hosts that answer stop, and nothing measured is lost",
         f"  hint: equipoise resume {record.id}",
     ]
     identity = record.members[0].identity

@@ -28,7 +28,7 @@ def test_each_host_has_a_bar_then_come_the_mean_and_one_more_host() -> None:
     assert [bar["label"] for bar in bars] == [
         *("ada", "bea", "cleo", "mean over the asked hosts", "one more host (at least 45 %)")
     ]
-    assert [bar["kind"] for bar in bars[:3]] == [*("host", "host", "otherwise than the others")]
+    assert [bar["kind"] for bar in bars[:3]] == [*("host", "host", "differs from the others")]
     assert all(bar["low"] < bar["ratio"] < bar["high"] for bar in bars[:4])
     marks = tables(chart, "point")[0]
     assert len(marks) == 4
@@ -46,7 +46,7 @@ def test_of_very_many_hosts_some_are_drawn_and_the_chart_says_so() -> None:
     drawn = tables(chart, "point")[0][:-1]
     assert len(drawn) == MAX_HOSTS
     assert {"h0", f"h{len(ratios) - 1}"} <= {row["label"] for row in drawn}
-    assert f"Of {len(ratios)} hosts {MAX_HOSTS} are drawn" in notes(chart)
+    assert f"{MAX_HOSTS} of {len(ratios)} hosts are drawn" in notes(chart)
 
 
 def test_one_host_has_no_chart() -> None:

@@ -90,7 +90,7 @@ def even_host(
 
 def test_a_level_whose_equivalence_interval_would_cover_nothing_has_an_answer() -> None:
     for hosts in (fleet_of([0.0]), fleet_of([0.0, 0.0])):
-        found = answers_of_fleet(hosts, min_effect=1.0, alpha=0.7, planned=len(hosts)).asked
+        found = answers_of_fleet(hosts, min_effect=1.0, alpha=0.7, planned=len(hosts)).mean
         assert found.equivalence.level < 1.0
         assert found.bounds.low <= found.equivalence.low <= found.equivalence.high
 
@@ -98,15 +98,15 @@ def test_a_level_whose_equivalence_interval_would_cover_nothing_has_an_answer() 
 def test_effects_of_opposite_sign_are_effects_and_their_mean_is_none() -> None:
     result = answers(fleet_of([0.03, -0.03, 0.03, -0.03]))
     assert result.e_value > 1.0 / ALPHA
-    assert result.asked.verdict in ("undecided", "equivalent")
-    assert result.asked.bounds.low < 0.0 < result.asked.bounds.high
-    assert [one.otherwise for one in result.hosts] == ["slower", "faster", "slower", "faster"]
+    assert result.mean.verdict in ("undecided", "equivalent")
+    assert result.mean.bounds.low < 0.0 < result.mean.bounds.high
+    assert [one.direction for one in result.hosts] == ["slower", "faster", "slower", "faster"]
 
 
 def test_a_fleet_of_one_host_is_judged_as_the_campaign_of_that_host() -> None:
     (host,) = fleet_of([0.01], blocks=60)
     alone = judge([host.blocks], min_effect=1.0, alpha=ALPHA)[0]
-    mean = answers([host]).asked
+    mean = answers([host]).mean
     assert (mean.verdict, mean.bounds.low, mean.bounds.high) == (
         alone.verdict,
         alone.low,
@@ -130,12 +130,12 @@ def test_the_interval_by_hosts_is_the_weighted_mean_of_their_sequences() -> None
     ]
     ends = [running_interval(one.engine, 0.1 * ALPHA / 2)[0] for one in measured]
     result = answers(hosts)
-    assert result.asked.by_hosts.low == pytest.approx(0.25 * ends[0][0] + 0.75 * ends[1][0])
-    assert result.asked.by_hosts.high == pytest.approx(0.25 * ends[0][1] + 0.75 * ends[1][1])
+    assert result.mean.by_hosts.low == pytest.approx(0.25 * ends[0][0] + 0.75 * ends[1][0])
+    assert result.mean.by_hosts.high == pytest.approx(0.25 * ends[0][1] + 0.75 * ends[1][1])
     centres = [one.engine.centre() for one in measured]
     assert centres[0] is not None
     assert centres[1] is not None
-    assert result.asked.typical == pytest.approx(0.25 * centres[0][0] + 0.75 * centres[1][0])
+    assert result.mean.typical == pytest.approx(0.25 * centres[0][0] + 0.75 * centres[1][0])
 
 
 def test_the_shares_of_hosts_and_rosters_add_up_to_alpha() -> None:
@@ -148,8 +148,8 @@ def test_unplanned_hosts_have_shares_that_add_up_whatever_their_number() -> None
     result = answers_of_fleet(hosts, min_effect=1.0, alpha=ALPHA, planned=None)
     levels = [one.bounds.level for one in result.hosts]
     assert levels == pytest.approx([ALPHA / 4, ALPHA / 12, ALPHA / 24])
-    assert result.asked.by_rounds is None
-    assert result.asked.bounds.low == result.asked.by_hosts.low
+    assert result.mean.by_rounds is None
+    assert result.mean.bounds.low == result.mean.by_hosts.low
     assert result.new_host.unknown_because is not None
     assert "not fixed" in result.new_host.unknown_because
 
@@ -198,13 +198,13 @@ def test_the_mean_over_those_that_stayed_is_not_that_over_those_asked() -> None:
     hosts = fleet_of([0.0, 0.0, 0.12])
     gone = FleetHost("slow", "2", PairedBlocks(), hosts[2].weight, "left")
     result = answers([hosts[0], hosts[1], gone])
-    assert result.asked.typical is None
-    assert result.asked.verdict == "undecided"
-    assert result.asked.bounds.unknown_because == "slow: no bound yet after 0 blocks"
-    assert result.stayed is not None
-    assert result.stayed.places == (0, 1)
-    assert result.stayed.verdict in ("equivalent", "undecided")
-    assert math.isfinite(result.stayed.bounds.low)
+    assert result.mean.typical is None
+    assert result.mean.verdict == "undecided"
+    assert result.mean.bounds.unknown_because == "slow: no bound yet after 0 blocks"
+    assert result.mean_of_stayed is not None
+    assert result.mean_of_stayed.places == (0, 1)
+    assert result.mean_of_stayed.verdict in ("equivalent", "undecided")
+    assert math.isfinite(result.mean_of_stayed.bounds.low)
     assert result.new_host.unknown_because is not None
     assert "slow left" in result.new_host.unknown_because
 
@@ -219,13 +219,13 @@ def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_
 
     sooner, later = after(60), after(200)
     assert later.hosts[2].bounds == sooner.hosts[2].bounds
-    assert later.asked.by_rounds == sooner.asked.by_rounds
-    assert sooner.asked.by_hosts.low <= later.asked.by_hosts.low < 0.02
-    assert 0.02 < later.asked.by_hosts.high <= sooner.asked.by_hosts.high
+    assert later.mean.by_rounds == sooner.mean.by_rounds
+    assert sooner.mean.by_hosts.low <= later.mean.by_hosts.low < 0.02
+    assert 0.02 < later.mean.by_hosts.high <= sooner.mean.by_hosts.high
     for one in (sooner, later):
-        assert one.asked.places == (0, 1, 2)
-        assert one.stayed is not None
-        assert one.stayed.places == (0, 1)
+        assert one.mean.places == (0, 1, 2)
+        assert one.mean_of_stayed is not None
+        assert one.mean_of_stayed.places == (0, 1)
 
 
 def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None:
@@ -255,12 +255,12 @@ def test_campaigns_side_by_side_on_one_host_say_nothing_between_hosts() -> None:
         for place in range(3)
     ]
     result = answers(hosts)
-    assert result.asked.verdict == "slower"
+    assert result.mean.verdict == "slower"
     because = "all campaigns ran on one host: nothing is known between hosts"
     between = (result.new_host, result.median_of_hosts, result.new_normal_host)
     assert all(one.unknown_because == because and one.chance is None for one in between)
     assert result.variance.unknown_because == because
-    assert all(one.otherwise is None for one in result.hosts)
+    assert all(one.direction is None for one in result.hosts)
 
 
 def test_the_variance_between_hosts_is_separate_from_that_within() -> None:
@@ -274,15 +274,15 @@ def test_the_variance_between_hosts_is_separate_from_that_within() -> None:
 def test_timeouts_leave_a_reason_and_never_a_number() -> None:
     forever = PairedBlocks([1.0] * 40, [math.inf] * 40, [1, -1] * 20)
     result = answers([*fleet_of([0.0, 0.0, 0.0])[:2], FleetHost("stuck", "x", forever, 1.0 / 3.0)])
-    assert result.asked.typical is None
-    assert result.asked.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
+    assert result.mean.typical is None
+    assert result.mean.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
     assert result.variance.unknown_because is not None
     assert result.new_normal_host.chance is None
 
 
 def test_a_slot_effect_does_not_widen_the_rounds() -> None:
     def width(noise: Noise) -> float:
-        by_rounds = answers(fleet_of([0.02] * 3, blocks=120, noise=noise)).asked.by_rounds
+        by_rounds = answers(fleet_of([0.02] * 3, blocks=120, noise=noise)).mean.by_rounds
         assert by_rounds is not None
         return by_rounds.high - by_rounds.low
 
@@ -323,8 +323,8 @@ def test_the_mean_over_hosts_with_unequal_blocks_is_ever_missed_in_at_most_alpha
             [FleetHost(f"{at}", f"{at}", one, 0.25, "finished") for at, one in enumerate(measured)]
         )
         truth = float(effects.mean())
-        assert result.asked.by_rounds is not None
-        intervals = (result.asked.by_hosts, result.asked.by_rounds, result.asked.bounds)
+        assert result.mean.by_rounds is not None
+        intervals = (result.mean.by_hosts, result.mean.by_rounds, result.mean.bounds)
         misses = [not one.low <= truth <= one.high for one in intervals]
         by_hosts, by_rounds, both = by_hosts + misses[0], by_rounds + misses[1], both + misses[2]
         new += result.new_host.low <= rng.normal(0.0, 0.03) <= result.new_host.high
@@ -349,17 +349,19 @@ def test_hosts_that_leave_on_their_own_bad_news_raise_no_false_alarm() -> None:
                 host = replace(first_blocks(host, int(np.argmax(bad)) + 1), end="left")
             hosts.append(host)
         result = answers(hosts)
-        asked += not result.asked.bounds.low <= 0.0 <= result.asked.bounds.high
-        if result.stayed is not None:
-            stayed += not result.stayed.bounds.low <= 0.0 <= result.stayed.bounds.high
-        otherwise += any(one.otherwise is not None for one in result.hosts)
+        asked += not result.mean.bounds.low <= 0.0 <= result.mean.bounds.high
+        if result.mean_of_stayed is not None:
+            stayed += (
+                not result.mean_of_stayed.bounds.low <= 0.0 <= result.mean_of_stayed.bounds.high
+            )
+        otherwise += any(one.direction is not None for one in result.hosts)
         differs += result.e_value >= 1.0 / ALPHA
     assert max(asked, stayed, otherwise, differs) <= at_most(FLEETS, ALPHA)
 
 
 def test_a_fleet_in_which_one_host_is_otherwise_names_it() -> None:
     named = [
-        [one.otherwise for one in answers(fleet_of([0.04, 0.0, 0.0, 0.0], seed=seed)).hosts]
+        [one.direction for one in answers(fleet_of([0.04, 0.0, 0.0, 0.0], seed=seed)).hosts]
         for seed in range(20)
     ]
     # The others are faster than the mean over the rest, of which the first is one: that is true.

@@ -160,15 +160,16 @@ def _code_side(
     code, setup_code = _compiled(tree, repr(text)), _compiled(setup, "setup")
     awaits = any(each.co_flags & inspect.CO_COROUTINE for each in (code, setup_code))
     used = {
-        name: available[name]
-        for name in sorted({*_names_in(code), *_names_in(setup_code)})
-        if name in available and not (name.startswith("__") or _is_builtin(name, available[name]))
+        variable: available[variable]
+        for variable in sorted({*_names_in(code), *_names_in(setup_code)})
+        if variable in available
+        and not (variable.startswith("__") or _is_builtin(variable, available[variable]))
     }
     try:
         pickled = _pickled(used, name) if used else None
     except UnusableInput:
-        for name, value in used.items():
-            _pickled(value, f"{name}, which {name} uses,")
+        for variable, value in used.items():
+            _pickled(value, f"{variable}, which {name} uses,")
         raise
     modules = set() if pickled is None else _modules_of(pickled)
     return Side(
