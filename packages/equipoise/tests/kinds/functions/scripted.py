@@ -14,7 +14,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.functions.conducting import functions_plan
 from equipoise.kinds.functions.functions import code_sides
 from equipoise.kinds.functions.processes import Answer, Key
-from equipoise.kinds.functions.trial_runs import Examined
+from equipoise.kinds.functions.trial_runs import ExaminedFunction
 from equipoise.measure.launcher import OnWait
 from equipoise.model.plan import Plan
 from packages.equipoise.tests.scripted import FINISHED
@@ -25,7 +25,7 @@ BATCH_NS = 400_000.0
 def plan_of_functions(*codes: str, seed: int = 1, **limits: Any) -> Plan:
     """The plan of a comparison of short pieces of code."""
     sides = code_sides(codes or ("f()", "g()"), "", {})
-    examined = [Examined(4e-6, 4e-6, changes=False)] * len(sides)
+    examined = [ExaminedFunction(4e-6, 4e-6, changes=False)] * len(sides)
     request = FunctionsRequest(CampaignLimits(seed=seed, **limits))
     return functions_plan(sides, examined, None, request)
 

@@ -81,7 +81,7 @@ def test_a_function_that_changes_what_it_works_on_is_said(ledger: Path) -> None:
 
     result = eq.compare(lambda: sorted(words), sort, ledger=ledger, **FEW)
     (warning,) = (one for one in result.document.warnings if one.code == "changes_its_input")
-    assert warning.summary.startswith("sort changes what it works on")
+    assert warning.summary.startswith("sort changes its data")
     # A lambda has no name that Python could read.
     assert isinstance(result.document, FunctionsDocument)
     assert result.document.functions.again == ""

@@ -14,7 +14,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.kinds.functions.conducting import functions_plan
 from equipoise.kinds.functions.functions import Side, code_sides, function_sides
 from equipoise.kinds.functions.terms import functions_of
-from equipoise.kinds.functions.trial_runs import Examined
+from equipoise.kinds.functions.trial_runs import ExaminedFunction
 from equipoise.model.errors import UnusableInput
 
 
@@ -73,7 +73,7 @@ def test_a_function_that_cannot_be_compared_is_refused(function: Any, what: str)
 
 
 def test_a_setup_must_be_a_function() -> None:
-    with pytest.raises(UnusableInput, match="setup is no function"):
+    with pytest.raises(UnusableInput, match="setup is not a function"):
         function_sides([first, second], [3, 1, 2])  # type: ignore[arg-type]
 
 
@@ -83,10 +83,10 @@ def test_a_setup_must_be_a_function() -> None:
         (["", "x"], "", "is empty"),
         (["x", "# nothing"], "", "is empty"),
         (["x"], "# nothing", "setup is empty"),
-        (["x ="], "", "is no code that can be timed"),
-        (["return 1"], "", "is no code that can be timed"),
-        (["x"], "from math import *", "setup is no code that can be timed"),
-        ([len], "", "is no text"),
+        (["x ="], "", "is not code that can be timed"),
+        (["return 1"], "", "is not code that can be timed"),
+        (["x"], "from math import *", "setup is not code that can be timed"),
+        ([len], "", "is not a text"),
     ],
 )
 def test_code_that_cannot_be_compared_is_refused(codes: Any, setup: str, what: str) -> None:
@@ -129,7 +129,7 @@ def test_code_that_awaits_is_awaited() -> None:
 
 def again(sides: Sequence[Side], *, names: Sequence[str] = (), **limits: Any) -> str:
     """The line that asks again."""
-    examined = [Examined(1e-6, 1e-6, changes=False)] * len(sides)
+    examined = [ExaminedFunction(1e-6, 1e-6, changes=False)] * len(sides)
     request = FunctionsRequest(CampaignLimits(seed=7, **limits), names, ranking=False)
     plan = functions_plan(sides, examined, None, request)
     return functions_of(plan).again

@@ -13,7 +13,7 @@ import pytest
 import equipoise as eq
 from equipoise.kinds.functions.conducting import Original, refuse_copies_that_differ
 from equipoise.kinds.functions.functions import function_sides
-from equipoise.kinds.functions.trial_runs import Examined
+from equipoise.kinds.functions.trial_runs import ExaminedFunction
 from equipoise.model.errors import UnusableInput
 
 FEW: dict[str, Any] = {"blocks": 6, "min_seconds": 0, "budget": 20}
@@ -84,13 +84,13 @@ def test_equal_functions_on_equal_data_are_compared(ledger: Path) -> None:
 @pytest.mark.parametrize(
     "examined",
     [
-        Examined(1e-6, 1e-6, changes=True),
-        Examined(1e-6, 1e-6, changes=False, is_watched=False),
-        Examined(2.0, 2.0, changes=False),
+        ExaminedFunction(1e-6, 1e-6, changes=True),
+        ExaminedFunction(1e-6, 1e-6, changes=False, is_watched=False),
+        ExaminedFunction(2.0, 2.0, changes=False),
     ],
 )
 def test_what_changes_its_data_or_takes_long_is_never_called_in_this_process(
-    examined: Examined,
+    examined: ExaminedFunction,
 ) -> None:
     calls = []
     data = np.ones(ROWS)

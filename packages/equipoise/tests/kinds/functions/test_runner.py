@@ -12,12 +12,12 @@ from equipoise.kinds.functions.processes import MAX_WAITING_PROCESSES, Answer
 from equipoise.kinds.functions.runner import (
     FIRST_BATCHES,
     FunctionRunner,
-    following,
     order_of,
     padding_bytes,
+    prepared_together,
     steady_ns,
 )
-from equipoise.kinds.functions.trial_runs import ROUNDS, Examined, calls_and_rounds
+from equipoise.kinds.functions.trial_runs import ROUNDS, ExaminedFunction, calls_and_rounds
 from equipoise.model.record import Trial
 from packages.equipoise.tests.kinds.functions.scripted import (
     NoCovariates,
@@ -121,15 +121,15 @@ def test_the_function_that_ended_its_process_is_named_and_the_other_is_not() -> 
 
 def test_processes_are_prepared_together_within_the_limits_of_the_campaign() -> None:
     plan = plan_of_functions("f()", "g()", blocks=10)
-    assert len(following(plan, ("measured", 1))) == MAX_WAITING_PROCESSES
-    assert following(plan, ("measured", 9)) == [("measured", 9), ("measured", 10)]
-    assert following(plan, ("warmup", 1)) == [("warmup", 1)]
-    sizes = {padding_bytes(plan, key) for key in following(plan, ("measured", 1))}
+    assert len(prepared_together(plan, ("measured", 1))) == MAX_WAITING_PROCESSES
+    assert prepared_together(plan, ("measured", 9)) == [("measured", 9), ("measured", 10)]
+    assert prepared_together(plan, ("warmup", 1)) == [("warmup", 1)]
+    sizes = {padding_bytes(plan, key) for key in prepared_together(plan, ("measured", 1))}
     assert len(sizes) > 1
 
 
-def examined(*calls_s: float) -> list[Examined]:
-    return [Examined(call_s, 2 * call_s, changes=False) for call_s in calls_s]
+def examined(*calls_s: float) -> list[ExaminedFunction]:
+    return [ExaminedFunction(call_s, 2 * call_s, changes=False) for call_s in calls_s]
 
 
 def test_functions_that_take_about_as_long_get_the_same_number_of_calls() -> None:
@@ -150,6 +150,9 @@ def test_fresh_calls_make_short_batches_with_their_setup() -> None:
 
 
 def test_functions_with_equal_numbers_of_calls_keep_them_with_their_setup() -> None:
-    setups = [Examined(1e-5, whole_s, changes=True) for whole_s in (0.99e-3, 1.01e-3)]
+    setups = [
+        ExaminedFunction(1e-5, call_and_setup_s, changes=True)
+        for call_and_setup_s in (0.99e-3, 1.01e-3)
+    ]
     calls, _ = calls_and_rounds(setups, fresh_calls=True)
     assert calls == [1, 1]

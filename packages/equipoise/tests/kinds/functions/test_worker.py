@@ -14,13 +14,13 @@ import pytest
 from equipoise.kinds.functions import worker
 from equipoise.kinds.functions.functions import Side, code_sides, function_sides
 from equipoise.kinds.functions.processes import Answer, prepared_processes
-from equipoise.kinds.functions.trial_runs import Examined, examine
+from equipoise.kinds.functions.trial_runs import ExaminedFunction, examine
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 
 SETUP = "x = [3, 1, 2]"
 
 
-def examined(sides: Sequence[Side]) -> tuple[Examined, ...]:
+def examined(sides: Sequence[Side]) -> tuple[ExaminedFunction, ...]:
     """What the trial runs show of functions."""
     return examine(sides, timeout_s=600.0)
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.kinds.imported.analysis import imported_result, threats
+from equipoise.kinds.imported.analysis import imported_result, order_warnings
 from equipoise.kinds.imported.terms import ImportedResult, ImportSource, Order
 from equipoise.model.plan import Judgement, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
@@ -48,7 +48,7 @@ def the_comparison(found: ImportedResult) -> SampleComparison:
 
 def test_an_import_that_compares_nothing_has_no_threat() -> None:
     alone = replace(a_plan("a", "b"), chosen_contrasts=())
-    assert threats(imported_result(alone, {})) == ()
+    assert order_warnings(imported_result(alone, {})) == ()
 
 
 def test_a_difference_is_told_with_what_is_not_kept_out() -> None:
@@ -98,12 +98,12 @@ def test_several_intervals_are_said_to_be_each_for_itself() -> None:
 @pytest.mark.parametrize(
     ("order", "words"),
     [
-        ("one after the other", "whatever drifted or changed on the host meanwhile"),
-        ("mixed", "an order that no coin of ours drew"),
+        ("one after the other", "every change of the host between them"),
+        ("mixed", "no coin of Equipoise drew the order"),
         ("in blocks", "the order within the blocks is not known to be random"),
     ],
 )
 def test_the_order_is_a_threat_of_its_own_kind(order: Order, words: str) -> None:
-    (notice,) = threats(result_of(a_plan("a", "b", order=order), {0: [1.0], 1: [2.0]}))
+    (notice,) = order_warnings(result_of(a_plan("a", "b", order=order), {0: [1.0], 1: [2.0]}))
     assert words in notice.summary
-    assert threats(result_of(a_plan("a", order=order), {0: [1.0]})) == ()
+    assert order_warnings(result_of(a_plan("a", order=order), {0: [1.0]})) == ()

@@ -139,7 +139,7 @@ def test_conditions_on_different_hosts_are_warned_of(tmp_path: Path) -> None:
 def test_one_process_of_a_condition_is_warned_of() -> None:
     (notice,) = imported(SAMPLES / "sysbench.txt").notices
     assert notice.code == "one_process"
-    assert "sysbench ran in one process only" in notice.summary
+    assert "sysbench ran in only one process" in notice.summary
 
 
 def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_files_that_measure_different_things_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "rows.csv", "condition,value\na,1\n")
-    with pytest.raises(UnusableInput, match="measure different things: time_s, value"):
+    with pytest.raises(UnusableInput, match="have different metrics: time_s, value"):
         imported(SAMPLES / "go.txt", path)
 
 

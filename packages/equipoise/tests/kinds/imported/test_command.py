@@ -94,7 +94,7 @@ def test_an_import_has_an_interval_its_scope_and_no_verdict(
     warnings = document["warnings"]
     assert isinstance(warnings, list)
     (warning,) = [one for one in warnings if one["code"] == "not_randomised"]
-    assert "drifted" in warning["summary"]
+    assert "one after the other" in warning["summary"]
 
 
 def test_blocks_of_a_file_are_compared_within_them(
@@ -106,7 +106,7 @@ def test_blocks_of_a_file_are_compared_within_them(
     (one,) = imported["comparisons"]
     assert (one["method"], one["scope"]) == (
         "paired",
-        "12 blocks of these files, and nothing beyond",
+        "only 12 blocks of these files",
     )
 
 
@@ -131,7 +131,7 @@ def test_reports_of_an_import_say_that_it_has_no_verdict(folder: Path) -> None:
     assert markdown.startswith("**imported**: ")
     assert "no verdict and no e-value" in markdown
     assert "12 processes against 12 processes of these files" in markdown
-    assert "the conditions ran one after the other: whatever drifted" in markdown
+    assert "the conditions ran one after the other: every change" in markdown
     with (folder / "report.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows[-1]["ratio"] != ""
@@ -199,7 +199,7 @@ def test_a_report_of_an_import_shows_the_interval_and_how_to_import_again(folder
     assert " longer than a in these trials" in page
     assert "ordinary 95 %" in page
     assert "12 processes against 12 processes of these files" in page
-    assert "the conditions ran one after the other: whatever drifted" in page
+    assert "the conditions ran one after the other: every change" in page
     assert "no coin of Equipoise ordered these trials" in page
     assert "equipoise import" in page
     assert "block by block" not in page
