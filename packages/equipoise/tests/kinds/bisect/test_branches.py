@@ -53,7 +53,7 @@ def named(lines: tuple[LineState, ...]) -> list[int]:
     return [line.commits[step.last] for line in lines for step in line.state.named_steps]
 
 
-def test_the_culprit_is_looked_for_in_the_branch_of_a_merge() -> None:
+def test_the_culprit_is_searched_in_the_branch_of_a_merge() -> None:
     tried = OwnPairs()
     lines = lines_of({5, 6, 7, 8, 12, *(10, 11)}, own_pairs=tried)
     assert named(lines) == [5, 10]
@@ -84,7 +84,7 @@ def test_a_merge_may_have_made_it_itself() -> None:
     assert lines[1].state.verdict == "no difference"
 
 
-def test_another_commit_than_a_merge_begins_no_branch() -> None:
+def test_a_commit_that_is_not_a_merge_has_no_branch() -> None:
     lines = lines_of({6, 7, 8})
     assert named(lines) == [6]
     assert len(lines) == 1

@@ -95,7 +95,7 @@ def test_the_commit_is_named_and_the_repository_stays_as_it_was(
     found = result["bisect"]
     assert found["verdict"] == "culprit"
     commit = made.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
-    assert [one["commit"] for one in found["culprits"]] == [commit]
+    assert [culprit["commit"] for culprit in found["culprits"]] == [commit]
     assert found["culprits"][0]["ratio_ci"][0] > 1.0
     assert len(found["candidates"]) == COUNT
     assert named(record) == [f"change {CULPRIT}"]
@@ -113,7 +113,7 @@ def test_the_commit_is_named_and_the_repository_stays_as_it_was(
     assert builds(made) == built
 
 
-def test_its_line_runs_it_again(bisect: Bisect, made: MadeRepository) -> None:
+def test_its_command_line_runs_it_again(bisect: Bisect, made: MadeRepository) -> None:
     words = ("--build", LOGGED, "--blocks", "1", "--likely", "source", *QUIET)
     bisect("--good", "good", "--bad", "HEAD~1", *words, "--", "./bench", "a b")
     first = recorded(made).plan
@@ -139,7 +139,7 @@ def test_the_working_tree_can_be_the_culprit(bisect: Bisect, made: MadeRepositor
     record = recorded(made)
     assert terms(record).commits[-1].uncommitted
     assert named(record) == ["the working tree, with its changes"]
-    assert [one.code for one in record.notices if one.code == "untracked_files"]
+    assert [notice.code for notice in record.notices if notice.code == "untracked_files"]
     assert everything_in(made.path) == before
 
 
@@ -155,7 +155,7 @@ def test_a_culprit_among_commits_that_do_not_build_is_named_with_them(
     record = recorded(made)
     (step,) = read_searches(record)[0].bisection.state().named_steps
     assert (step.first, step.last) == (CULPRIT - 1, CULPRIT + 1)
-    codes = {one.code: one.summary for one in record.notices}
+    codes = {notice.code: notice.summary for notice in record.notices}
     assert "cannot be built: exit status 2" in codes["not_built"]
     assert "could not be started" in codes["not_run"]
 
@@ -209,7 +209,7 @@ def test_an_interrupted_search_takes_its_builds_with_it(made: MadeRepository) ->
     assert list((made.path.parent / "builds").glob("*/tree")) == []
 
 
-def test_a_merge_is_descended_into(bisect: Bisect, made: MadeRepository) -> None:
+def test_the_branch_of_a_named_merge_is_searched(bisect: Bisect, made: MadeRepository) -> None:
     made.git("checkout", "--quiet", "-b", "side", "good")
     for number in range(3):
         made.write("source", f"#!/bin/sh\n# side {number}\n{SLOW if number else FAST}\n")
@@ -223,11 +223,11 @@ def test_a_merge_is_descended_into(bisect: Bisect, made: MadeRepository) -> None
     words = ("--report", "../page.md", *BUILT, *QUIET, "--", "./bench")
     assert bisect("--good", "good", *words).status == 0
     record = recorded(made)
-    assert [one.subject for one in terms(record).commits][1:] == ["a note", "a merge", "more"]
+    assert [commit.subject for commit in terms(record).commits][1:] == ["a note", "a merge", "more"]
     assert named(record) == ["a merge"]
     (branch,) = read_searches(record)[0].bisection.lines()[1:]
     every = terms(record).every_commit
-    assert [every[branch.commits[one.last]].subject for one in branch.state.named_steps] == [
+    assert [every[branch.commits[step.last]].subject for step in branch.state.named_steps] == [
         "side 1"
     ]
     page = (made.path.parent / "page.md").read_text()
@@ -308,7 +308,7 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
         (("--", "true"), 2, "Missing option '--good'"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_two_lines(
+def test_unusable_input_is_reported_in_two_lines(
     bisect: Bisect, words: tuple[str, ...], status: int, told: str
 ) -> None:
     answer = bisect(*words)
@@ -340,7 +340,7 @@ def test_a_benchmark_of_pytest_is_chosen_by_its_name(
     command = ("--", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     answer = bisect(*words, *command)
     assert answer.status == 0, answer
-    both = [one.name for one in benchmarks_of(recorded(made).plan)]
+    both = [benchmark.name for benchmark in benchmarks_of(recorded(made).plan)]
     assert [name.rpartition("::")[2] for name in both] == ["test_one", "test_two"]
     answer = bisect(*words, "--metrics", both[1], *command)
     assert answer.status == 0, answer
@@ -383,10 +383,10 @@ def test_each_slow_benchmark_of_a_suite_is_bisected_in_one_search(
     result = json.loads((made.path.parent / "result.json").read_text())
     jsonschema.validate(result, schema())
     assert result["bisect"] is None
-    commits = [one.hash for one in terms(record).commits]
+    commits = [commit.hash for commit in terms(record).commits]
     culprits = {
-        one["benchmark"]: [culprit["commit"] for culprit in one["culprits"]]
-        for one in result["bisects"]
+        search["benchmark"]: [culprit["commit"] for culprit in search["culprits"]]
+        for search in result["bisects"]
     }
     assert culprits == {"one": [commits[CULPRIT]], "two": [commits[3]]}
     assert everything_in(made.path) == before
@@ -421,9 +421,11 @@ def test_each_benchmark_that_a_program_lists_is_searched_in_its_own_processes(
     answer = bisect(*words, "--", "bin/program")
     assert answer.status == 0, answer
     plan = recorded(made).plan
-    found = [(one.name, one.metric, one.process) for one in benchmarks_of(plan)]
+    found = [
+        (benchmark.name, benchmark.metric, benchmark.process) for benchmark in benchmarks_of(plan)
+    ]
     assert found == [("One", "time_s", 0), ("Two", "time_s", 1)]
-    (draw,) = (one for one in recorded(made).draws if one.phase == "measured")
+    (draw,) = (draw for draw in recorded(made).draws if draw.phase == "measured")
     assert sorted(draw.order) == [0, 1, 2, 3]
     assert [set(draw.order[at : at + 2]) in ({0, 1}, {2, 3}) for at in (0, 2)] == [True, True]
     answer = bisect(*words, "--metrics", "Two", "--", "bin/program")

@@ -77,7 +77,7 @@ def call(
 
 
 @pytest.mark.live("cc", package="gcc")
-def test_the_culprit_is_explained_beside_what_it_changed(
+def test_the_culprit_is_explained_with_its_diff(
     made: MadeRepository,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -119,7 +119,7 @@ def test_the_culprit_is_explained_beside_what_it_changed(
         record = ledger.read_run(document["run"]["id"])
     # Which campaign tested the causes, if anything here can test one.
     assert explained["run"] == next(iter(experiments), None)
-    assert [one.source for one in record.observations].count(DIFF) == 1
+    assert [observation.source for observation in record.observations].count(DIFF) == 1
     # What is known is shown again, and `why` goes on from it.
     shown = call(made, monkeypatch, capsys, "show", document["run"]["id"], *KEPT, "--json", "-")
     assert json.loads(shown.out)["bisect"]["explained"] == explained
@@ -142,7 +142,7 @@ def test_without_a_culprit_nothing_is_explained(
     assert "has not named a commit, and only a named one is explained" in why.err
 
 
-def test_a_bisection_without_why_does_not_load_what_explains(made: MadeRepository) -> None:
+def test_a_bisection_without_why_does_not_load_the_explanation(made: MadeRepository) -> None:
     loads = (
         "import sys; import equipoise.kinds.bisect.command; "
         "print([one for one in sys.modules if one.startswith(('equipoise.why.gap', "

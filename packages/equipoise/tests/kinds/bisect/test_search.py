@@ -83,11 +83,11 @@ def test_the_commit_is_named_with_its_step_and_its_share_of_the_gap() -> None:
 
 
 @pytest.mark.parametrize("at", [1, 2, 31, 32])
-def test_the_first_and_the_last_commit_can_be_it(at: int) -> None:
+def test_the_first_and_the_last_commit_can_be_the_culprit(at: int) -> None:
     assert names(searched({at: -0.1}).bisection.state()) == {at}
 
 
-def test_what_got_faster_is_found_as_well() -> None:
+def test_a_faster_commit_is_found_as_well() -> None:
     state = searched({20: -0.05}).bisection.state()
     (named,) = state.named_steps
     assert named.first == 20
@@ -96,7 +96,7 @@ def test_what_got_faster_is_found_as_well() -> None:
     assert state.margin is not None and state.margin > 0
 
 
-def test_equal_ends_are_no_difference_with_the_size_that_is_excluded() -> None:
+def test_equal_ends_have_no_difference_and_an_excluded_size() -> None:
     ran = searched({}, to_the_end=True)
     state = ran.bisection.state()
     assert state.verdict == "no difference"
@@ -115,10 +115,10 @@ def test_the_own_pair_runs_on_until_the_step_has_an_interval() -> None:
             assert low > 1
 
 
-def test_what_is_left_of_the_gap_is_looked_at() -> None:
+def test_remainders_of_the_gap_are_searched() -> None:
     state = searched({20: 0.05}, to_the_end=True).bisection.state()
     assert state.verdict == "culprit" and names(state) == {20}
-    left = [(one.first, one.last, one.verdict) for one in state.stretches[1:]]
+    left = [(stretch.first, stretch.last, stretch.verdict) for stretch in state.stretches[1:]]
     assert left == [(0, 19, "no difference"), (20, 32, "no difference")]
 
 
@@ -131,7 +131,7 @@ def test_two_steps_are_both_named_and_no_other() -> None:
         assert sorted(set(ranks)) == ranks
 
 
-def test_steps_at_neighbours_are_told_apart() -> None:
+def test_steps_at_neighbours_are_separated() -> None:
     state = searched({8: 0.05, 9: 0.05}, to_the_end=True).bisection.state()
     assert names(state) == {8, 9}
 
@@ -196,7 +196,7 @@ def test_a_resolution_counts_from_the_first_finite_cost_on() -> None:
     assert bisection.verdict == "confirming"
 
 
-def test_a_coarse_clock_blames_nobody() -> None:
+def test_a_coarse_clock_names_no_commit() -> None:
     wrong = 0
     for seed in range(40):
         generator = np.random.default_rng(seed)
@@ -218,14 +218,14 @@ def test_a_coarse_clock_blames_nobody() -> None:
     assert wrong <= at_most(40, 0.01)
 
 
-def test_a_prior_speeds_the_search_and_a_wrong_one_blames_nobody() -> None:
+def test_a_prior_speeds_up_the_search_and_a_wrong_one_names_no_commit() -> None:
     sure, wrong = [0.0] * 32, [0.0] * 32
     sure[19], wrong[4] = 1.0, 1.0
     trials = {}
     for name, prior in (("even", None), ("sure", sure), ("wrong", wrong)):
         ran = [searched({20: 0.05}, prior=prior, seed=seed) for seed in range(20)]
-        assert all(names(one.bisection.state()) == {20} for one in ran)
-        trials[name] = np.mean([one.trials for one in ran])
+        assert all(names(search.bisection.state()) == {20} for search in ran)
+        trials[name] = np.mean([search.trials for search in ran])
     assert trials["sure"] < trials["even"] < trials["wrong"]
 
 
@@ -245,7 +245,7 @@ def test_there_must_be_a_commit_and_an_error_rate() -> None:
         Bisection(3, alpha=1.5)
 
 
-def test_a_block_must_be_one() -> None:
+def test_an_invalid_block_is_refused() -> None:
     bisection = Bisection(3, alpha=ALPHA)
     with pytest.raises(UnusableInput, match="order"):
         bisection.add((0, 3), (1.0, 1.0), 0)
@@ -262,7 +262,7 @@ def test_a_bisection_that_ended_takes_no_block() -> None:
         bisection.add((0, 32), (1.0, 1.0), 1)
 
 
-def test_a_pair_outside_of_what_is_left_is_refused() -> None:
+def test_a_pair_outside_of_the_remaining_commits_is_refused() -> None:
     bisection = searched({20: 0.05}).bisection
     while bisection.next_pair({0, 32}, 1.0) == (19, 20):
         bisection.add((19, 20), (1.0, 1.05), 1)
@@ -284,7 +284,7 @@ def test_reading_the_blocks_back_gives_the_same_state_at_every_block() -> None:
             pair = live.next_pair(built, 10.0)
             assert pair is not None
         built.update(pair)
-        first, second = (math.exp(levels[one] + generator.normal(0.0, 0.01)) for one in pair)
+        first, second = (math.exp(levels[commit] + generator.normal(0.0, 0.01)) for commit in pair)
         order = int(generator.choice((-1, 1)))
         for bisection in (live, again):
             bisection.add(pair, (first, second), order)
@@ -296,7 +296,7 @@ def test_reading_the_blocks_back_gives_the_same_state_at_every_block() -> None:
     assert names(live.state()) == {6, 17}
 
 
-def test_bisections_that_share_their_counter_have_higher_bars() -> None:
+def test_bisections_that_share_their_counter_need_more_evidence() -> None:
     own_pairs = OwnPairs()
     ranks: list[int] = []
     for seed in range(3):
@@ -327,7 +327,7 @@ def test_bisections_that_share_their_counter_have_higher_bars() -> None:
         ((0.03, (0.02, 0.04)), (None, (-math.inf, math.inf)), None, (None, None)),
     ],
 )
-def test_the_share_has_every_quotient_of_a_step_and_a_gap(
+def test_the_interval_of_the_share_has_every_quotient_of_step_and_gap(
     step: tuple[float, tuple[float, float]],
     gap: tuple[float | None, tuple[float, float]],
     share: float | None,
@@ -356,7 +356,7 @@ NOISES: dict[str, Noise] = {
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_hardly_any_name_is_wrong_whatever_the_steps_and_the_noise(profile: str) -> None:
+def test_hardly_any_name_is_wrong_for_any_steps_and_noise(profile: str) -> None:
     effects, campaigns, wrong = PROFILES[profile], 0, 0
     for noise in NOISES.values():
         for seed in range(12):
@@ -385,7 +385,9 @@ def test_blind_pairs_hardly_ever_exclude_the_culprit(noise: str) -> None:
                 pair = (before, after)
             order = int(generator.choice((-1, 1)))
             slots = by_trial[2 * block : 2 * block + 2][::order]
-            first, second = (levels[one] + slot for one, slot in zip(pair, slots, strict=True))
+            first, second = (
+                levels[commit] + slot for commit, slot in zip(pair, slots, strict=True)
+            )
             bisection.add(pair, (math.exp(first), math.exp(second)), order)
         missed += bisection.state().excluded[culprit - 1]
     assert missed <= at_most(campaigns, ALPHA)
@@ -400,11 +402,11 @@ def test_a_commit_that_is_just_the_margin_slower_is_hardly_ever_proven(noise: No
         generator = np.random.default_rng(seed)
         orders = generator.choice((-1.0, 1.0), 220)
         by_trial = noise(generator, 440).reshape(-1, 2)
-        noises = (orders * (by_trial[:, 1] - by_trial[:, 0])).tolist()
-        confirming = [(0.03 + one, 1.0) for one in noises[:20]]
+        deviations = (orders * (by_trial[:, 1] - by_trial[:, 0])).tolist()
+        confirming = [(0.03 + deviation, 1.0) for deviation in deviations[:20]]
         bets = BisectionSearch(16, ALPHA, 1.0, confirming, [])
-        for number, one in enumerate(noises[20:], start=1):
-            bets.add((9, 10), bets.margin() + one, orders[19 + number], 0.0, number, 1)
+        for number, deviation in enumerate(deviations[20:], start=1):
+            bets.add((9, 10), bets.margin() + deviation, orders[19 + number], 0.0, number, 1)
             if bets.own_ln_e_value(10) >= bar:
                 proven += 1
                 break

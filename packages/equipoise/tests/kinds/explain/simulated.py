@@ -82,7 +82,7 @@ def plan_and_seconds(
     attempts: list[PlannedIntervention] = []
     for number, truth in enumerate(truths):
         # Both bear the machinery's cost with the intervention, and with its sham.
-        baseline_s, slower_s = (one + truth.machinery_s for one in seconds[:2])
+        baseline_s, slower_s = (second + truth.machinery_s for second in seconds[:2])
         without = (0, 1)
         if truth.has_sham:
             without = (len(names), len(names) + 1)

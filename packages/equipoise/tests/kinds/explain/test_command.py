@@ -74,13 +74,13 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     assert shown == equipoise("why", "last", "--no-test", "--json", "-").out
     extra = valid_result(shown)["extra_time"]
     assert (extra["baseline"], extra["candidate"], extra["slower"]) == ("usual", "policy", "policy")
-    shares = {one["part"]: one["share_of_gap"] for one in extra["parts"]}
+    shares = {part["part"]: part["share_of_gap"] for part in extra["parts"]}
     assert shares["system"] > shares["user"]
     assert extra["observed"]["system_calls"] == extra["observed"]["allocations"] == [3, 3]
     with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
         observations = ledger.read_run("last").observations
-    assert [one.position for one in observations] == list(range(30))
-    assert {one.source for one in observations} == {*BY_DEFAULT}
+    assert [observation.position for observation in observations] == list(range(30))
+    assert {observation.source for observation in observations} == {*BY_DEFAULT}
 
 
 def test_where_nothing_differs_there_is_nothing_to_explain(equipoise: Equipoise) -> None:
@@ -96,7 +96,7 @@ def test_where_nothing_differs_there_is_nothing_to_explain(equipoise: Equipoise)
     )
 
 
-def test_what_it_cannot_do_is_refused(equipoise: Equipoise) -> None:
+def test_impossible_requests_are_refused(equipoise: Equipoise) -> None:
     equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0", "--quiet")
     for arguments, named in (
         (
@@ -162,7 +162,7 @@ def stopped_halfway(ledger: Path, stop: Callable[[subprocess.Popen[str]], None])
     return why.returncode, answer
 
 
-def test_after_kill_9_nothing_runs_on_and_it_goes_on_where_it_stood(
+def test_after_kill_9_nothing_keeps_running_and_it_resumes(
     equipoise: Equipoise, sleepers: Path
 ) -> None:
     status, _ = stopped_halfway(sleepers, lambda why: why.kill())
@@ -175,7 +175,7 @@ def test_after_kill_9_nothing_runs_on_and_it_goes_on_where_it_stood(
     assert "of the extra time is waiting" in answer.out
 
 
-def test_an_interruption_keeps_what_was_observed_and_says_how_to_go_on(sleepers: Path) -> None:
+def test_an_interruption_keeps_the_evidence_and_names_the_next_command(sleepers: Path) -> None:
     status, answer = stopped_halfway(sleepers, lambda why: why.send_signal(signal.SIGINT))
     assert status == 130
     assert "what was observed is kept" in answer
@@ -190,7 +190,7 @@ WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of ptrace is x86-64's")
 @pytest.mark.live("setpriv", package="util-linux")
-def test_without_rights_it_goes_as_far_as_it_can_and_says_how_far(tmp_path: Path) -> None:
+def test_without_rights_it_collects_what_is_possible_and_reports_the_rest(tmp_path: Path) -> None:
     def run(*command: str) -> Any:
         done = subprocess.run(
             [*WITHOUT_RIGHTS, *command, "--json", "-"],

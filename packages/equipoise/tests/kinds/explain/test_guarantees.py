@@ -49,8 +49,10 @@ def test_several_interventions_in_one_campaign_share_alpha(noise: str) -> None:
     for _ in range(campaigns):
         truths = [Truth(share) for share in SHARES]
         outcomes = simulated(2.0, truths, NOISES[noise], generator, blocks=80)
-        assert all(one.level == ALPHA / 4 for one in outcomes)
-        false += any(is_wrong(one, share) for one, share in zip(outcomes, SHARES, strict=True))
+        assert all(outcome.level == ALPHA / 4 for outcome in outcomes)
+        false += any(
+            is_wrong(outcome, share) for outcome, share in zip(outcomes, SHARES, strict=True)
+        )
         decided += (outcomes[0].outcome, outcomes[3].outcome) == ("refuted", "confirmed")
     assert false <= binom.ppf(0.999, campaigns, ALPHA)
     assert decided >= 0.75 * campaigns
@@ -74,7 +76,7 @@ def test_a_sham_takes_out_what_the_machinery_costs() -> None:
     nothing, everything = Truth(0.0, 0.02, has_sham=True), Truth(1.0, 0.02, has_sham=True)
     for _ in range(6):
         outcomes = simulated(2.4, [nothing, everything], NOISES["heavy"], generator)
-        assert [one.outcome for one in outcomes] == ["refuted", "confirmed"]
+        assert [outcome.outcome for outcome in outcomes] == ["refuted", "confirmed"]
         assert not misses(outcomes[0], 0.0)
 
 

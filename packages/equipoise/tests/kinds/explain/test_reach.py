@@ -58,7 +58,7 @@ def unchanged(
         return seen(run, with_it)
 
     made = expected_changes(plan, attempt, changes, known, observe)
-    return next((one.unchanged for one in made), None)
+    return next((change.unchanged for change in made), None)
 
 
 def seen(run: EvidenceRun, with_it: object) -> Observation:
@@ -91,7 +91,7 @@ def test_an_intervention_that_could_not_be_observed_is_tried_as_before() -> None
     assert unchanged("tiny_reads", READS, None, syscall="read") is None
 
 
-def test_without_system_calls_before_nothing_is_said() -> None:
+def test_without_earlier_system_calls_there_is_no_sentence() -> None:
     after = system_calls(calls("read", 20_013, 0.9))
     assert unchanged("tiny_reads", KnownEvidence(), after, syscall="read") is None
 
@@ -196,25 +196,30 @@ def planned(reads: Sequence[int], *, most: int = 4) -> tuple[Plan, int]:
 
 
 def attempts_of(plan: Plan) -> dict[str, PlannedIntervention]:
-    return {one.intervention: one for one in experiment_of(plan).attempts}
+    return {attempt.intervention: attempt for attempt in experiment_of(plan).attempts}
 
 
-def test_what_reaches_no_cause_leaves_its_place_to_another_intervention() -> None:
+def test_an_intervention_without_reach_leaves_its_place_to_another() -> None:
     plan, runs = planned([20_013, 13, 13], most=1)
     attempts = attempts_of(plan)
-    assert {name: one.is_reachable for name, one in attempts.items()} == {
+    assert {name: attempt.is_reachable for name, attempt in attempts.items()} == {
         "number0": False,
         "number1": True,
     }
     assert attempts["number0"].expected == (ExpectedChange(0, unchanged=OFTEN_AS_BEFORE),)
     assert runs == 2
-    assert [one.intervention for one in experiment_of(plan).not_tried] == ["number2"]
+    assert [omission.intervention for omission in experiment_of(plan).not_tried] == ["number2"]
 
 
 def test_every_intervention_is_observed_once() -> None:
     plan, runs = planned([20_013, 20_013, 20_013, 13])
     assert runs == 4
-    assert [one.is_reachable for one in attempts_of(plan).values()] == [False, False, False, True]
+    assert [attempt.is_reachable for attempt in attempts_of(plan).values()] == [
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def missed(*places: int) -> dict[str, Any]:
@@ -253,10 +258,10 @@ def test_a_campaign_of_attempts_that_reach_nothing_ends_with_its_gap(tmp_path: P
     section = interventions_section(result_of(record))
     assert section is not None
     texts = [part.text for part in section.parts if isinstance(part, Paragraph)]
-    assert any("No intervention here reaches what the evidence names" in one for one in texts)
+    assert any("No intervention here reaches what the evidence names" in text for text in texts)
 
 
-def test_a_cause_is_refuted_by_what_reached_it_whatever_else_did_not(tmp_path: Path) -> None:
+def test_a_cause_is_refuted_by_the_interventions_that_reached_it(tmp_path: Path) -> None:
     both = {"causes": ("cause 0",)}
     record = conducted(
         tmp_path,
@@ -265,10 +270,10 @@ def test_a_cause_is_refuted_by_what_reached_it_whatever_else_did_not(tmp_path: P
     )
     first, _ = outcome.tested_causes(record)
     assert first.status == "refuted"
-    assert [one.outcome for one in first.tested] == ["not reachable", "refuted"]
+    assert [outcome.outcome for outcome in first.tested] == ["not reachable", "refuted"]
 
 
-def test_what_could_only_confirm_does_not_refute_beside_what_reached_nothing(
+def test_an_intervention_that_only_confirms_does_not_refute(
     tmp_path: Path,
 ) -> None:
     both: dict[str, Any] = {"causes": ("cause 0",)}
@@ -330,13 +335,16 @@ def test_unknown_page_faults_leave_the_outcome_as_it_is(tmp_path: Path) -> None:
     expected = {"expected": (ExpectedChange(0, account="page_faults"),)}
     record = conducted(tmp_path, (Truth(0.0),), lambda plan: attempting(plan, expected))
     unknown = tuple(
-        replace(one, accounting=Accounting(wall_s=one.accounting.wall_s)) for one in record.trials
+        replace(trial, accounting=Accounting(wall_s=trial.accounting.wall_s))
+        for trial in record.trials
     )
     (cause,) = outcome.tested_causes(replace(record, trials=unknown))
     assert cause.status == "refuted"
 
 
-def test_what_closes_a_gap_is_confirmed_whatever_the_counts_say(tmp_path: Path) -> None:
+def test_an_intervention_that_closes_the_gap_is_confirmed_despite_the_counts(
+    tmp_path: Path,
+) -> None:
     expected = {
         "expected": (
             ExpectedChange(0, account="page_faults"),

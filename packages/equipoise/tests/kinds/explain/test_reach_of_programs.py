@@ -70,7 +70,9 @@ TRIES = (
 )
 
 
-@pytest.mark.parametrize("one", TRIES, ids=lambda one: f"{one.intervention} on {one.pair}")
+@pytest.mark.parametrize(
+    "one", TRIES, ids=lambda program: f"{program.intervention} on {program.pair}"
+)
 def test_an_observed_run_shows_whether_the_named_calls_are_reached(one: Try, folder: Path) -> None:
     (planted,) = (pair for pair in pairs() if pair.name == one.pair)
     if planted.missing():

@@ -159,7 +159,7 @@ def test_a_killed_coordinator_leaves_its_host_measuring_and_resume_fetches_the_r
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_halts_the_host_and_resume_has_it_go_on(
+def test_ctrl_c_stops_the_host_and_resume_continues_it(
     equipoise: Equipoise,
     site: Site,
     tmp_path: Path,
@@ -181,7 +181,10 @@ def test_ctrl_c_halts_the_host_and_resume_has_it_go_on(
     site.gate.unlink()
     assert equipoise("resume", record.id, "--quiet").status == 0
     (member,) = coordinated(tmp_path)
-    assert [one.stopped_because for one in member.segments] == ["interrupted", "block limit"]
+    assert [segment.stopped_because for segment in member.segments] == [
+        "interrupted",
+        "block limit",
+    ]
     assert same(member, site.record(identity))
 
 
@@ -206,7 +209,7 @@ TWO = ("compare", "true", "false")
         (("run", "allocators", *CLUSTER, "--why"), "--why does not go with --cluster"),
     ],
 )
-def test_what_does_not_go_to_a_cluster_is_named_before_anything_is_measured(
+def test_options_without_a_cluster_are_named_before_anything_is_measured(
     equipoise: Equipoise, tmp_path: Path, arguments: tuple[str, ...], what: str
 ) -> None:
     answer = equipoise(*arguments)
@@ -220,7 +223,7 @@ def line(host: str, state: HostState, *, problem: str | None = None, **answer: A
     return HostLine(host, state, Status("running", **answer), problem)
 
 
-def test_the_table_has_a_line_for_each_host_and_says_what_is_wrong() -> None:
+def test_the_table_has_a_line_for_each_host_with_its_problem() -> None:
     lines = (
         line("ada", "measuring", blocks=12, running_s=30.0),
         line("bob", "no answer", problem="no worker of it is connected"),
@@ -248,10 +251,10 @@ def printed(progress: FleetProgress, rows: int) -> list[str]:
     console = Console(width=100, no_color=True)
     with console.capture() as capture:
         console.print(fleet_table(progress, rows))
-    return [one.rstrip() for one in capture.get().splitlines()]
+    return [line.rstrip() for line in capture.get().splitlines()]
 
 
-def test_a_pipe_hears_once_what_goes_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_gets_each_problem_once(capsys: pytest.CaptureFixture[str]) -> None:
     lines = TroubleLines()
     for state, trouble in (
         *(("measuring", None), ("no answer", "refused"), ("no answer", "refused")),

@@ -34,7 +34,7 @@ def failed_task(error: Exception) -> None:
         (failed_task, TimeoutError("a defect"), True),
     ],
 )
-def test_a_wait_within_dask_that_ran_out_unheard_is_no_defect(
+def test_a_timeout_within_dask_is_not_reported(
     forget: Callable[[Exception], None],
     error: Exception,
     is_printed: bool,

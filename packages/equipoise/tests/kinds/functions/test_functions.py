@@ -135,7 +135,7 @@ def again(sides: Sequence[Side], *, names: Sequence[str] = (), **limits: Any) ->
     return functions_of(plan).again
 
 
-def test_the_line_that_asks_again_has_the_limits_that_are_not_usual() -> None:
+def test_the_line_that_repeats_the_comparison_has_the_changed_limits() -> None:
     sides = code_sides(["1 + 1", "2"], "", {})
     usual: dict[str, Any] = {
         "alpha": 0.05,

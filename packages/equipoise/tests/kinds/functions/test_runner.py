@@ -51,29 +51,29 @@ def test_one_process_gives_each_function_a_trial_with_one_number() -> None:
     assert processes.keys == [("measured", 4)]
     assert [trial.condition for trial in trials] == list(draw.order)
     for trial in trials:
-        whole = [one for one in trial.samples if one.iteration is None]
-        assert [one.metric for one in whole] == ["call_s"]
+        whole = [sample for sample in trial.samples if sample.iteration is None]
+        assert [sample.metric for sample in whole] == ["call_s"]
         assert len(trial.samples) == FIRST_BATCHES + ROUNDS + 1
         assert trial.accounting.max_rss_bytes is None
         assert "every function" in trial.accounting.unknown["max_rss_bytes"]
 
 
-def test_the_order_of_definitions_and_of_rounds_knows_places_and_no_function() -> None:
+def test_the_orders_of_definitions_and_rounds_depend_on_places_only() -> None:
     plan = plan_of_functions("f()", "g()")
     for block in range(1, 30):
         draw = draw_block(plan, "measured", block)
         exchanged = replace(draw, order=draw.order[::-1])
         ours, theirs = order_of(plan, draw), order_of(plan, exchanged)
-        assert [1 - one for one in ours["definitions"]] == theirs["definitions"]
-        rounds = [[1 - one for one in round_] for round_ in ours["rounds"]]
+        assert [1 - place for place in ours["definitions"]] == theirs["definitions"]
+        rounds = [[1 - place for place in round_] for round_ in ours["rounds"]]
         assert rounds == theirs["rounds"]
 
 
-def test_orders_are_drawn_anew_in_every_process_and_every_round() -> None:
+def test_every_process_and_every_round_has_a_new_order() -> None:
     plan = plan_of_functions("f()", "g()")
     orders = [order_of(plan, draw_block(plan, "measured", block)) for block in range(1, 201)]
-    first_defined = sum(one["definitions"][0] for one in orders)
-    first_run = sum(round_[0] for one in orders for round_ in one["rounds"])
+    first_defined = sum(instruction["definitions"][0] for instruction in orders)
+    first_run = sum(round_[0] for instruction in orders for round_ in instruction["rounds"])
     assert 70 <= first_defined <= 130
     assert 0.46 <= first_run / (200 * (FIRST_BATCHES + ROUNDS)) <= 0.54
 

@@ -56,18 +56,18 @@ def test_every_function_has_a_batch_in_every_round() -> None:
 
 def test_a_call_that_changes_what_it_works_on_is_seen() -> None:
     sides = code_sides(["sorted(x)", "x.sort()", "x = x + [1]", "y = x"], SETUP, {})
-    assert [one.changes for one in examined(sides)] == [False, True, True, False]
+    assert [function.changes for function in examined(sides)] == [False, True, True, False]
 
 
 def test_an_argument_that_changes_is_seen() -> None:
     sides = function_sides([sorted, list.sort], lambda: [3, 1, 2])
-    assert [one.changes for one in examined(sides)] == [False, True]
+    assert [function.changes for function in examined(sides)] == [False, True]
 
 
 def test_what_a_function_reaches_and_changes_is_seen() -> None:
     data, words = [3, 1, 2], ["b", "a"]
     sides = function_sides([lambda: sorted(data), lambda: words.sort()], None)
-    assert [one.changes for one in examined(sides)] == [False, True]
+    assert [function.changes for function in examined(sides)] == [False, True]
 
 
 def test_fresh_calls_work_on_what_the_setup_made(tmp_path: object) -> None:

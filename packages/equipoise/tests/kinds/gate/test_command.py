@@ -51,7 +51,9 @@ def document(answer: Answer) -> Any:
 BUILT = ("--build", "make -s", *SOON)
 
 
-def test_a_slower_revision_fails_and_says_by_how_much(gate: Gate, made: MadeRepository) -> None:
+def test_a_slower_revision_fails_and_the_extent_is_reported(
+    gate: Gate, made: MadeRepository
+) -> None:
     before = everything_in(made.path)
     answer = gate(made, "--baseline", "fast", *BUILT, "--ledger", "../ledger.db", "--", "./bench")
     assert answer.status == 1, answer
@@ -67,9 +69,7 @@ def test_a_slower_revision_fails_and_says_by_how_much(gate: Gate, made: MadeRepo
     assert everything_in(made.path) == before
 
 
-def test_the_same_revision_passes_and_is_said_to_be_the_same(
-    gate: Gate, made: MadeRepository
-) -> None:
+def test_the_same_revision_passes_with_a_warning(gate: Gate, made: MadeRepository) -> None:
     answer = gate(made, "--baseline", "slow", *BUILT, "--blocks", "3", "--", "./bench")
     assert answer.status == 0
     assert answer.out.startswith("## Equipoise gate: ❔ undecided\n")
@@ -83,7 +83,7 @@ def test_a_faster_revision_passes(gate: Gate, made: MadeRepository) -> None:
     assert answer.out.count("✅ passes") == 2
 
 
-def test_what_is_not_known_passes_unless_it_is_told_to_fail(
+def test_an_undecided_gate_passes_except_with_fail_undecided(
     gate: Gate, made: MadeRepository, tmp_path: Path
 ) -> None:
     one_block = ("--build", "make -s", "--blocks", "1", "--warmup", "0", "--", "./bench")
@@ -107,7 +107,7 @@ def test_what_is_not_known_passes_unless_it_is_told_to_fail(
     assert "❔ undecided" in answer.out
 
 
-def test_the_candidate_is_the_working_tree_with_what_was_changed(
+def test_the_default_candidate_is_the_working_tree_with_its_changes(
     gate: Gate, made: MadeRepository
 ) -> None:
     made.git("checkout", "--quiet", "fast")
@@ -121,7 +121,7 @@ def test_the_candidate_is_the_working_tree_with_what_was_changed(
     assert "\x1b" not in answer.out
 
 
-def test_what_others_did_meanwhile_is_no_matter_of_the_branch_if_one_asks_for_its_fork_point(
+def test_with_merge_base_later_commits_of_the_baseline_do_not_count(
     gate: Gate, made: MadeRepository
 ) -> None:
     left = made.git("rev-parse", "slow").strip()
@@ -142,7 +142,7 @@ def test_what_others_did_meanwhile_is_no_matter_of_the_branch_if_one_asks_for_it
     assert shlex.split(result["run"]["command_line"])[2:4] == ["--baseline", left]
 
 
-def test_changes_in_submodules_are_said_to_be_in_neither_revision(
+def test_a_warning_names_changes_in_submodules_as_left_out(
     gate: Gate, made: MadeRepository, tmp_path: Path
 ) -> None:
     library = repository(tmp_path / "library")
@@ -158,7 +158,7 @@ def test_changes_in_submodules_are_said_to_be_in_neither_revision(
     assert "\x1b" not in answer.out
 
 
-def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(
+def test_the_document_has_the_gate_and_the_ledger_reproduces_it(
     gate: Gate, made: MadeRepository
 ) -> None:
     words = ("--baseline", "fast", *BUILT, "--json", "-", "--", "./bench")
@@ -173,7 +173,7 @@ def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(
     search = shlex.split(verdict["bisect"]["./bench"])
     assert search[:4] == ["equipoise", "bisect", "--good", verdict["baseline"]["commit"]]
     assert search[-2:] == ["--", "./bench"]
-    folders = [Path(one["command"][0]).parent for one in result["conditions"]]
+    folders = [Path(condition["command"][0]).parent for condition in result["conditions"]]
     assert len(str(folders[0])) == len(str(folders[1]))
     assert folders[0] != folders[1]
     repeated = subprocess.run(
@@ -182,7 +182,7 @@ def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(
     assert json.loads(repeated.stdout)["gate"] == verdict
 
 
-def test_its_line_runs_it_again(gate: Gate, made: MadeRepository) -> None:
+def test_its_command_line_runs_it_again(gate: Gate, made: MadeRepository) -> None:
     quick = ("--build", "make -s", "--blocks", "2", "--json", "-")
     first = document(gate(made, "--baseline", "fast", *quick, "--", "./bench"))
     words = shlex.split(first["run"]["command_line"])
@@ -218,7 +218,7 @@ def test_several_benchmarks_are_judged_together(gate: Gate, made: MadeRepository
     assert row.endswith("❌ slower |")
 
 
-def test_a_suite_is_a_file_and_may_say_how_to_build(gate: Gate, made: MadeRepository) -> None:
+def test_a_suite_is_a_file_and_may_have_the_build_line(gate: Gate, made: MadeRepository) -> None:
     made.write(
         "suite.toml", 'build = "make -s"\n[benchmarks]\nsleeps = "./bench"\nlists = ["ls", "/"]\n'
     )
@@ -227,13 +227,13 @@ def test_a_suite_is_a_file_and_may_say_how_to_build(gate: Gate, made: MadeReposi
     outcomes = {row["benchmark"]: row["outcome"] for row in result["gate"]["rows"]}
     assert outcomes.keys() == {"sleeps", "lists"}
     assert outcomes["sleeps"] == "slower"
-    assert [one["levels"]["benchmark"] for one in result["conditions"]] == [
+    assert [condition["levels"]["benchmark"] for condition in result["conditions"]] == [
         *("sleeps", "sleeps"),
         *("lists", "lists"),
     ]
 
 
-def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
+def test_the_summary_goes_to_a_file_and_is_appended_to_the_job_summary(
     gate: Gate, made: MadeRepository, tmp_path: Path
 ) -> None:
     step = tmp_path / "step.md"
@@ -260,7 +260,7 @@ def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
     assert "cannot append to GITHUB_STEP_SUMMARY" in answer.err
 
 
-def test_a_build_that_fails_is_told_with_the_end_of_what_it_said(
+def test_a_failed_build_is_reported_with_the_end_of_its_output(
     gate: Gate, made: MadeRepository
 ) -> None:
     line = 'echo first; echo "no such thing" >&2; exit 4'
@@ -273,7 +273,7 @@ def test_a_build_that_fails_is_told_with_the_end_of_what_it_said(
     assert answer.err.count("\n") == 2
 
 
-def test_a_benchmark_that_fails_is_no_verdict(gate: Gate, made: MadeRepository) -> None:
+def test_a_failed_benchmark_gives_no_verdict(gate: Gate, made: MadeRepository) -> None:
     answer = gate(made, "--baseline", "fast", "--", "sh", "-c", "echo why >&2; exit 5")
     assert answer.status == 3
     assert "failed: exit status 5; stderr: why" in answer.err
@@ -296,7 +296,7 @@ def test_a_benchmark_that_fails_is_no_verdict(gate: Gate, made: MadeRepository) 
         (("--", "true"), "Missing option '--baseline'"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_two_lines(
+def test_unusable_input_is_reported_in_two_lines(
     gate: Gate, made: MadeRepository, words: tuple[str, ...], told: str
 ) -> None:
     answer = gate(made, *words)
@@ -318,7 +318,7 @@ def test_the_users_own_program_is_not_run_as_both_revisions(
     assert "./bench" in answer.err
 
 
-def test_outside_of_a_repository_it_says_where_to_run(
+def test_outside_of_a_repository_the_hint_says_where_to_run(
     equipoise: Equipoise, tmp_path: Path, scratch: Path
 ) -> None:
     answer = equipoise("gate", "--baseline", "main", "--", "true")
@@ -392,9 +392,7 @@ def test_an_interrupted_gate_takes_its_build_with_it(made: MadeRepository) -> No
     assert list((made.path.parent / "builds").glob("*/tree")) == []
 
 
-def test_what_a_killed_gate_left_is_cleared_away_by_the_doctor(
-    made: MadeRepository, scratch: Path
-) -> None:
+def test_doctor_removes_the_leftovers_of_a_killed_gate(made: MadeRepository, scratch: Path) -> None:
     started = builds_for_ever(made)
     started.kill()
     started.wait(600)

@@ -37,19 +37,19 @@ def test_after_one_block_the_forecast_is_the_least_that_any_gate_needs() -> None
     assert decided == ["undecided", "slower"]
 
 
-def test_the_forecast_is_near_the_blocks_that_such_gates_take() -> None:
+def test_the_forecast_is_near_the_blocks_of_simulated_gates() -> None:
     margin = math.log1p(LIMIT / 100)
     took = [
         started(8.0, 600, seed).engine.blocks_to_exclude(margin, 2 * ALPHA) for seed in range(40)
     ]
-    median = float(np.median([600 if one is None else one for one in took]))
+    median = float(np.median([600 if length is None else length for length in took]))
     forecasts = [forecast(started(8.0, 12, 1000 + seed))[0] for seed in range(40)]
-    known = [one.blocks for one in forecasts if one is not None]
+    known = [forecast.blocks for forecast in forecasts if forecast is not None]
     assert len(known) > 20
     assert median / 2.0 < float(np.median(known)) < 2.0 * median
 
 
-def test_where_the_change_is_the_limit_itself_there_is_no_forecast() -> None:
+def test_a_change_at_the_limit_has_no_forecast() -> None:
     costs = np.tile([1.0, 1.1, 0.9, 1.05], 15)
     noise = np.tile([1.0, 1.04, 1.0 / 1.04, 1.0], 15)
     orders = np.tile([1, -1], 30)
@@ -64,6 +64,6 @@ def test_a_decided_benchmark_has_no_forecast() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_forecast_is_more_than_what_was_measured(seed: int) -> None:
+def test_a_forecast_is_more_than_the_measured_blocks(seed: int) -> None:
     (one,) = forecast(started(6.0, 10, seed))
     assert one is None or one.blocks > 10

@@ -62,7 +62,7 @@ def failures(noise: Noise, percent: float, gates: int, blocks: int = BLOCKS) -> 
     return sum(outcome(noise, percent, seed, blocks) == "slower" for seed in range(gates))
 
 
-def test_the_first_outcome_is_where_a_look_after_every_block_finds_it() -> None:
+def test_the_first_outcome_is_that_of_an_analysis_after_every_block() -> None:
     for seed in range(5):
         generator = np.random.default_rng(seed)
         rows = zip(
@@ -79,13 +79,13 @@ def test_the_first_outcome_is_where_a_look_after_every_block_finds_it() -> None:
 
 
 @pytest.mark.parametrize("name", NOISES)
-def test_what_is_slower_by_just_as_much_as_may_be_fails_in_at_most_alpha(name: str) -> None:
+def test_a_candidate_slower_by_exactly_the_limit_fails_in_at_most_alpha(name: str) -> None:
     gates = 200
     assert failures(NOISES[name], LIMIT, gates, blocks=400) <= at_most(gates, ALPHA)
 
 
 @pytest.mark.parametrize("noise", [white(0.1), student(0.05, 2.0), interrupted_now_and_then(0.1)])
-def test_what_changed_nothing_is_let_through_and_a_slowdown_of_5_percent_is_not(
+def test_an_equal_candidate_passes_and_a_slowdown_of_5_percent_fails(
     noise: Noise,
 ) -> None:
     # As noisy as a host may be for 19 of 20 gates of so many blocks to find it.
@@ -94,7 +94,7 @@ def test_what_changed_nothing_is_let_through_and_a_slowdown_of_5_percent_is_not(
     assert failures(noise, SLOWER, gates) >= at_least(gates, 0.95)
 
 
-def test_where_trials_spread_by_a_third_it_is_not_known_rather_than_wrong() -> None:
+def test_with_a_spread_of_a_third_gates_are_undecided_and_not_wrong() -> None:
     outcomes = [outcome(white(0.3), SLOWER, seed) for seed in range(60)]
     assert outcomes.count("undecided") > 30
     assert outcomes.count("passes") <= at_most(60, ALPHA)

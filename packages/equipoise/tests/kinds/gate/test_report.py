@@ -55,9 +55,9 @@ def tokens(markdown: str) -> Iterator[Token]:
 
 def kinds(markdown: str) -> set[str]:
     return {
-        one.type.removesuffix("_open").removesuffix("_close")
-        for one in tokens(markdown)
-        if one.content != NOTHING
+        token.type.removesuffix("_open").removesuffix("_close")
+        for token in tokens(markdown)
+        if token.content != NOTHING
     }
 
 
@@ -82,13 +82,13 @@ def test_every_benchmark_has_a_row_with_its_outcome() -> None:
     assert to_markdown(gated(passed=True)).startswith("## Equipoise gate: ✅ passes\n")
 
 
-def test_benchmarks_that_share_alpha_say_so() -> None:
+def test_the_table_says_that_benchmarks_share_alpha() -> None:
     one = replace(row("a", "passes", 0.9, 1.01), level=0.05 / 3.0, equivalence_level=0.1 / 3.0)
     told = "-10.0 % to +1.00 % (90 % over the benchmarks reported)"
     assert told in to_markdown(gated(one))
 
 
-def test_what_passes_is_folded_away_where_it_is_much() -> None:
+def test_many_passing_benchmarks_are_folded() -> None:
     passing = [row(f"p{number}", "passes", 0.9, 1.01) for number in range(30)]
     markdown = to_markdown(gated(*passing[:20], row("slow", "slower", 1.05, 1.2), *passing[20:]))
     fold = "<details>\n<summary>30 benchmarks pass</summary>\n\n| benchmark |"
@@ -103,7 +103,7 @@ def test_what_passes_is_folded_away_where_it_is_much() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["slower", "passes"])
-def test_however_many_benchmarks_there_are_it_fits_into_a_comment(outcome: GateOutcome) -> None:
+def test_any_number_of_benchmarks_fits_into_a_comment(outcome: GateOutcome) -> None:
     rows = [row(f"b{number}", outcome, 1.05, 1.2) for number in range(5000)]
     comment = to_markdown(gated(row("first", "slower", 1.05, 1.2), *rows))
     assert len(comment) + len(COMMENT_MARK) + 2 < 65_536
@@ -113,7 +113,7 @@ def test_however_many_benchmarks_there_are_it_fits_into_a_comment(outcome: GateO
     assert int(count[1]) + len(re.findall(r"^\| b\d", comment, re.MULTILINE)) == len(rows)
 
 
-def test_what_timed_out_has_no_number() -> None:
+def test_a_timeout_has_no_number() -> None:
     timed_out = replace(row("a", "slower", None, None), candidate_median=None, ratio=None)
     assert "| a | 10.0 ms | timed out | – | open |" in to_markdown(gated(timed_out))
 
@@ -136,7 +136,7 @@ def test_benchmarks_that_are_bisected_together_have_one_line() -> None:
     assert markdown.count("--bench") == 2
 
 
-def test_warnings_come_with_their_mend() -> None:
+def test_warnings_come_with_their_hint() -> None:
     document = replace(gated(), warnings=(CampaignWarning("code", "what is wrong", "the hint"),))
     assert to_markdown(document).endswith("\n- what is wrong; the hint\n")
 
@@ -150,7 +150,9 @@ def test_no_name_becomes_mark_up(payload: str) -> None:
     markdown = to_markdown(document)
     assert kinds(markdown) <= HARMLESS
     assert markdown.count("\n") == to_markdown(gated(row("a", "slower", 1.05, 1.2))).count("\n") + 2
-    texts = "".join(one.content for one in tokens(markdown) if one.type in ("text", "text_special"))
+    texts = "".join(
+        token.content for token in tokens(markdown) if token.type in ("text", "text_special")
+    )
     assert f"{visible(payload)} is slower.".strip() in texts
     assert texts.count(visible(payload).strip()) >= 4
 

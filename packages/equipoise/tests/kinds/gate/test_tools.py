@@ -128,16 +128,18 @@ def test_each_benchmark_of_google_benchmark_is_compared_in_its_own_processes(
     outcomes = {row["benchmark"]: row["outcome"] for row in result["gate"]["rows"]}
     assert outcomes == {"Sum<int>/8": "slower", "Sum<int>/80": "slower", "Same": "passes"}
     assert all(row["ratio"] > 4.0 for row in result["gate"]["rows"] if row["benchmark"] != "Same")
-    assert [one["summary"] for one in result["warnings"] if "revision" in one["code"]] == [
+    assert [
+        warning["summary"] for warning in result["warnings"] if "revision" in warning["code"]
+    ] == [
         "only in 100 is only in the baseline, and was not compared",
         "only in 1000 is only in the candidate, and was not compared",
     ]
-    commands = [one["command"] for one in result["conditions"]]
+    commands = [condition["command"] for condition in result["conditions"]]
     assert commands[0][-2:] == ["--benchmark_filter=-Broken", "--benchmark_filter=^Sum<int>/8$"]
 
 
 @pytest.mark.live("g++")
-def test_a_google_benchmark_that_breaks_or_is_in_no_filter_is_told(
+def test_a_google_benchmark_that_fails_or_matches_no_filter_is_reported(
     cpp: MadeRepository, gate: Gate
 ) -> None:
     start = ("--baseline", "before", *GOOGLE, "--", "./bench")
@@ -162,7 +164,7 @@ def test_a_google_benchmark_that_breaks_or_is_in_no_filter_is_told(
         ("no program\n", "Exec format error"),
     ],
 )
-def test_a_program_that_is_no_google_benchmark_is_refused_with_a_hint(
+def test_a_program_without_google_benchmark_is_refused_with_a_hint(
     program: str, problem: str, tmp_path: Path, gate: Gate
 ) -> None:
     made = made_of(tmp_path, {"bin/bench": program}, {})
@@ -173,7 +175,9 @@ def test_a_program_that_is_no_google_benchmark_is_refused_with_a_hint(
     assert "leave --kind google-benchmark out to time the whole program" in answer.err
 
 
-def test_several_programs_of_google_benchmark_are_told_apart(tmp_path: Path, gate: Gate) -> None:
+def test_several_programs_of_google_benchmark_have_distinct_names(
+    tmp_path: Path, gate: Gate
+) -> None:
     made = made_of(tmp_path, {"bin/bench": ONE_BENCHMARK}, {})
     programs = ("--bench", "one=bin/bench", "--bench", "two=bin/bench")
     kind = ("--kind", "google-benchmark", "--blocks", "1", "--json", "-")
@@ -190,7 +194,7 @@ def test_google_benchmark_needs_a_program(tmp_path: Path, gate: Gate) -> None:
     )
 
 
-def test_a_benchmark_of_cargo_that_only_one_revision_has_is_said(
+def test_a_warning_names_a_cargo_benchmark_that_only_one_revision_has(
     tmp_path: Path, gate: Gate
 ) -> None:
     made = made_of(
@@ -204,7 +208,7 @@ def test_a_benchmark_of_cargo_that_only_one_revision_has_is_said(
     (row,) = document(answer)["gate"]["rows"]
     assert (row["benchmark"], row["outcome"]) == ("sum", "slower")
     assert row["ratio"] == pytest.approx(1.3005)
-    warnings = [one["summary"] for one in document(answer)["warnings"]]
+    warnings = [warning["summary"] for warning in document(answer)["warnings"]]
     assert "only here1,000 is only in the baseline, and was not compared" in warnings
     assert "only here1,300.5 is only in the candidate, and was not compared" in warnings
 
@@ -260,7 +264,7 @@ def test_a_suite_of_pytest_benchmark_goes_through_a_gate_as_it_is(
     assert row["ratio"] > 1.5
 
 
-def test_where_nothing_is_reported_a_gate_says_what_it_looked_for(
+def test_without_reported_benchmarks_the_error_names_the_expected_ones(
     tmp_path: Path, gate: Gate
 ) -> None:
     made = made_of(tmp_path, {"file": ""}, {})
@@ -269,7 +273,7 @@ def test_where_nothing_is_reported_a_gate_says_what_it_looked_for(
     assert "have no benchmark of go in common" in answer.err
 
 
-def test_a_tool_that_fails_is_told_with_what_it_said(tmp_path: Path, gate: Gate) -> None:
+def test_a_failed_tool_is_reported_with_its_output(tmp_path: Path, gate: Gate) -> None:
     made = made_of(tmp_path, {"file": ""}, {})
     line = ("sh", "-c", "echo FAIL here; exit 2")
     answer = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", *line)

@@ -30,7 +30,7 @@ def gauged(*comparisons: PairedBlocks, min_effect: float = LIMIT) -> tuple[GateD
     ("percent", "outcome"),
     [(5.0, "slower"), (2.0, "undecided"), (0.0, "passes"), (-5.0, "passes"), (1.0, "passes")],
 )
-def test_only_what_lies_wholly_beyond_the_limit_is_slower(
+def test_only_an_interval_wholly_beyond_the_limit_is_slower(
     percent: float, outcome: GateOutcome
 ) -> None:
     (one,) = gauged(effect_of(percent))
@@ -67,7 +67,7 @@ def test_one_failure_among_many_needs_more_evidence_than_one_alone() -> None:
     assert among < alone
 
 
-def test_where_nothing_is_too_slow_a_suite_fails_in_at_most_alpha_of_campaigns() -> None:
+def test_without_a_slow_benchmark_a_suite_fails_in_at_most_alpha_of_campaigns() -> None:
     # The worst case: every benchmark is slower by just as much as may be, and one looks each time.
     campaigns, benchmarks = 120, 8
     failed = 0
@@ -78,9 +78,9 @@ def test_where_nothing_is_too_slow_a_suite_fails_in_at_most_alpha_of_campaigns()
             for _ in range(benchmarks)
         ]
         failed += any(
-            one.outcome == "slower"
+            decision.outcome == "slower"
             for blocks in (10, 20, 40)
-            for one in gauged(
+            for decision in gauged(
                 *(
                     PairedBlocks(old[:blocks], new[:blocks], orders[:blocks])
                     for old, new, orders in whole
@@ -90,7 +90,7 @@ def test_where_nothing_is_too_slow_a_suite_fails_in_at_most_alpha_of_campaigns()
     assert failed <= at_most(campaigns, ALPHA)
 
 
-def test_of_what_fails_at_most_alpha_was_not_too_slow() -> None:
+def test_at_most_alpha_of_the_failures_are_false() -> None:
     shares = []
     for seed in range(60):
         generator = np.random.default_rng(1000 + seed)
@@ -98,20 +98,23 @@ def test_of_what_fails_at_most_alpha_was_not_too_slow() -> None:
         comparisons = [
             campaign(white(0.02), generator, 60, math.log1p(effect / 100)) for effect in effects
         ]
-        failed = [one.outcome == "slower" for one in gauged(*comparisons)]
+        failed = [decision.outcome == "slower" for decision in gauged(*comparisons)]
         assert all(failed[8:])
         shares.append(sum(failed[:8]) / sum(failed))
     assert np.mean(shares) <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / len(shares))
 
 
-def test_asking_again_from_what_is_known_is_asking_anew() -> None:
+def test_judging_again_gives_the_same_decisions() -> None:
     comparisons = [effect_of(percent, seed) for seed, percent in enumerate((0.0, 2.0, 5.0))]
     first, again = gauged(*comparisons), gauged(*comparisons)
-    anew = (PairedBlocks(one.baseline, one.candidate, one.orders) for one in comparisons)
+    anew = (
+        PairedBlocks(comparison.baseline, comparison.candidate, comparison.orders)
+        for comparison in comparisons
+    )
     assert first == again == gauged(*anew)
-    assert [one.outcome for one in first] == ["passes", "undecided", "slower"]
+    assert [decision.outcome for decision in first] == ["passes", "undecided", "slower"]
 
 
-def test_a_level_that_is_none_is_refused() -> None:
+def test_an_invalid_level_is_refused() -> None:
     with pytest.raises(UnusableInput, match="alpha cannot be 2"):
         judge_gate([effect_of(0.0, blocks=8)], min_effect=LIMIT, alpha=2.0)

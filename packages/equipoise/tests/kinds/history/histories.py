@@ -77,7 +77,7 @@ def run_night(
             continue
         ready.update(conditions)
         order = [conditions[place] for place in generator.permutation(len(conditions))]
-        costs = {one: float(np.exp(levels[one] + next(by_trial))) for one in order}
+        costs = {commit: float(np.exp(levels[commit] + next(by_trial))) for commit in order}
         history.add(costs, order)
         ran.append(tuple(order))
     return Night(tuple(ran), is_over=False)

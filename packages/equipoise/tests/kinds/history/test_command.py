@@ -74,10 +74,10 @@ def terms(record: RunRecord) -> HistoryPlan:
 def changed(made: MadeRepository) -> list[str]:
     """Return the commits that are confirmed to have changed something."""
     found = read_history(series(made)).state().changes
-    return [one.pair.until for one in found if one.is_confirmed]
+    return [change.pair.until for change in found if change.is_confirmed]
 
 
-def test_a_change_is_named_and_later_nights_add_what_is_new(
+def test_a_change_is_named_and_later_nights_add_new_commits(
     history: History, made: MadeRepository
 ) -> None:
     before = everything_in(made.path)
@@ -115,7 +115,7 @@ def test_a_change_is_named_and_later_nights_add_what_is_new(
     assert "equipoise bisect --good PARENT --bad COMMIT --why" in answer.err
 
 
-def test_its_line_adds_what_is_new_with_orders_of_its_own(
+def test_its_command_line_adds_new_commits_with_new_orders(
     history: History, made: MadeRepository
 ) -> None:
     words = ("--every", "2", "--seed", "7", "--host", "a", *SHORT, "--", "./bench", "a b")
@@ -127,7 +127,7 @@ def test_its_line_adds_what_is_new_with_orders_of_its_own(
     assert terms(first).baseline.commit in again
     assert history(*QUIET, *again[2:]).status == 0
     both = series(made)
-    assert [one.id for one in both][:1] == [first.id] and len(both) == 2
+    assert [campaign.id for campaign in both][:1] == [first.id] and len(both) == 2
     assert sorted(both[1].plan.command_line) == sorted(again)
     assert both[0].plan.conditions == both[1].plan.conditions
     assert (first.plan.seed, both[1].plan.seed != 7) == (7, True)
@@ -173,8 +173,11 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
     assert answer.status == 0, answer
     assert history(*words).status == 0
     with open_for_reading(made.path.parent / "ledger.db") as ledger:
-        first, second, third, fourth = (ledger.read_run(one.id) for one in ledger.runs())
-    assert [one.plan.conditions[0].command[1:] for one in (first, second)] == [("long",), ()]
+        first, second, third, fourth = (ledger.read_run(run.id) for run in ledger.runs())
+    assert [campaign.plan.conditions[0].command[1:] for campaign in (first, second)] == [
+        ("long",),
+        (),
+    ]
     assert terms(first).series == terms(third).series != terms(second).series
     assert (terms(third).earlier, terms(fourth).earlier) == ((first.id,), (second.id,))
     # They share the budget.
@@ -209,7 +212,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
         (("--from", "v1", "--", "false"), 3, "failed: exit status 1"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_two_lines(
+def test_unusable_input_is_reported_in_two_lines(
     history: History, words: tuple[str, ...], status: int, told: str
 ) -> None:
     answer = history(*words)

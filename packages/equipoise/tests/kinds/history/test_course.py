@@ -37,7 +37,7 @@ def test_the_first_blocks_are_of_the_grid_and_wait_for_few_builds() -> None:
     assert len(course({}).next_block(EVERY, 10.0)) == 1 + MAX_COMMITS_OF_BLOCK
 
 
-def test_what_changes_comes_before_what_is_undecided_and_is_halved() -> None:
+def test_a_changing_stretch_comes_before_undecided_ones_and_is_halved() -> None:
     links = left_stretches(*range(0, 33, 4)) | {
         (8, 12): Link("suspect", 10),
         (20, 24): Link("open", 10),
@@ -49,7 +49,7 @@ def test_what_changes_comes_before_what_is_undecided_and_is_halved() -> None:
     assert course(is_weak_suspect).next_block(EVERY, 1.0) == (8, 9, 10)
 
 
-def test_a_pair_that_leans_alone_is_not_refined() -> None:
+def test_a_weak_suspect_alone_is_not_refined() -> None:
     links = left_stretches(*range(0, 33, 4)) | {(8, 12): Link("open", 10, is_weak_suspect=True)}
     assert course(links).next_block(EVERY, 1.0) == (0, 8, 12)
 
@@ -69,7 +69,7 @@ def test_a_commit_that_is_built_is_preferred_near_the_middle_if_builds_cost_much
 
 
 def test_commits_that_do_not_run_are_passed_over() -> None:
-    runnable = tuple(one for one in EVERY if one not in (9, 10, 11))
+    runnable = tuple(place for place in EVERY if place not in (9, 10, 11))
     links = left_stretches(0, 8, 12, 32) | {(8, 12): Link("suspect", 10)}
     assert course(links, runnable=runnable, wanted=(0, 8, 12, 32)).next_block(EVERY, 1.0) == (8, 12)
 
@@ -86,7 +86,7 @@ def test_an_undecided_pair_waits_until_the_curve_is_complete_and_goes_on_then() 
     assert course(undecided, wanted=(0, 8, 32)).next_block(EVERY, 1.0) == (0, 8, 32)
 
 
-def test_only_what_comes_after_the_first_commit_of_interest_is_asked() -> None:
+def test_only_commits_after_the_first_commit_of_interest_are_measured() -> None:
     links = left_stretches(0, 8, 16)
     assert course(links, first=16).next_block(EVERY, 1.0)[:2] == (0, 16)
     old = {(0, 8): Link("open", 10), (8, 16): LEFT}
@@ -96,12 +96,12 @@ def test_only_what_comes_after_the_first_commit_of_interest_is_asked() -> None:
     assert course(suspect, first=16, wanted=wanted).next_block(EVERY, 1.0) == (8, 12, 16)
 
 
-def test_without_a_commit_that_runs_nothing_is_asked() -> None:
+def test_without_a_commit_that_runs_nothing_is_measured() -> None:
     assert course({}, runnable=(0,), wanted=(0,)).next_block({0}, 1.0) == ()
     assert course({}, runnable=(0,), wanted=(0,)).blocks_to_go() == 0
 
 
-def test_the_forecast_counts_on_the_width_of_intervals_so_far() -> None:
+def test_the_forecast_uses_the_width_of_intervals_so_far() -> None:
     wide = dict.fromkeys(zip(range(32), range(1, 33), strict=True), Link("open", 60, expected=6000))
     assert course(wide).blocks_to_go() == 32 * (6000 - 60) / MAX_COMMITS_OF_BLOCK
     one_is_left = wide | {pair: LEFT for pair in wide if pair != (4, 5)}

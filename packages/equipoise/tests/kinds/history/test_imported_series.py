@@ -48,7 +48,7 @@ def test_it_is_shown_on_the_screen_and_written_as_json(
     assert "To confirm loop: +4.0 % at about v13" in breakable(report.read_text())
 
 
-def test_a_history_without_a_command_shows_what_is_imported(
+def test_a_history_without_a_command_shows_the_imported_series(
     tmp_path: Path, equipoise: Equipoise
 ) -> None:
     answer = equipoise("history", "--import", str(table(tmp_path, STEP)))
@@ -57,7 +57,7 @@ def test_a_history_without_a_command_shows_what_is_imported(
     assert "-- COMMAND" in answer.out
 
 
-def test_several_files_stand_behind_one_option_or_are_named_by_a_pattern(
+def test_several_files_follow_one_option_or_are_named_by_a_pattern(
     tmp_path: Path, equipoise: Equipoise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in (9, 10, 11):
@@ -68,22 +68,20 @@ def test_several_files_stand_behind_one_option_or_are_named_by_a_pattern(
     expanded = equipoise("history", "--import", *files, "--json", "-")
     quoted = equipoise("history", "--import", "v*.json", "--json", "-")
     (series,) = json.loads(expanded.out)["series"]
-    assert [one["value"] for one in series["points"]] == [9.0, 10.0, 11.0]
+    assert [point["value"] for point in series["points"]] == [9.0, 10.0, 11.0]
     assert json.loads(quoted.out)["series"] == [series]
     assert json.loads(expanded.out)["again"] == (
         "equipoise history --import v9.json --import v10.json --import v11.json"
     )
 
 
-def test_without_a_command_nothing_can_be_measured_beside(
-    tmp_path: Path, equipoise: Equipoise
-) -> None:
+def test_without_a_command_nothing_can_be_measured(tmp_path: Path, equipoise: Equipoise) -> None:
     answer = equipoise("history", "--from", "v1", "--import", str(table(tmp_path, STEP)))
     assert answer.status == 2
     assert "a history needs one thing to run" in answer.err
 
 
-def test_a_file_of_no_series_is_refused(tmp_path: Path, equipoise: Equipoise) -> None:
+def test_a_file_without_a_series_is_refused(tmp_path: Path, equipoise: Equipoise) -> None:
     path = written(tmp_path, "log.txt", "nothing")
     answer = equipoise("history", "--import", str(path))
     assert answer.status == 2

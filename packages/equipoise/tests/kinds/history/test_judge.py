@@ -58,7 +58,10 @@ def night(stage: Stage, plan: Plan) -> RunRecord:
 def changes(records: Sequence[RunRecord]) -> list[tuple[int, int, bool]]:
     """Return the last commit without each change, the first with it, and whether it is certain."""
     found = read_history(records).state().changes
-    return [(int(one.pair.after, 16), int(one.pair.until, 16), one.is_confirmed) for one in found]
+    return [
+        (int(change.pair.after, 16), int(change.pair.until, 16), change.is_confirmed)
+        for change in found
+    ]
 
 
 def test_a_campaign_names_the_changes_and_can_be_read_back(tmp_path: Path) -> None:
@@ -76,7 +79,7 @@ def test_a_campaign_names_the_changes_and_can_be_read_back(tmp_path: Path) -> No
     assert read_history([record]).state() == judges[0].history.state()
     assert sorted(stage.builds.made) == list(range(9))
     last = stage.heard[-1].statuses
-    assert [one.search for one in last] == [
+    assert [status.search for status in last] == [
         f"8 commits measured, changes at {'0' * 10} and {'0' * 10}"
     ]
     assert stage.names_built[0][0] == f"{0:040x}"
@@ -92,10 +95,10 @@ def test_the_next_campaign_goes_on_where_the_series_was(tmp_path: Path) -> None:
     before = read_history([first, second]).state()
     third = night(stage, plan_of_history(10, [first, second]))
     series = series_of(third)
-    assert [one.id for one in series] == [first.id, second.id, third.id]
+    assert [campaign.id for campaign in series] == [first.id, second.id, third.id]
     assert changes(series) == [(2, 3, True), (8, 9, True)]
     after = read_history(series).state()
-    ranks = [one.pair for one in after.pairs]
+    ranks = [pair.pair for pair in after.pairs]
     assert ranks == list(range(1, len(ranks) + 1)) and len(ranks) > len(before.pairs)
     assert after.pairs[: len(before.pairs)] == before.pairs
     # What is known already is not asked again.
@@ -121,11 +124,11 @@ def test_another_era_opens_pairs_of_its_own_and_keeps_what_is_named(tmp_path: Pa
     stage = Stage(tmp_path, steps(8, 3, 8))
     first = night(stage, plan_of_history(6))
     second = night(stage, plan_of_history(8, [first], era="gcc 15"))
-    before, after = (read_history(one).state() for one in ([first], [first, second]))
+    before, after = (read_history(campaigns).state() for campaigns in ([first], [first, second]))
     assert (before.eras, after.eras) == (1, 2)
     assert changes([first, second]) == [(2, 3, True), (7, 8, True)]
     assert after.pairs[: len(before.pairs)] == before.pairs
-    assert {one.era for one in after.pairs[len(before.pairs) :]} == {2}
+    assert {pair.era for pair in after.pairs[len(before.pairs) :]} == {2}
 
 
 @pytest.mark.parametrize("moment", [3, 40, 150])
@@ -163,10 +166,10 @@ def test_a_change_across_commits_that_do_not_build_is_theirs_together(tmp_path: 
     assert (int(change.pair.after, 16), int(change.pair.until, 16)) == (3, 6)
     assert change.is_confirmed
     assert [int(name, 16) for name in change.not_built] == [4, 5]
-    codes = [one.code for one in record.notices]
+    codes = [notice.code for notice in record.notices]
     assert codes.count(NOT_BUILT) == 2 and codes.count("not_run") == 1
     # The last one does not run: the one before it stands for it.
-    assert {one.commit for one in withdrawals_of(record)} == {4, 5, 8}
+    assert {withdrawal.commit for withdrawal in withdrawals_of(record)} == {4, 5, 8}
 
 
 def test_what_did_not_build_is_tried_once_more_in_the_next_campaign(tmp_path: Path) -> None:
@@ -175,7 +178,7 @@ def test_what_did_not_build_is_tried_once_more_in_the_next_campaign(tmp_path: Pa
     assert changes([first]) == [(3, 6, True)]
     # It still does not build.
     second = night(stage, plan_of_history(8, [first]))
-    assert [one.commit for one in withdrawals_of(second)] == [4, 5]
+    assert [withdrawal.commit for withdrawal in withdrawals_of(second)] == [4, 5]
     assert changes([first, second]) == [(3, 6, True)]
     # Somebody has installed what it needs.
     stage.builds.broken = frozenset()

@@ -87,7 +87,7 @@ def test_many_changes_stand_in_a_table_on_a_screen(capsys: pytest.CaptureFixture
     ] == [name_of(place)[:10] for place in (2, 4, 9, 12)]
 
 
-def test_what_is_promised_always_stands_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_claims_are_always_shown(capsys: pytest.CaptureFixture[str]) -> None:
     document = history_document()
     promises = (
         "At most 5 % of the changes that such histories name are false on average, however long "
@@ -152,7 +152,9 @@ def test_an_era_says_what_differs_from_the_one_before() -> None:
     ) in to_markdown(history_document())
 
 
-def test_how_to_go_on_depends_on_what_is_left_to_ask(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_line_that_resumes_depends_on_the_remaining_blocks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     text = screen(history_document(), capsys)
     assert "To go on from here: equipoise resume 20260301-101500-ab12" in text
     assert "Left to measure: about 40 more blocks" in text
@@ -186,7 +188,7 @@ def test_of_a_metric_of_which_more_is_better_a_reader_sees_values(
     document = replace(history_document(result=result), more_is_better=("throughput_per_s",))
     assert "-20.0 %, 99.75 % interval -20.4 % to -19.5 %" in screen(document, capsys)
     # A fall has the colour of a loss, as a ratio of costs above 1 has.
-    assert [one.tone for one in answer(document, result).claims] == ["slower", "faster"]
+    assert [claim.tone for claim in answer(document, result).claims] == ["slower", "faster"]
 
 
 def test_why_a_campaign_ended_early_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,7 +202,9 @@ def test_why_a_campaign_ended_early_comes_first(capsys: pytest.CaptureFixture[st
 
 def test_csv_has_a_row_for_each_commit_of_the_curve() -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv([history_document()]))))
-    assert [row["commit"] for row in rows] == [one.commit for one in history_result().revisions]
+    assert [row["commit"] for row in rows] == [
+        revision.commit for revision in history_result().revisions
+    ]
     changed = {row["commit"]: row["change_confirmed"] for row in rows if row["change_ratio"]}
     assert changed == {
         name_of(SLOWER): "true",

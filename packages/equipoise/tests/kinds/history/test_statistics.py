@@ -41,7 +41,8 @@ def measured(
 def spans(history: History, count: int) -> dict[tuple[int, int], Change]:
     places = {name: place for place, name in enumerate(names_of(count))}
     return {
-        (places[one.pair.after], places[one.pair.until]): one for one in history.state().changes
+        (places[change.pair.after], places[change.pair.until]): change
+        for change in history.state().changes
     }
 
 
@@ -61,11 +62,11 @@ def test_both_changes_are_named_to_their_commit_and_nothing_else_is() -> None:
 def test_the_curve_has_each_selected_commit_with_intervals_that_hold_together() -> None:
     history, _ = measured({5: 0.05})
     revisions = history.state().revisions
-    assert [one.name for one in revisions] == list(names_of(16))
-    levels = [one.level for one in revisions if one.level is not None]
+    assert [revision.name for revision in revisions] == list(names_of(16))
+    levels = [revision.level for revision in revisions if revision.level is not None]
     assert len(levels) == 16 and sum(levels) < ALPHA
-    for place, one in enumerate(revisions):
-        low, high = one.ratio_ci
+    for place, revision in enumerate(revisions):
+        low, high = revision.ratio_ci
         assert low is not None and high is not None
         assert low <= math.exp(0.05 * (place >= 5)) <= high
 
@@ -77,7 +78,7 @@ def test_the_same_blocks_make_the_same_state() -> None:
         conditions = history.next_block({0}, 5.0)
         assert conditions == again.next_block({0}, 5.0)
         order = generator.permutation(conditions).tolist()
-        costs = {one: math.exp(generator.normal(0.03 * (one > 2), 0.01)) for one in order}
+        costs = {commit: math.exp(generator.normal(0.03 * (commit > 2), 0.01)) for commit in order}
         history.add(costs, order)
         again.add(costs, order)
     assert history.state() == again.state()
@@ -116,7 +117,7 @@ def test_a_change_on_a_branch_that_was_rewritten_stays_beside_that_of_the_new_on
     run_night(history, steps(8, {5: 0.05}), white(0.01), generator, blocks=2000)
     until = [change.pair.until for change in history.state().changes]
     assert sorted(until) == sorted([name_of(5), names[5]])
-    assert {one.name for one in history.state().revisions} == set(names)
+    assert {revision.name for revision in history.state().revisions} == set(names)
 
 
 def test_in_a_new_era_only_what_is_undecided_is_asked_again_and_a_name_stays() -> None:
@@ -126,18 +127,18 @@ def test_in_a_new_era_only_what_is_undecided_is_asked_again_and_a_name_stays() -
     run_night(history, levels, white(0.01), generator, blocks=60)
     before = history.state()
     assert spans(history, 8).keys() == {(2, 3)}
-    decided = {(one.after, one.until) for one in before.pairs if one.status != "open"}
+    decided = {(pair.after, pair.until) for pair in before.pairs if pair.status != "open"}
     assert len(decided) > 1
     history.begin_campaign(names_of(8), range(9), "gcc 15")
     history.add(dict.fromkeys((0, 7, 8), 1.0), (7, 0, 8))
     after = history.state()
     assert after.eras == 2
     assert after.pairs[: len(before.pairs)] == before.pairs
-    assert [one.era for one in after.revisions[1:]] == [1, 1, 1, 1, 1, 1, 2, 2]
+    assert [revision.era for revision in after.revisions[1:]] == [1, 1, 1, 1, 1, 1, 2, 2]
     assert after.changes == before.changes
     night = run_night(history, levels, white(0.01), generator, blocks=2000)
     assert night.is_over
-    asked = {(one.after, one.until) for one in history.state().pairs if one.era == 2}
+    asked = {(pair.after, pair.until) for pair in history.state().pairs if pair.era == 2}
     assert asked.isdisjoint(decided)
     assert history.state().changes == before.changes
 
@@ -148,7 +149,7 @@ def test_a_pair_counts_only_blocks_since_it_was_opened() -> None:
         history.add({0: 1.0, 4: 1.0}, (0, 4))
     history.add({0: 1.0, 2: 1.0, 4: 1.0}, (2, 0, 4))
     names = names_of(4)
-    pairs = [(one.pair, one.after, one.until, one.blocks) for one in history.state().pairs]
+    pairs = [(pair.pair, pair.after, pair.until, pair.blocks) for pair in history.state().pairs]
     assert pairs == [
         (1, names[0], names[4], 4),
         (2, names[0], names[2], 1),
@@ -160,10 +161,10 @@ def test_a_name_takes_the_e_value_of_its_rank_and_of_the_changes_so_far() -> Non
     history, _ = measured({5: 0.05, 12: -0.04})
     changes = history.state().changes
     assert len(changes) >= 2
-    for one in changes:
-        assert one.pair.e_value >= one.threshold
-        bar = one.pair.pair * (one.pair.pair + 1) / ALPHA
-        assert one.threshold == pytest.approx(bar / round(bar / one.threshold))
+    for change in changes:
+        assert change.pair.e_value >= change.threshold
+        bar = change.pair.pair * (change.pair.pair + 1) / ALPHA
+        assert change.threshold == pytest.approx(bar / round(bar / change.threshold))
 
 
 def test_nested_names_count_as_one_change() -> None:

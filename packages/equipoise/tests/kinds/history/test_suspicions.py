@@ -60,8 +60,8 @@ def test_a_hash_is_shown_short_and_given_whole_and_a_large_change_is_a_factor() 
 def test_series_with_suspicions_stand_first_and_short_ones_say_so() -> None:
     flat, short = series_named("flat", [1.0] * 30), series_named("short", STEP[8:16])
     result = result_of(flat, short, series_named("parse", STEP))
-    assert [one.benchmark for one in result.series] == ["parse", "flat", "short"]
-    assert [one.summary for one in result.series] == [
+    assert [each.benchmark for each in result.series] == ["parse", "flat", "short"]
+    assert [each.summary for each in result.series] == [
         "parse: 1 suspicion over 24 commits.",
         "flat: no suspicion over 30 commits.",
         "short: 8 commits, fewer than the 10 that a change of level needs.",

@@ -86,7 +86,7 @@ def test_a_condition_without_values_has_no_ratio() -> None:
     assert one.ratio_ci == (None, None)
 
 
-def test_several_intervals_are_said_to_be_each_for_itself() -> None:
+def test_the_summary_counts_the_intervals_that_miss_by_chance() -> None:
     values: dict[int, list[float | None]] = {
         place: [1.0 + place, 1.1 + place] for place in range(5)
     }
@@ -103,7 +103,7 @@ def test_several_intervals_are_said_to_be_each_for_itself() -> None:
         ("in blocks", "the order within the blocks is not known to be random"),
     ],
 )
-def test_the_order_is_a_threat_of_its_own_kind(order: Order, words: str) -> None:
+def test_each_order_of_trials_has_its_warning(order: Order, words: str) -> None:
     (notice,) = order_warnings(result_of(a_plan("a", "b", order=order), {0: [1.0], 1: [2.0]}))
     assert words in notice.summary
     assert order_warnings(result_of(a_plan("a", order=order), {0: [1.0]})) == ()

@@ -87,7 +87,7 @@ def test_saved_runs_of_criterion_and_executors_of_rebench_are_compared() -> None
     (saved,) = imported(SAMPLES / "criterion").plan.contrasts
     assert (saved.factor, saved.stratum) == ("saved", {"benchmark": "sort/small"})
     executors = imported(SAMPLES / "rebench.data").plan.contrasts
-    assert [one.factor for one in executors] == ["executor"] * 2
+    assert [contrast.factor for contrast in executors] == ["executor"] * 2
 
 
 def test_blocks_and_order_of_a_csv_are_kept(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_an_import_has_an_interval_its_scope_and_no_verdict(
     assert "no verdict and no e-value" in imported["summary"]
     warnings = document["warnings"]
     assert isinstance(warnings, list)
-    (warning,) = [one for one in warnings if one["code"] == "not_randomised"]
+    (warning,) = [warning for warning in warnings if warning["code"] == "not_randomised"]
     assert "one after the other" in warning["summary"]
 
 
@@ -152,9 +152,13 @@ def test_iterations_of_one_process_have_no_interval(capsys: pytest.CaptureFixtur
     assert run_import("-n", "old", "-n", "new", go, go, "--json", "-") == 0
     imported = result(capsys)["imported"]
     assert isinstance(imported, dict)
-    assert [one["ratio"] for one in imported["comparisons"]] == pytest.approx([1.0] * 3)
-    assert {tuple(one["ratio_ci"]) for one in imported["comparisons"]} == {(None, None)}
-    assert {one["unknown"] for one in imported["comparisons"]} == {
+    assert [comparison["ratio"] for comparison in imported["comparisons"]] == pytest.approx(
+        [1.0] * 3
+    )
+    assert {tuple(comparison["ratio_ci"]) for comparison in imported["comparisons"]} == {
+        (None, None)
+    }
+    assert {comparison["unknown"] for comparison in imported["comparisons"]} == {
         "one process says nothing about the next one"
     }
 
@@ -185,7 +189,7 @@ def test_hyperfines_form_takes_wall_times_and_says_so_of_others(folder: Path) ->
     assert run_import(str(SAMPLES / "hyperfine_2.json"), "--quiet") == 0
     assert call(export.command, "--format", "hyperfine", "-o", "out") == 0
     results = json.loads((folder / "out").read_text())["results"]
-    assert [one["times"] for one in results] == [[0.125, 0.135], [pytest.approx(0.075), 0.08]]
+    assert [result["times"] for result in results] == [[0.125, 0.135], [pytest.approx(0.075), 0.08]]
     assert results[0]["parameters"] == {"threads": "1"}
     assert run_import(str(SAMPLES / "go.txt"), "--quiet") == 0
     with pytest.raises(UnusableInput, match="has no wall times"):
@@ -221,7 +225,7 @@ def test_hostile_names_stay_text(folder: Path, capsys: pytest.CaptureFixture[str
     document = result(capsys)
     conditions = document["conditions"]
     assert isinstance(conditions, list)
-    assert [one["name"] for one in conditions] == list(PAYLOADS)
+    assert [condition["name"] for condition in conditions] == list(PAYLOADS)
     assert call(report.command, "-o", "page.html") == 0
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "<img src=x" not in page
