@@ -67,15 +67,15 @@ class Builds:
         self.made: set[int] = set()
 
     def built(self) -> Collection[int]:
-        """Those that were asked for and build."""
+        """Return the requested commits that build."""
         return self.made
 
     def seconds(self) -> float:
-        """No time."""
+        """Return 0: a build takes no time."""
         return 0.0
 
     def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
-        """Build them, but for the broken ones."""
+        """Build all commits but the broken ones."""
         self.made |= {*commits} - {*self.broken}
         return {commit: "make failed: exit status 2" for commit in commits if commit in self.broken}
 
@@ -98,7 +98,7 @@ def record_of(
     noise: float = NOISE,
     times_at: Callable[[int], tuple[float, ...]] | None = None,
 ) -> RunRecord:
-    """A search that was conducted as every other campaign, on a scripted clock.
+    """Conduct a search as a whole campaign, on a scripted clock.
 
     ``times_at`` gives the times in each block, if they change.
     """
@@ -123,7 +123,7 @@ def record_of(
 
 
 def found(record: RunRecord) -> tuple[ResultDocument, BisectResult]:
-    """The document of a search, which keeps to its schema."""
+    """Return the document of a search, and check it by its schema."""
     document = validated(analyse_campaign(record))
     assert isinstance(document, BisectDocument)
     assert document.bisect is not None
@@ -131,7 +131,7 @@ def found(record: RunRecord) -> tuple[ResultDocument, BisectResult]:
 
 
 def statuses(result: BisectResult) -> dict[str, list[int]]:
-    """The commits of each status."""
+    """Return the commits of each status."""
     return {
         status: [
             place
@@ -188,7 +188,7 @@ def test_every_exclusion_is_at_a_block_and_every_trial_is_counted(tmp_path: Path
     draws = {draw.block: draw.order for draw in record.draws if draw.phase == "measured"}
     assert numbers == sorted(draws)
     assert all({at.earlier, at.later} == {*draws[at.block]} for at in result.course)
-    # The pair of the block that excludes a commit does not hold its step.
+    # The pair of the block that excludes a commit does not contain its step.
     pairs = {block.block: (block.earlier, block.later) for block in result.course}
     for place, candidate in enumerate(result.candidates, start=1):
         if candidate.excluded_at is not None:
@@ -338,7 +338,7 @@ def test_a_search_without_a_complete_block_has_no_result_yet(
 
 
 def with_a_branch() -> Plan:
-    """Of the sixteen commits the last six are a branch from the third, which the eighth merges."""
+    """Return a plan in which the eighth commit merges a branch of six from the third."""
     plan = searched()
     terms = bisection_of(plan)
     merge = replace(terms.commits[8], parents=(terms.commits[7].hash, terms.commits[16].hash))
@@ -376,7 +376,7 @@ def test_a_merge_is_named_with_the_commit_of_its_branch(tmp_path: Path) -> None:
     numbers = [cours.block for cours in (*result.course, *branch.course)]
     assert len(set(numbers)) == len(numbers)
     assert result.trials == 2 * len(numbers)
-    # What is explained is the commit, not the merge.
+    # The commit is explained, not the merge.
     (gap,) = gaps_of(record)
     assert gap.pair == (13, 14)
 

@@ -1,4 +1,4 @@
-"""A bisection goes on in the branch of each merge that it names; one claim, one k."""
+"""A bisection continues in the branch of each named merge, with the same counter k."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def test_the_culprit_is_searched_in_the_branch_of_a_merge() -> None:
     assert [line.merge for line in lines] == [None, 5]
     first, branch = lines
     assert branch.state.verdict == "culprit"
-    # k goes on: the name in the branch has a higher bar.
+    # k continues, so the name in the branch needs more evidence.
     (merge,), (culprit,) = first.state.named_steps, branch.state.named_steps
     assert merge.rank < culprit.rank <= tried.count
     assert culprit.e_value >= culprit.rank * (culprit.rank + 1) / ALPHA
     # Every block belongs to one line, in the order in which they ran.
     numbers = sorted(number for line in lines for number, _ in line.course)
     assert numbers == list(range(1, len(numbers) + 1))
-    # The branch comes before what is left of the gap on the line.
+    # The branch comes before the remainders of the gap on the line.
     after_branch = [number for number, _ in first.course if number > branch.course[-1][0]]
     assert after_branch and branch.course[-1][0] - branch.course[0][0] == len(branch.course) - 1
 

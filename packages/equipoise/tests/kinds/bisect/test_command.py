@@ -104,7 +104,7 @@ def test_the_commit_is_named_and_the_repository_stays_as_it_was(
     folders = {Path(condition.command[0]).parent for condition in record.plan.conditions}
     assert len(folders) == COUNT + 1
     assert len({len(str(folder)) for folder in folders}) == 1
-    # The next one, and the gate, build nothing that is built already.
+    # The next bisection and the gate reuse the builds.
     built = builds(made)
     short = ("--build", LOGGED, "--blocks", "1", *QUIET, "--", "./bench")
     assert bisect("--good", "good", *short).status == 0
@@ -180,11 +180,11 @@ def test_a_search_that_is_killed_goes_on_where_it_was(
     assert record.id == killed.id
     assert record.trials[: len(killed.trials)] == killed.trials
     assert named(record) == [f"change {CULPRIT}"]
-    # What was built is not built again, but for the one that was just being built.
+    # Only the build that was in progress runs again.
     assert builds(made) <= COUNT + 2
     assert builds(made) >= built
     assert everything_in(made.path) == before
-    # There is nothing more to do: not even the repository is needed.
+    # The search has ended, so not even the repository is needed.
     made.path.rename(made.path.with_name("away"))
     (made.path / "elsewhere").mkdir(parents=True)
     answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
@@ -236,7 +236,7 @@ def test_the_branch_of_a_named_merge_is_searched(bisect: Bisect, made: MadeRepos
 
 
 def test_each_block_runs_programs_of_one_layout(bisect: Bisect, made: MadeRepository) -> None:
-    # What a linker would make: programs that are the same but for their layout.
+    # Programs that differ only in their layout, as a linker would make them.
     link = f"{LOGGED} && mkdir layouts && cp bench layouts/1 && cp bench layouts/2"
     words = ("--build", link, "--layouts", "2", "--budget", "300", *QUIET)
     answer = bisect("--good", "good", *words, "--", "./layouts/{layout}")
@@ -322,7 +322,7 @@ def test_unusable_input_is_reported_in_two_lines(
 def test_a_benchmark_of_pytest_is_chosen_by_its_name(
     bisect: Bisect, made: MadeRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What else is installed here need not be loaded in each run.
+    # Other installed plugins need not be loaded in each run.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTEST_PLUGINS", "equipoise.helpers.pytest_plugin")
     made.git("checkout", "--quiet", "good")
@@ -367,7 +367,7 @@ def test_each_slow_benchmark_of_a_suite_is_bisected_in_one_search(
         made.commit(f"change {number}")
     (made.path.parent / "suite.toml").write_text(SUITE)
     before = everything_in(made.path)
-    # What is left of a gap is compared until it is known within this.
+    # Remainders of a gap are compared until they are known within this.
     words = ("--suite", "../suite.toml", "--min-effect", "50", *QUIET)
     answer = bisect("--good", "good", *words, "--blocks", "12")
     assert (answer.status, answer.err) == (0, "")

@@ -117,10 +117,10 @@ def test_the_culprit_is_explained_with_its_diff(
     with open_for_reading(tmp_path / "ledger.db") as ledger:
         experiments = ledger.explaining(document["run"]["id"])
         record = ledger.read_run(document["run"]["id"])
-    # Which campaign tested the causes, if anything here can test one.
+    # The campaign that tested the causes, if anything here can test one.
     assert explained["run"] == next(iter(experiments), None)
     assert [observation.source for observation in record.observations].count(DIFF) == 1
-    # What is known is shown again, and `why` goes on from it.
+    # Known results are shown again, and `why` continues from them.
     shown = call(made, monkeypatch, capsys, "show", document["run"]["id"], *KEPT, "--json", "-")
     assert json.loads(shown.out)["bisect"]["explained"] == explained
     why = call(
@@ -145,7 +145,7 @@ def test_without_a_culprit_nothing_is_explained(
 def test_a_bisection_without_why_does_not_load_the_explanation(made: MadeRepository) -> None:
     loads = (
         "import sys; import equipoise.kinds.bisect.command; "
-        "print([one for one in sys.modules if one.startswith(('equipoise.why.gap', "
+        "print([name for name in sys.modules if name.startswith(('equipoise.why.gap', "
         "'equipoise.why.evidence', 'equipoise.why.explanation', "
         "'equipoise.kinds.explain.command'))])"
     )
@@ -171,7 +171,7 @@ def test_an_interrupted_why_goes_on_when_the_search_is_resumed(
     culprit = made.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
     assert document["bisect"]["explained"]["commit"] == culprit
     assert "--why --no-test" in document["run"]["command_line"]
-    # Nothing is left to do then: not even the repository is needed.
+    # Everything is done, so not even the repository is needed.
     made.path.rename(made.path.with_name("away"))
     made.path.mkdir()
     again = call(made, monkeypatch, capsys, *resume)

@@ -1,4 +1,4 @@
-"""Which places of a diff stand beside the functions that got slower."""
+"""The places of a diff that are shown for the functions that got slower."""
 
 from __future__ import annotations
 

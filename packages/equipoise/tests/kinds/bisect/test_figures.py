@@ -1,4 +1,4 @@
-"""The picture of a search: what ran, and what was excluded when."""
+"""The chart of a search: the pairs that ran, and the exclusions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_blocks_without_a_remaining_gap_are_counted_and_not_drawn() -> None:
         "15 of 16 commits are excluded after 14 trials. Then 600 trials searched the rest of the "
         "gap, without a certain result."
     )
-    # A later search that found one is drawn, with all before it.
+    # A later search with a gap is drawn, with all searches before it.
     searched = (*result.course, *rest, BisectBlock(310, 11, 13, 3), BisectBlock(311, 12, 13, 3))
     lines = tables(bisection(replace(result, course=searched)), "rule")[0]
     assert len(lines) == len(searched)

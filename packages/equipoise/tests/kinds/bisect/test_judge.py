@@ -78,7 +78,7 @@ def test_a_single_commit_is_named_by_blocks_of_its_own(tmp_path: Path) -> None:
     record = stage.start(plan_of_bisection(1))
     (step,) = read_searches(record)[0].bisection.state().named_steps
     assert (step.first, step.last) == (1, 1)
-    # Those that confirmed the gap are no evidence of the name.
+    # The blocks that confirmed the gap are not evidence for the name.
     assert step.blocks < read_searches(record)[0].bisection.state().blocks
 
 

@@ -1,4 +1,4 @@
-"""A step that persists is named, and what layouts do to single commits hardly ever is."""
+"""A step that persists is named; differences by layouts of single commits hardly ever are."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ COUNT = 64
 MARGIN = math.log(1.01)
 
 
-def searched(
+def searched_commits(
     seed: int, spread: float, *, step: float = 0.03, prose: tuple[int, ...] = ()
 ) -> tuple[int, BisectionState]:
-    """Search a step among commits with layouts of their own; return its place, and the end."""
+    """Search a step among commits with their own layouts; return its place and the last state."""
     rng = np.random.default_rng(seed)
     culprit = int(rng.integers(1, COUNT + 1))
     levels = one_step(COUNT, step, culprit) + rng.normal(0.0, spread, COUNT + 1)
@@ -37,19 +37,19 @@ def searched(
 def test_layouts_of_a_fifth_of_the_step_name_hardly_any_wrong_commit() -> None:
     wrong = right = candidates = 0
     for seed in range(40):
-        culprit, state = searched(seed, 0.006)
+        culprit, state = searched_commits(seed, 0.006)
         named = {step.last for step in state.named_steps}
         wrong += not named <= {culprit}
         right += culprit in named
         candidates += any(step.step.last != culprit for step in state.unconfirmed_steps)
     assert wrong <= at_most(40, ALPHA)
     assert right >= at_least(40, 0.8)
-    # The bets alone find a difference in many of them: it is there, between two builds.
+    # The bets alone find the difference of two builds in many of these searches.
     assert candidates >= at_least(40, 0.25)
 
 
 def test_an_unconfirmed_commit_has_its_reason() -> None:
-    states = [searched(seed, 0.006)[1] for seed in range(40)]
+    states = [searched_commits(seed, 0.006)[1] for seed in range(40)]
     reasons = {step.reason for state in states for step in state.unconfirmed_steps}
     assert reasons == {"min_effect", "layouts"}
     for state in states:
@@ -59,9 +59,9 @@ def test_an_unconfirmed_commit_has_its_reason() -> None:
 
 
 def test_a_commit_that_changes_only_prose_is_never_named() -> None:
-    culprit, state = searched(3, 0.0)
+    culprit, state = searched_commits(3, 0.0)
     assert [step.last for step in state.named_steps] == [culprit] and state.verdict == "culprit"
-    culprit, state = searched(3, 0.0, prose=(culprit,))
+    culprit, state = searched_commits(3, 0.0, prose=(culprit,))
     assert state.named_steps == () and state.verdict == "searching"
     assert [(step.step.last, step.reason) for step in state.unconfirmed_steps] == [
         (culprit, "prose")
@@ -71,7 +71,7 @@ def test_a_commit_that_changes_only_prose_is_never_named() -> None:
 
 def test_a_step_near_the_smallest_effect_is_not_named() -> None:
     for seed in range(10):
-        _, state = searched(seed, 0.0, step=math.log(1.01))
+        _, state = searched_commits(seed, 0.0, step=math.log(1.01))
         assert state.named_steps == ()
 
 

@@ -1,4 +1,4 @@
-"""The result of a bisection in every form: culprits, what is left, and what is promised."""
+"""The result of a bisection in every form: culprits, remaining commits and claims."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from packages.equipoise.tests.schema import validated
 LEFT = (3, 4, 9)
 
 
-def told(result: BisectResult) -> BisectResult:
-    """With the sentence of its numbers."""
+def with_summary(result: BisectResult) -> BisectResult:
+    """Return the result with the summary of its numbers."""
     return replace(result, summary=bisect_sentence(result))
 
 
 def set_of(*left: int, not_built: frozenset[int] = frozenset()) -> BisectResult:
     """A search that ended with these commits."""
     result = bisect_result(verdict="set")
-    return told(
+    return with_summary(
         replace(
             result,
             candidates=tuple(
@@ -141,7 +141,7 @@ def test_a_commit_that_does_not_build_is_left_with_the_next_one_that_does(
 def test_a_culprit_behind_commits_that_do_not_build_is_one_of_them() -> None:
     culprit = replace(culprit_of(CULPRIT), not_built=(name_of(CULPRIT - 1),))
     culprit = replace(culprit, summary=culprit_sentence(culprit, "wall_s"))
-    result = told(replace(bisect_result(), culprits=(culprit,)))
+    result = with_summary(replace(bisect_result(), culprits=(culprit,)))
     assert result.summary == (
         "Either b1d5781111 or 17ba079149 (Change 11) made it 3.10 % slower (2.40 % to 3.80 %). "
         "If one commit made the whole difference, it is one of these (95 %)."
@@ -153,7 +153,7 @@ def test_a_culprit_behind_commits_that_do_not_build_is_one_of_them() -> None:
 
 def test_several_culprits_are_named_each(capsys: pytest.CaptureFixture[str]) -> None:
     both = (culprit_of(3), culprit_of(CULPRIT, ratio=0.97))
-    result = told(replace(bisect_result(verdict="several"), culprits=both))
+    result = with_summary(replace(bisect_result(verdict="several"), culprits=both))
     assert result.summary == (
         "No single commit made the whole difference: 77de68daec and 17ba079149 each made a part of "
         "it."
@@ -195,8 +195,10 @@ def test_a_merge_without_a_searched_branch_has_the_line_that_searches_it(
         ("no difference", "The branch of {} alone makes no difference; "),
     ],
 )
-def test_a_branch_without_a_culprit_has_its_sentence(verdict: BisectVerdict, told: str) -> None:
-    assert told.format(name_of(CULPRIT)[:10]) in merge_result(verdict).summary
+def test_a_branch_without_a_culprit_has_its_sentence(
+    verdict: BisectVerdict, with_summary: str
+) -> None:
+    assert with_summary.format(name_of(CULPRIT)[:10]) in merge_result(verdict).summary
 
 
 def test_a_fraction_of_the_gap_without_an_interval_is_marked(
@@ -222,17 +224,17 @@ def test_the_remainders_of_the_gap_are_reported(capsys: pytest.CaptureFixture[st
 
 def test_without_a_gap_nothing_is_searched_and_the_exclusion_is_reported() -> None:
     gap = BisectGap(GOOD.commit, BAD.commit, 1.001, (0.996, 1.008), 0.05, 9, "equivalent")
-    same = told(replace(bisect_result(verdict="no difference"), gap=gap))
+    same = with_summary(replace(bisect_result(verdict="no difference"), gap=gap))
     assert same.summary == (
         "There is no difference to search for: v1.0 (0000000000) and HEAD (1574bddb75) are the "
         "same, within 1 %; a difference below -0.40 % or above +0.80 % is excluded."
     )
-    unknown = told(replace(bisect_result(verdict="undecided"), gap=gap))
+    unknown = with_summary(replace(bisect_result(verdict="undecided"), gap=gap))
     assert unknown.summary.startswith(
         "Whether v1.0 (0000000000) and HEAD (1574bddb75) differ is not known after 9 blocks; "
     )
     open_gap = replace(gap, ratio=None, ratio_ci=(None, None))
-    assert told(replace(unknown, gap=open_gap)).summary.endswith("after 9 blocks.")
+    assert with_summary(replace(unknown, gap=open_gap)).summary.endswith("after 9 blocks.")
 
 
 def test_without_a_search_no_commit_is_listed_but_on_the_page() -> None:
@@ -240,7 +242,9 @@ def test_without_a_search_no_commit_is_listed_but_on_the_page() -> None:
     unknown = tuple(
         replace(candidate, status="left", e_value=None) for candidate in result.candidates
     )
-    document = bisect_document(result=told(replace(result, candidates=unknown, margin=None)))
+    document = bisect_document(
+        result=with_summary(replace(result, candidates=unknown, margin=None))
+    )
     assert "Change 3" not in to_markdown(document)
     assert "equipoise resume" in to_markdown(document)
     assert "Change 3" in page([CampaignReport(document)])

@@ -12,7 +12,7 @@ from equipoise.kinds.bisect.search import Bisection, BisectionState
 from equipoise.kinds.bisect.stretch import OwnPairs, share_of_gap
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.resolution import Resolution
-from packages.equipoise.tests.kinds.bisect.bisected import Searched, one_step, search, steps
+from packages.equipoise.tests.kinds.bisect.bisected import EndedSearch, one_step, search, steps
 from packages.equipoise.tests.stats.simulated import (
     Noise,
     at_least,
@@ -48,7 +48,7 @@ def searched(
     prior: list[float] | None = None,
     min_effect: float = 1.0,
     to_the_end: bool = False,
-) -> Searched:
+) -> EndedSearch:
     bisection = Bisection(count, alpha=ALPHA, min_effect=min_effect, prior=prior)
     return search(
         steps(count, effects),
@@ -187,7 +187,7 @@ def test_a_program_that_never_ends_from_a_commit_on_is_found() -> None:
 
 
 def test_a_resolution_counts_from_the_first_finite_cost_on() -> None:
-    """Readings of a coarse clock are ties where their steps would prove anything."""
+    """Times of a coarse clock are ties, so their steps prove nothing."""
     bisection = Bisection(2, alpha=ALPHA)
     bisection.set_resolution(Resolution(1.0))
     for block in range(40):
@@ -368,7 +368,7 @@ def test_hardly_any_name_is_wrong_for_any_steps_and_noise(profile: str) -> None:
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_blind_pairs_hardly_ever_exclude_the_culprit(noise: str) -> None:
-    """The guarantee of the set holds whatever pairs run and however long one looks."""
+    """The guarantee of the set holds for all pairs, however long the search goes on."""
     campaigns, missed = 40, 0
     for seed in range(campaigns):
         generator = np.random.default_rng(seed)
@@ -395,7 +395,7 @@ def test_blind_pairs_hardly_ever_exclude_the_culprit(noise: str) -> None:
 
 @pytest.mark.parametrize("noise", [white(0.02), student(0.02, 2.0), two_modes])
 def test_a_commit_that_is_just_the_margin_slower_is_hardly_ever_proven(noise: Noise) -> None:
-    """The claim about names, where it is hardest: every block is the commit's own pair."""
+    """The claim about names in the hardest case: every block is the commit's own pair."""
     campaigns, proven = 200, 0
     bar = math.log(2 / ALPHA)
     for seed in range(campaigns):

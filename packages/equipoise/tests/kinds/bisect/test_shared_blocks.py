@@ -19,7 +19,7 @@ NOISE = 0.005
 
 
 def searches(number: int) -> list[BranchingBisection]:
-    """Bisections that make one claim."""
+    """Return bisections that share their counter of own pairs."""
     own_pairs = OwnPairs()
     return [
         BranchingBisection(Bisection(COUNT, alpha=0.05, min_effect=1.0, own_pairs=own_pairs))
@@ -60,7 +60,7 @@ def test_benchmarks_of_one_command_have_a_culprit_each() -> None:
 
 def test_searches_that_wait_for_the_same_pair_share_a_turn() -> None:
     command = SharedBlocks(searches(5))
-    # Four have no difference: they stay at both ends for thirty blocks at least.
+    # Four have no difference, so they stay at both ends for at least thirty blocks.
     levels = [one_step(COUNT, 0.05, 6)] + [one_step(COUNT, 0.05, COUNT + 1)] * 4
     at_ends = [pair == (0, COUNT) for pair in run(command, levels, seed=2, blocks=24)]
     first = at_ends.index(False)
@@ -74,7 +74,7 @@ def test_a_block_counts_only_for_searches_that_can_use_its_pair() -> None:
     command = SharedBlocks([waiting, other])
     assert command.next_pair(BUILT, 0.0) == (0, COUNT)
     assert command.add([{0: 1.0, COUNT: 1.1}, None], 0) == (True, False)
-    # Both still confirm their gap: another pair says nothing to either.
+    # Both still confirm their gap, so neither can use another pair.
     assert not waiting.takes((3, 9))
     assert not other.takes((3, 9))
     assert waiting.takes((0, COUNT))
@@ -99,7 +99,7 @@ def test_commands_of_a_block_share_its_builds() -> None:
         run(command, [one_step(COUNT, 0.02, 6)], seed=seed, blocks=30)
     pairs = next_pairs(commands, {0, COUNT}, 1000.0)
     assert [*pairs] == [0, 1]
-    # Builds are dear: the second one takes what the first one needs.
+    # Builds are expensive, so the second command uses the builds of the first.
     assert set(pairs[1]) <= {0, COUNT, *pairs[0]}
     run(commands[0], [one_step(COUNT, 0.02, 6)], seed=9, blocks=4000)
     assert [*next_pairs(commands, {0, COUNT}, 1000.0)] == [1]
@@ -111,7 +111,7 @@ def test_the_record_of_a_command_is_read_back_into_the_same_searches(number: int
     first, rng = SharedBlocks(searches(number)), np.random.default_rng(5)
     blocks: list[tuple[list[dict[int, float]], int]] = []
     for _ in range(120):
-        # What is built changes the choice of pairs, and nothing that is read back.
+        # The builds change the choice of pairs, but not the searches that are read back.
         pair = first.next_pair([0, COUNT, *rng.choice(COUNT, 3).tolist()], 5.0)
         assert pair is not None
         costs = [

@@ -28,7 +28,7 @@ FOUND: dict[str, list[int]] = {"parse": [11], "render": [], "sort": [4]}
 
 
 def states(record: RunRecord) -> list[object]:
-    """How each search stands."""
+    """Return the state of each search."""
     return [search.bisection.state() for search in read_searches(record)]
 
 
@@ -147,7 +147,7 @@ def test_benchmarks_of_one_command_share_its_trials(tmp_path: Path) -> None:
     assert all(block < other for course in courses for block, other in pairwise(course))
     # They take fewer blocks together than one after the other would.
     assert len(draws) < sum(map(len, courses))
-    # Nothing but the record is needed to read them back.
+    # The record is enough to read them back.
     assert states(record) == states(replace(record, notices=()))
 
 

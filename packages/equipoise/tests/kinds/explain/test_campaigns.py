@@ -1,4 +1,4 @@
-"""Whole campaigns of interventions: begun, failed in part, stopped, gone on with, read back."""
+"""Whole campaigns of interventions: begun, failed in part, stopped, resumed, read back."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_an_interrupted_campaign_continues_as_it_would_have(tmp_path: Path) -> N
     cut.runner.before_trial = lambda draw, place: None
     record = cut.ledger.read_run(cut.resume(caught.value.run_id))
     measured = [draw for draw in record.draws if draw.phase == "measured"]
-    # The block that was cut is left out; its number, and with it its draw, is used up.
+    # The incomplete block is left out; its number, and thus its draw, is not used again.
     expected = [draw for draw in undisturbed.draws if draw.phase == "measured"]
     assert measured[:9] == expected[:9]
     assert [draw.phase for draw in record.draws].count("warmup") == 2

@@ -35,8 +35,8 @@ int main(void) {
     return 0;
 }
 """
-"""Returned to the kernel at each free where the threshold is below its blocks: so often that what
-the gap is made of is longer than what a busy host makes of one run."""
+"""Each free returns the block to the kernel if the threshold is below its size. It does so often
+enough that the gap is longer than the delays of a busy host."""
 POLICY = "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0"
 BLOCKS = ("--blocks", "14", "--warmup", "0", "--seed", "5")
 
@@ -58,7 +58,7 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     first = equipoise("why", "last", "--no-test", "--report", "page.html")
     assert first.status == 0, first.err
     assert "policy is slower than usual" in first.out
-    # Where others use the processors, too, waiting may be more.
+    # On a busy host waiting may be longer.
     lines = first.out.splitlines()
     (title,) = (line for line in lines if line.startswith("Where the extra "))
     sentence = lines[lines.index(title) + 1]
@@ -67,7 +67,7 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     assert "Where the extra " in page
     # The screen may break the sentence where the page does not.
     assert sentence in page
-    # It is known now: nothing is observed again, and whoever asks gets the same.
+    # The evidence is in the ledger: nothing is observed again, and the answer is the same.
     repeated = equipoise("why", "last", "--no-test")
     assert (repeated.status, repeated.out, repeated.err) == (0, first.out, "")
     shown = equipoise("show", "last", "--json", "-").out
@@ -142,7 +142,7 @@ def observed(ledger: Path) -> int:
 
 
 def stopped_halfway(ledger: Path, stop: Callable[[subprocess.Popen[str]], None]) -> tuple[int, str]:
-    """Let it observe one run, and stop it; how it ended, and what it said. Nothing is left."""
+    """Let it observe one run, and stop it; return its status and its output."""
     why = subprocess.Popen(
         [*ENTRY, "why", "last", "--no-test", *SLOW],
         cwd=ledger.parent.parent,
@@ -184,7 +184,7 @@ def test_an_interruption_keeps_the_evidence_and_names_the_next_command(sleepers:
 
 
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
-"""What root may do beyond its own files is gone; only root itself can give it up."""
+"""Options that remove all capabilities of root; only root can use them."""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")

@@ -1,4 +1,4 @@
-"""`equipoise why` changes what may cause a gap, on both conditions, and says what that closes."""
+"""`equipoise why` tries interventions on both conditions, and reports what they close."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def why_of(text: str) -> list[Any]:
 def test_a_user_s_intervention_is_a_campaign_that_resumes_and_is_shown(
     equipoise: Equipoise, tmp_path: Path, gap: str
 ) -> None:
-    """Three blocks call no gap, however long they take: no share is given, and it says why."""
+    """Three blocks cannot call a gap, so there is no share, but a reason."""
     others = ("--only", "never_mmap", "--try-command", "broken=false")
     answer = equipoise("why", gap, *others, *SHORT, *FEW_OBSERVATIONS, "--blocks", "3")
     assert answer.status == 0, answer.err
@@ -64,7 +64,7 @@ def test_a_user_s_intervention_is_a_campaign_that_resumes_and_is_shown(
         "broken",
     ]
     assert {(entry["status"], entry["share_of_gap"]) for entry in entries} == {("open", None)}
-    # The last run is the test itself; whoever asks why means the gap that it tested.
+    # The last run is the test itself; `why` then explains the gap that it tested.
     left = killed_campaign()
     repeated = equipoise("why", "last", "--json", "-", *FEW_OBSERVATIONS)
     assert why_of(repeated.out) == entries

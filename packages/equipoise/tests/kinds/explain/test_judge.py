@@ -1,4 +1,4 @@
-"""What the judge of a campaign of interventions tries next, and when it has enough."""
+"""The judge of a campaign of interventions: its next attempt, and its stop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plan_with(truths: Sequence[Truth], gap: float = 2.0) -> tuple[Plan, tuple[fl
 
 
 def block(plan: Plan, seconds: Sequence[float], number: int, judge: Judge) -> tuple[Trial, ...]:
-    """The next block, its times a hair apart from the truth."""
+    """Return the next block; its times differ slightly from the truth."""
     draw = draw_block(plan, "measured", number, judge.needed_conditions("measured", number))
     return tuple(
         trial_of(draw, place, seconds[condition] * (1.0 + 1e-4 * ((7 * number + place) % 5)))

@@ -1,4 +1,4 @@
-"""The sentence that says what interventions did."""
+"""The sentence about the outcomes of interventions."""
 
 from __future__ import annotations
 

@@ -23,20 +23,20 @@ from packages.equipoise.tests.plans import plan_of
 
 
 def setting(**environment: str) -> Alter:
-    """Sets variables of a condition."""
+    """Return a function that sets variables of a condition."""
     return lambda condition: msgspec.structs.replace(
         condition, environment={**condition.environment, **environment}
     )
 
 
 def intervention(name: str, *causes: str, **more: object) -> Intervention:
-    """One that sets a variable of its own name."""
+    """Return an intervention that sets a variable of its own name."""
     made = Intervention(name, f"setting {name}", frozenset(causes), setting(**{name: "1"}))
     return msgspec.structs.replace(made, **more)
 
 
 def gap(*seconds: float, plan: Plan | None = None, contrast: Contrast | None = None) -> OpenGap:
-    """A gap with causes ``cause 0``, ``cause 1`` … of so many seconds."""
+    """Return a gap with causes ``cause 0``, ``cause 1`` … of these seconds."""
     record = RunRecord("20260301-101500-ab12", plan or plan_of(), 1.7e9, (), (), (), ())
     causes = tuple(
         msgspec.structs.replace(cause_of(f"cause {place}"), seconds=second)

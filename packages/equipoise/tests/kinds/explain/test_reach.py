@@ -1,4 +1,4 @@
-"""Whether an intervention reaches a cause, from evidence made by hand; and what follows of it."""
+"""Whether an intervention reaches a cause, by synthetic evidence, and the consequences."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def unchanged(
     changes: Changes = "what the cause names",
     **evidence: object,
 ) -> str | None:
-    """What one observed run with an intervention had as before, for one cause."""
+    """Return the sentence that one observed run left a cause unchanged."""
     plan, _ = plan_and_seconds(2.0, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
     named = replace(experiment_of(plan).causes[0], cause=cause, evidence=evidence)
     attempt = replace(experiment_of(plan).attempts[0], causes=(cause,))
@@ -180,7 +180,7 @@ def reading_gap() -> OpenGap:
 
 
 def planned(reads: Sequence[int], *, most: int = 4) -> tuple[Plan, int]:
-    """The plan that tries interventions with which a run reads so often, and the runs it cost."""
+    """Return a plan of interventions with these counts of reads, and its observed runs."""
     tried = [intervention(f"number{place}", "tiny_reads") for place in range(len(reads))]
     request = ExperimentRequest(NO_LIMIT, alpha=0.05, seed=3, max_attempts=most)
     observed: list[EvidenceRun] = []
@@ -301,7 +301,7 @@ def test_one_attempt_may_reach_one_cause_and_not_another(tmp_path: Path) -> None
 
 
 def with_faults(record: RunRecord, faults: dict[int, int]) -> RunRecord:
-    """The record with so many page faults in the trials of each condition."""
+    """Return the record with these page faults in the trials of each condition."""
     trials = tuple(
         replace(
             trial,

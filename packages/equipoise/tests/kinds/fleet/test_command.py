@@ -1,4 +1,4 @@
-"""``--cluster`` as a user has it: on workers over TCP, on this host alone, stopped and resumed."""
+"""``--cluster`` on workers over TCP and on this host alone, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Site:
 
     @property
     def gate(self) -> Path:
-        """While this file is there, no trial ends."""
+        """File that keeps trials running as long as it exists."""
         return self.folder / "closed"
 
     def commands(self) -> tuple[str, str]:
@@ -47,7 +47,7 @@ class Site:
         return f"sh -c '{wait}'", f"sh -c '{wait}; true'"
 
     def record(self, identity: str) -> RunRecord:
-        """What the host's own ledger has of a run."""
+        """Return the record of a run in the host's own ledger."""
         return member_in(self.folder / "host.db", identity)
 
 
@@ -104,9 +104,9 @@ def coordinated(folder: Path) -> tuple[RunRecord, ...]:
     return tuple(member for member in members if member.draws)
 
 
-def same(one: RunRecord, other: RunRecord) -> bool:
-    """Whether two copies of a run hold the same."""
-    return (one.draws, one.trials, one.segments) == (other.draws, other.trials, other.segments)
+def same(copy: RunRecord, other: RunRecord) -> bool:
+    """Return whether two copies of a run are equal."""
+    return (copy.draws, copy.trials, copy.segments) == (other.draws, other.trials, other.segments)
 
 
 def test_compare_on_a_cluster_shows_what_its_hosts_measured(
@@ -154,7 +154,7 @@ def test_a_killed_coordinator_leaves_its_host_measuring_and_resume_fetches_the_r
     assert result["run"]["blocks"] == BLOCKS
     (member,) = coordinated(tmp_path)
     assert same(member, site.record(member.identity))
-    # Nobody interrupted it.
+    # It was not interrupted.
     assert [segment.stopped_because for segment in member.segments] == ["block limit"]
 
 

@@ -1,4 +1,4 @@
-"""The event loop of a coordinator: what it prints of errors that nobody awaited."""
+"""The event loop of a coordinator: errors that nothing awaited."""
 
 from __future__ import annotations
 

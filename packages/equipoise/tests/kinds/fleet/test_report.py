@@ -1,4 +1,4 @@
-"""The screen and the tables of a fleet that is not the usual one."""
+"""The screen and the tables of unusual fleets."""
 
 from __future__ import annotations
 

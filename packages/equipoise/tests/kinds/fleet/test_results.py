@@ -1,4 +1,4 @@
-"""What people see of a fleet: every command that reads a ledger, without a cluster."""
+"""A fleet in every command that reads a ledger, without a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several hosts say together: each number by its own null, valid at every look."""
+"""Claims over several hosts: each number tests its own null, at every interim analysis."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def host_of(
     noise: Noise = TWO_PERCENT,
     seed: int = 0,
 ) -> FleetHost:
-    """One of so many equally weighted hosts, each with noise and a coin of its own."""
+    """Return one of several equally weighted hosts with its own noise and coin."""
     measured = campaign(noise, np.random.default_rng([seed, place]), blocks, effect)
     return FleetHost(f"host{place}", f"{place:032x}", measured, 1.0 / hosts)
 
@@ -65,7 +65,7 @@ def fleet_of(
 
 
 def first_blocks(host: FleetHost, count: int) -> FleetHost:
-    """The same host after so many blocks."""
+    """Return the same host after ``count`` blocks."""
     whole = host.blocks
     blocks = PairedBlocks(whole.baseline[:count], whole.candidate[:count], whole.orders[:count])
     return replace(host, blocks=blocks)
@@ -367,6 +367,6 @@ def test_a_fleet_names_the_host_that_differs() -> None:
         [host.direction for host in answers(fleet_of([0.04, 0.0, 0.0, 0.0], seed=seed)).hosts]
         for seed in range(20)
     ]
-    # The others are faster than the mean over the rest, of which the first is one: that is true.
+    # The others are truly faster than the mean over the rest, which includes the first.
     right = [first == "slower" and "slower" not in others for first, *others in named]
     assert right.count(True) >= 18

@@ -40,7 +40,7 @@ class ScriptedProcesses:
 
     seed: int
     work: tuple[float, ...] = (1.0, 1.0)
-    """How long a call of each function takes, relative to the others."""
+    """Duration of a call of each function, relative to the others."""
     layout_sd: float = 0.02
     defined_first: float = -0.01
     runs_first: float = 0.005
@@ -77,6 +77,6 @@ class NoCovariates:
 
 
 def ticking(step: float = 0.05) -> Callable[[], float]:
-    """A clock on which every reading is one step later."""
+    """Return a clock that advances by one step at every reading."""
     readings = itertools.count()
     return lambda: step * next(readings)

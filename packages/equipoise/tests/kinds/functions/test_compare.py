@@ -151,8 +151,8 @@ def test_one_function_is_described(ledger: Path) -> None:
     assert str(result).startswith("short takes ")
 
 
-class Interrupts(ProgressListener):
-    """Presses Ctrl-C after the second block."""
+class InterruptingListener(ProgressListener):
+    """Listener that raises Ctrl-C after the second block."""
 
     def block_ended(self, progress: CampaignProgress) -> None:
         if progress.blocks == 2:
@@ -161,7 +161,7 @@ class Interrupts(ProgressListener):
 
 def test_trials_before_an_interruption_are_kept(ledger: Path) -> None:
     with pytest.raises(KeyboardInterrupt, match="is kept as run"):
-        eq.compare(short, long, ledger=ledger, progress=Interrupts())
+        eq.compare(short, long, ledger=ledger, progress=InterruptingListener())
     run = eq.show(ledger=ledger).document.run
     assert (run.blocks, run.stopped_because) == (2, "interrupted")
 

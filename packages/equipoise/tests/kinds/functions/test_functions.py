@@ -1,4 +1,4 @@
-"""Functions and code as the user gives them, before anything runs."""
+"""Functions and code of the user, before anything runs."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def test_modules_are_imported_before_the_clock_runs() -> None:
 
 
 def test_the_same_function_has_the_same_digest_and_another_one_another() -> None:
-    one, again, other = (
+    one, repeating_line, other = (
         code_sides([code], "x = 1", {})[0].digest for code in ("x + 1", "x + 1", "x + 2")
     )
-    assert one == again != other
+    assert one == repeating_line != other
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_code_that_awaits_is_awaited() -> None:
     assert "asyncio" in awaiting.modules
 
 
-def again(sides: Sequence[Side], *, names: Sequence[str] = (), **limits: Any) -> str:
-    """The line that asks again."""
+def repeating_line(sides: Sequence[Side], *, names: Sequence[str] = (), **limits: Any) -> str:
+    """Return the line that repeats the comparison."""
     examined = [ExaminedFunction(1e-6, 1e-6, changes=False)] * len(sides)
     request = FunctionsRequest(CampaignLimits(seed=7, **limits), names, ranking=False)
     plan = functions_plan(sides, examined, None, request)
@@ -144,17 +144,17 @@ def test_the_line_that_repeats_the_comparison_has_the_changed_limits() -> None:
         "warmup": 1,
         "patient": False,
     }
-    assert again(sides, **usual) == "eq.compare_code('1 + 1', '2', ranking=False, seed=7)"
-    assert again(sides, names=["a", "b"], blocks=5, min_effect=3.0) == (
+    assert repeating_line(sides, **usual) == "eq.compare_code('1 + 1', '2', ranking=False, seed=7)"
+    assert repeating_line(sides, names=["a", "b"], blocks=5, min_effect=3.0) == (
         "eq.compare_code('1 + 1', '2', blocks=5, min_effect=3.0, names=['a', 'b'], "
         "ranking=False, seed=7)"
     )
-    assert again(function_sides([first, second], None), alpha=0.01) == (
+    assert repeating_line(function_sides([first, second], None), alpha=0.01) == (
         "eq.compare(first, second, alpha=0.01, ranking=False, seed=7)"
     )
 
 
 def test_functions_whose_names_are_not_known_have_no_line() -> None:
-    assert again(function_sides([first, lambda: 1], None)) == ""
+    assert repeating_line(function_sides([first, lambda: 1], None)) == ""
     names = ["old", "new"]
-    assert again(function_sides([first, second], None, names), names=names) == ""
+    assert repeating_line(function_sides([first, second], None, names), names=names) == ""

@@ -1,4 +1,4 @@
-"""Functions that work on data of the caller: fresh processes get copies, which may differ."""
+"""Functions with data of the caller: fresh processes get copies, which may differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW: dict[str, Any] = {"blocks": 6, "min_seconds": 0, "budget": 20}
 ROWS = 50_000
 
 WIDE = np.zeros((ROWS, 16))
-"""A column of it lies in memory with gaps; pickled alone it lies without them."""
+"""Table whose columns have gaps in memory; a pickled column has no gaps."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A block of functions: what is drawn, what a process gives, and what fails."""
+"""A block of functions: the draw, the numbers of a process, and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fresh process does with functions: real processes, and no times."""
+"""Functions in fresh processes; no test depends on a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETUP = "x = [3, 1, 2]"
 
 
 def examined(sides: Sequence[Side]) -> tuple[ExaminedFunction, ...]:
-    """What the trial runs show of functions."""
+    """Return functions after their trial runs."""
     return examine(sides, timeout_s=600.0)
 
 
@@ -102,14 +102,14 @@ def test_async_functions_and_code_are_awaited() -> None:
 
 
 def test_processes_differ_in_what_makes_equal_functions_differ() -> None:
-    # Addresses and hash seeds of a fresh process, as the code itself sees them.
+    # Addresses and hash seeds of a fresh process, read by the code itself.
     probe = "raise ValueError(f\"{id(object)} {hash('a')}\")"
     seen = [content(measured(code_sides([probe], "", {})))["text"] for _ in range(3)]
     assert len(set(seen)) == 3
 
 
 def test_functions_are_defined_in_the_order_that_was_drawn() -> None:
-    # A definition takes the next number of what the process shares: a module.
+    # A definition takes the next number of a module that the process shares.
     code = "import builtins; builtins.n = getattr(builtins, 'n', 0) + 1; number = builtins.n"
     sides = code_sides(["assert number == 2", "assert number == 1"], code, {})
     assert "batches" in content(measured(sides))
@@ -121,7 +121,7 @@ def test_what_a_function_prints_goes_nowhere(capfd: pytest.CaptureFixture[str]) 
 
 
 def grows() -> Callable[[], int]:
-    """A function that does more in every call."""
+    """Return a function that does more in every call."""
     data: list[int] = []
 
     def append() -> int:

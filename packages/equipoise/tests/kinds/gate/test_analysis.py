@@ -1,4 +1,4 @@
-"""A gate stops when its question is answered, and its result follows from the record alone."""
+"""A gate stops at its decision, and its result follows from the record alone."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def test_a_long_gate_is_analysed_less_often_and_ends_soon_after_its_decision(
     assert known_after <= len(pairs) <= known_after * (1 + 1 / GROWTH) + 1
 
 
-class Preempted(ScriptedRunner):
-    """Trials whose processors others take away: the time on them is told, the rest is chance."""
+class PreemptedRunner(ScriptedRunner):
+    """Trials on a busy host: the CPU times are given, and the waits between are random."""
 
     tells_system_time = True
 
@@ -164,7 +164,7 @@ def test_with_a_busy_processor_cpu_time_decides_where_wall_time_cannot(
     tmp_path: Path,
 ) -> None:
     stage = Stage(tmp_path)
-    stage.runner = Preempted(stage.clock, noise=0.8)
+    stage.runner = PreemptedRunner(stage.clock, noise=0.8)
     found = result(stage, gate_of("cpu_s", blocks=60))
     assert outcomes(found) == ["slower"]
     assert found.rows[0].ratio == pytest.approx(1.05)
@@ -179,7 +179,7 @@ def test_with_a_busy_processor_cpu_time_decides_where_wall_time_cannot(
 
 def test_half_of_the_cpu_time_does_not_count_as_all_of_it(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    stage.runner = preempted = Preempted(stage.clock)
+    stage.runner = preempted = PreemptedRunner(stage.clock)
     preempted.tells_system_time = False
     with pytest.raises(UnusableInput, match="cpu_s"):
         stage.start(gate_of("cpu_s"))
@@ -204,7 +204,7 @@ def test_a_decided_benchmark_gets_no_more_blocks(tmp_path: Path) -> None:
     assert found.summary.endswith("1 of 2 benchmarks is slower by more than 2 %, 1 undecided.")
 
 
-class Reporting(ScriptedRunner):
+class ReportingRunner(ScriptedRunner):
     """Processes that report two benchmarks of their own; the second is slower later on."""
 
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
@@ -228,7 +228,7 @@ class Reporting(ScriptedRunner):
 
 def test_the_benchmarks_of_one_process_are_judged_together(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    stage.runner = Reporting(stage.clock, noise=0.01)
+    stage.runner = ReportingRunner(stage.clock, noise=0.01)
     found = result(stage, gate_of("a b time_s", "c time_s"))
     assert [(row.benchmark, row.outcome) for row in found.rows] == [
         ("a b", "passes"),

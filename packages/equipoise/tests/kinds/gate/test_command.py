@@ -96,7 +96,7 @@ def test_an_undecided_gate_passes_except_with_fail_undecided(
     assert "✅" not in answer.out
     needed = re.search(r"Measured too little: 1 block .*; needs at least (\d+) blocks", answer.out)
     assert needed is not None
-    # What happened is said on stderr, too, where the end of a CI log is read.
+    # The reason is also on stderr, because readers of a CI log look at its end.
     assert breakable(needed[0]) in answer.err
     assert "--budget " in answer.err.partition("hint: ")[2]
     shortage = json.loads((tmp_path / "undecided.json").read_text())["gate"]["shortage"]
@@ -343,12 +343,12 @@ def test_a_gate_in_a_folder_of_the_repository_runs_in_that_folder(
 FOR_EVER = "sleep 300 & touch {begun}; wait"
 
 
-def builds_for_ever(made: MadeRepository) -> subprocess.Popen[bytes]:
+def gate_that_builds(made: MadeRepository) -> subprocess.Popen[bytes]:
     """A gate whose build has begun."""
     return begun_gate(made, FOR_EVER, "./bench")
 
 
-def measures_for_ever(made: MadeRepository) -> subprocess.Popen[bytes]:
+def gate_that_measures(made: MadeRepository) -> subprocess.Popen[bytes]:
     """A gate whose first trial has begun."""
     return begun_gate(made, "make -s", f"sh -c {shlex.quote(FOR_EVER)}")
 
@@ -370,7 +370,7 @@ def begun_gate(made: MadeRepository, build: str, benchmark: str) -> subprocess.P
 
 
 def running_builds(made: MadeRepository) -> list[psutil.Process]:
-    """What still runs of the builds of the gates of a test."""
+    """Return the processes that still run in the builds of a test's gates."""
     kept = made.path.parent / "builds"
     found = []
     for process in psutil.process_iter():
@@ -384,7 +384,7 @@ def running_builds(made: MadeRepository) -> list[psutil.Process]:
 
 
 def test_an_interrupted_gate_takes_its_build_with_it(made: MadeRepository) -> None:
-    started = builds_for_ever(made)
+    started = gate_that_builds(made)
     assert running_builds(made)
     started.send_signal(signal.SIGINT)
     assert started.wait(600) == 130
@@ -393,7 +393,7 @@ def test_an_interrupted_gate_takes_its_build_with_it(made: MadeRepository) -> No
 
 
 def test_doctor_removes_the_leftovers_of_a_killed_gate(made: MadeRepository, scratch: Path) -> None:
-    started = builds_for_ever(made)
+    started = gate_that_builds(made)
     started.kill()
     started.wait(600)
     (left,) = scratch.iterdir()
@@ -401,7 +401,7 @@ def test_doctor_removes_the_leftovers_of_a_killed_gate(made: MadeRepository, scr
     assert running_builds(made)
     cleared_by_the_doctor(made, left)
     assert running_builds(made) == []
-    # Half a build is used by nobody, and the next gate removes it.
+    # An incomplete build is never used, and the next gate removes it.
     done = subprocess.run(
         [*ENTRY, "gate", "--baseline", "fast", "--build", "true", "--", "./none"],
         cwd=made.path,
@@ -415,7 +415,7 @@ def test_doctor_removes_the_leftovers_of_a_killed_gate(made: MadeRepository, scr
 def test_a_gate_that_is_killed_while_it_measures_leaves_no_trial_and_no_worktree(
     made: MadeRepository, scratch: Path
 ) -> None:
-    started = measures_for_ever(made)
+    started = gate_that_measures(made)
     trials = psutil.Process(started.pid).children(recursive=True)
     # The launcher, the trial and what that waits for.
     assert len(trials) >= 3
@@ -427,12 +427,12 @@ def test_a_gate_that_is_killed_while_it_measures_leaves_no_trial_and_no_worktree
 
 
 def cleared_by_the_doctor(made: MadeRepository, left: Path) -> None:
-    """It names what is left, and neither the disk nor the repository knows of it afterwards."""
+    """Let the doctor name the leftovers, and check that disk and repository lose them."""
     done = subprocess.run(
         [*ENTRY, "doctor"], cwd=made.path, capture_output=True, text=True, check=True
     )
     assert str(left) in done.stderr
     assert not left.exists()
-    # The repository knows nothing of it.
+    # The repository has no reference to it.
     assert made.git("worktree", "list").count("\n") == 1
     assert made.git("status", "--porcelain") == ""

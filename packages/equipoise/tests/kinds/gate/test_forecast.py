@@ -1,4 +1,4 @@
-"""The forecast of a gate, against gates that go on with the same truth."""
+"""The forecast of a gate, compared with gates that continue with the same truth."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ ALPHA = 0.05
 LIMIT = 2.0
 SLOWER = 5.0
 BLOCKS = 1000
-"""About what a minute has room for where a trial takes 20 ms."""
+"""Number of blocks that fit about into a minute if a trial takes 20 ms."""
 MARGIN = math.log1p(LIMIT / 100)
 
 
@@ -88,7 +88,7 @@ def test_a_candidate_slower_by_exactly_the_limit_fails_in_at_most_alpha(name: st
 def test_an_equal_candidate_passes_and_a_slowdown_of_5_percent_fails(
     noise: Noise,
 ) -> None:
-    # As noisy as a host may be for 19 of 20 gates of so many blocks to find it.
+    # The largest noise with which 19 of 20 gates of this length find it.
     gates = 100
     assert failures(noise, 0.0, gates) <= at_most(gates, ALPHA)
     assert failures(noise, SLOWER, gates) >= at_least(gates, 0.95)

@@ -1,4 +1,4 @@
-"""The Markdown of a gate: what every row says, and that names stay text."""
+"""The Markdown of a gate: its rows, and names that stay text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HARMLESS = {"paragraph", "inline", "text", "text_special", "softbreak", "heading
 HARMLESS |= {"table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_item"}
 
 NOTHING = "<!-- -->"
-"""Stands where a forge would make a link of text."""
+"""Character that keeps a forge from making a link of text."""
 
 
 def to_markdown(document: GateDocument) -> str:

@@ -91,7 +91,7 @@ def test_go_s_own_benchmarks_of_two_revisions_are_compared(tmp_path: Path, gate:
         {"go.mod": "module m\n\ngo 1.19\n", "sum_test.go": GO.replace("WORK", "1000")},
         {"sum_test.go": GO.replace("WORK", "5000")},
     )
-    # Linked once: `go test` links anew in every trial.
+    # Linked once, because `go test` links again in every trial.
     build = ("--build", "go test -c -o bench.test")
     words = ("./bench.test", "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "200x")
     options = ("--kind", "go", *build, "--json", "-")
@@ -225,7 +225,7 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
     )
     words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     options = ("--kind", "pytest", "--blocks", "1", "--json", "-")
-    # What else is installed here need not be loaded six times.
+    # Other installed plugins need not be loaded six times.
     alone = {
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTEST_PLUGINS": "equipoise.helpers.pytest_plugin",
@@ -233,7 +233,7 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
     result = document(gate(made, "--baseline", "before", *options, "--", *words, **alone))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"] == "test_parse.py::test_parse"
-    # So much more work that no other work of the host hides it, in one block.
+    # The added work is so large that one block shows it even on a busy host.
     assert row["ratio"] > 1.5
     assert result["trials"][0]["iterations"].keys() == {"test_parse.py::test_parse time_s"}
 

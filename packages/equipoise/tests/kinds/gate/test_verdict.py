@@ -22,7 +22,7 @@ def effect_of(percent: float, seed: int = 1, blocks: int = 200, sd: float = 0.01
     return campaign(white(sd), np.random.default_rng(seed), blocks, math.log1p(percent / 100))
 
 
-def gauged(*comparisons: PairedBlocks, min_effect: float = LIMIT) -> tuple[GateDecision, ...]:
+def decisions_of(*comparisons: PairedBlocks, min_effect: float = LIMIT) -> tuple[GateDecision, ...]:
     return judge_gate(comparisons, min_effect=min_effect, alpha=ALPHA)
 
 
@@ -33,7 +33,7 @@ def gauged(*comparisons: PairedBlocks, min_effect: float = LIMIT) -> tuple[GateD
 def test_only_an_interval_wholly_beyond_the_limit_is_slower(
     percent: float, outcome: GateOutcome
 ) -> None:
-    (one,) = gauged(effect_of(percent))
+    (one,) = decisions_of(effect_of(percent))
     assert one.outcome == outcome
     assert one.judged.level == ALPHA
 
@@ -42,11 +42,11 @@ def test_slower_but_not_certainly_by_more_than_the_limit_does_not_fail() -> None
     blocks = effect_of(2.2, blocks=60)
     (verdict,) = judge([blocks], min_effect=LIMIT, alpha=ALPHA)
     assert verdict.verdict == "slower"
-    assert gauged(blocks)[0].outcome == "undecided"
+    assert decisions_of(blocks)[0].outcome == "undecided"
 
 
 def test_without_a_limit_anything_slower_fails_and_anything_faster_passes() -> None:
-    slower, faster = gauged(effect_of(1.0), effect_of(-1.0), min_effect=0.0)
+    slower, faster = decisions_of(effect_of(1.0), effect_of(-1.0), min_effect=0.0)
     assert (slower.outcome, faster.outcome) == ("slower", "passes")
 
 
@@ -54,21 +54,21 @@ def test_a_candidate_that_always_times_out_is_slower() -> None:
     blocks = PairedBlocks()
     for number in range(12):
         blocks.append(1.0, math.inf, 1 if number % 2 else -1)
-    assert gauged(blocks)[0].outcome == "slower"
+    assert decisions_of(blocks)[0].outcome == "slower"
 
 
 def test_one_failure_among_many_needs_more_evidence_than_one_alone() -> None:
     alone, among = 0, 0
     for seed in range(20):
         suspect = effect_of(4.5, seed, blocks=24, sd=0.015)
-        alone += gauged(suspect)[0].outcome == "slower"
+        alone += decisions_of(suspect)[0].outcome == "slower"
         others = [effect_of(0.0, 100 * seed + n, blocks=24, sd=0.015) for n in range(1, 20)]
-        among += gauged(suspect, *others)[0].outcome == "slower"
+        among += decisions_of(suspect, *others)[0].outcome == "slower"
     assert among < alone
 
 
 def test_without_a_slow_benchmark_a_suite_fails_in_at_most_alpha_of_campaigns() -> None:
-    # The worst case: every benchmark is slower by just as much as may be, and one looks each time.
+    # The worst case: every benchmark is slower by exactly the limit, and each block is analysed.
     campaigns, benchmarks = 120, 8
     failed = 0
     for seed in range(campaigns):
@@ -80,7 +80,7 @@ def test_without_a_slow_benchmark_a_suite_fails_in_at_most_alpha_of_campaigns() 
         failed += any(
             decision.outcome == "slower"
             for blocks in (10, 20, 40)
-            for decision in gauged(
+            for decision in decisions_of(
                 *(
                     PairedBlocks(old[:blocks], new[:blocks], orders[:blocks])
                     for old, new, orders in whole
@@ -98,7 +98,7 @@ def test_at_most_alpha_of_the_failures_are_false() -> None:
         comparisons = [
             campaign(white(0.02), generator, 60, math.log1p(effect / 100)) for effect in effects
         ]
-        failed = [decision.outcome == "slower" for decision in gauged(*comparisons)]
+        failed = [decision.outcome == "slower" for decision in decisions_of(*comparisons)]
         assert all(failed[8:])
         shares.append(sum(failed[:8]) / sum(failed))
     assert np.mean(shares) <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / len(shares))
@@ -106,12 +106,12 @@ def test_at_most_alpha_of_the_failures_are_false() -> None:
 
 def test_judging_again_gives_the_same_decisions() -> None:
     comparisons = [effect_of(percent, seed) for seed, percent in enumerate((0.0, 2.0, 5.0))]
-    first, again = gauged(*comparisons), gauged(*comparisons)
-    anew = (
+    first, repeated = decisions_of(*comparisons), decisions_of(*comparisons)
+    copies = (
         PairedBlocks(comparison.baseline, comparison.candidate, comparison.orders)
         for comparison in comparisons
     )
-    assert first == again == gauged(*anew)
+    assert first == repeated == decisions_of(*copies)
     assert [decision.outcome for decision in first] == ["passes", "undecided", "slower"]
 
 

@@ -24,7 +24,7 @@ SHORT = Stopping(blocks=20, budget_s=1e6, min_seconds=0.0)
 
 
 def found(record: RunRecord) -> tuple[ResultDocument, HistoryResult]:
-    """The document of a history, which keeps to its schema."""
+    """Return the document of a history, and check it by its schema."""
     document = validated(analyse_campaign(record))
     assert isinstance(document, HistoryDocument)
     return document, document.history
@@ -161,7 +161,7 @@ def test_hidden_values_stay_hidden_in_all_campaigns(nights: tuple[RunRecord, Run
 
 
 def on_kernel(record: RunRecord, kernel: str) -> RunRecord:
-    """As if it had run there."""
+    """Return the record as if it had run on another kernel."""
     segments = tuple(
         replace(segment, environment={"kernel": kernel}) for segment in record.segments
     )
@@ -169,7 +169,7 @@ def on_kernel(record: RunRecord, kernel: str) -> RunRecord:
 
 
 def with_secret(record: RunRecord) -> RunRecord:
-    """With a variable in the environment of each commit."""
+    """Return the record with a variable in the environment of each commit."""
     secret = {"TOKEN": "hunter2-hunter2"}
     conditions = tuple(
         replace(condition, environment=secret) for condition in record.plan.conditions

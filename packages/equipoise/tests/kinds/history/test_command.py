@@ -41,7 +41,7 @@ def made(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Made
 
 
 def add(made: MadeRepository, number: int, work: str) -> str:
-    """Add a commit of a program that does this; return its name."""
+    """Add a commit whose program does ``work``; return its name."""
     made.write("source", f"#!/bin/sh\n# {number}\n{work}\n")
     return made.commit(f"change {number}")
 
@@ -87,7 +87,7 @@ def test_a_change_is_named_and_later_nights_add_new_commits(
     assert changed(made) == [culprit]
     assert everything_in(made.path) == before
     assert builds(made) == COUNT + 1
-    # Nothing is left to ask, so no campaign is added.
+    # Nothing is left to measure, so no campaign is added.
     answer = history(*MEASURED, *QUIET, "--", "./bench")
     assert answer.status == 0
     assert "nothing is left to measure" in answer.err
@@ -103,7 +103,7 @@ def test_a_change_is_named_and_later_nights_add_new_commits(
     ran = {trial.condition for trial in both[1].trials}
     assert COUNT + 1 in ran and not ran & set(range(1, COUNT))
     assert terms(both[1]).commits[-1].hash == new
-    # The later campaign rests on the earlier one as it was.
+    # The later campaign depends on the earlier one, which must not change.
     answer = history(first.id, "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 2
     assert f"is followed by {both[1].id}, which rests on it" in answer.err
@@ -131,7 +131,7 @@ def test_its_command_line_adds_new_commits_with_new_orders(
     assert sorted(both[1].plan.command_line) == sorted(again)
     assert both[0].plan.conditions == both[1].plan.conditions
     assert (first.plan.seed, both[1].plan.seed != 7) == (7, True)
-    # Another host, another history.
+    # Another host has another history.
     assert history("--from", "v1", *SHORT, "--host", "b", "--", "./bench", "a b").status == 0
     assert len(series(made)) == 1
 

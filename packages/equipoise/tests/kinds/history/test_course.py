@@ -1,4 +1,4 @@
-"""A history works coarse first, then where something changes, then on the rest of its curve."""
+"""A history runs a coarse grid first, then changing stretches, then the rest of its curve."""
 
 from __future__ import annotations
 

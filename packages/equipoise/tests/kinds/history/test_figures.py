@@ -1,4 +1,4 @@
-"""The chart of a history: the curve, what changed, and what another tool suspects."""
+"""The chart of a history: the curve, the changes, and suspicions of other tools."""
 
 from __future__ import annotations
 

@@ -101,10 +101,10 @@ def test_the_next_campaign_goes_on_where_the_series_was(tmp_path: Path) -> None:
     ranks = [pair.pair for pair in after.pairs]
     assert ranks == list(range(1, len(ranks) + 1)) and len(ranks) > len(before.pairs)
     assert after.pairs[: len(before.pairs)] == before.pairs
-    # What is known already is not asked again.
+    # Decided pairs are not measured again.
     ran = {trial.condition for trial in third.trials if trial.phase == "measured"}
     assert ran <= {0, 8, 9, 10}
-    # Nothing is left to ask.
+    # Nothing is left to measure.
     again = plan_of_history(10, series)
     judge = HistoryJudge(again, again.stopping, stage.builds, series)
     assert judge.stop_reason() == "verdict"
@@ -168,7 +168,7 @@ def test_a_change_across_commits_that_do_not_build_is_theirs_together(tmp_path: 
     assert [int(name, 16) for name in change.not_built] == [4, 5]
     codes = [notice.code for notice in record.notices]
     assert codes.count(NOT_BUILT) == 2 and codes.count("not_run") == 1
-    # The last one does not run: the one before it stands for it.
+    # The last commit does not run, so the one before it takes its place.
     assert {withdrawal.commit for withdrawal in withdrawals_of(record)} == {4, 5, 8}
 
 
@@ -180,7 +180,7 @@ def test_what_did_not_build_is_tried_once_more_in_the_next_campaign(tmp_path: Pa
     second = night(stage, plan_of_history(8, [first]))
     assert [withdrawal.commit for withdrawal in withdrawals_of(second)] == [4, 5]
     assert changes([first, second]) == [(3, 6, True)]
-    # Somebody has installed what it needs.
+    # Now its dependencies are installed.
     stage.builds.broken = frozenset()
     third = night(stage, plan_of_history(8, [first, second]))
     series = (first, second, third)

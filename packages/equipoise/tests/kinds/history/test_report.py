@@ -1,4 +1,4 @@
-"""The result of a history in every form: changes, the curve, campaigns, and what is promised."""
+"""The result of a history in every form: changes, the curve, campaigns and claims."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from packages.equipoise.tests.report.forms import page, print_result, to_csv, to
 from packages.equipoise.tests.schema import validated
 
 
-def told(**changes: object) -> HistoryResult:
-    """A history with other numbers, and the sentence of these."""
+def with_summary(**changes: object) -> HistoryResult:
+    """Return a history with other numbers, and their summary."""
     result = replace(history_result(), **changes)
     return replace(result, summary=history_sentence(result))
 
@@ -53,7 +53,7 @@ def test_changes_come_first_each_with_its_step_and_its_evidence(
         "The latest change: The 4 commits after b3f0c7f6bb, up to d435a6cdd7, made it 2.45 % "
         "slower (1.75 % to 3.15 %).\nHEAD (4d134bc072) against v1.0 (0000000000): +4.50 %"
     )
-    both = told(changes=(history_result().changes[0], history_result().changes[2]))
+    both = with_summary(changes=(history_result().changes[0], history_result().changes[2]))
     text = screen(history_document(result=both), capsys)
     assert "change: 0ade7c2cf9 (Change 9) made it 5.20 % slower (4.50 % to 5.90 %)." in text
     assert "time of 0ade7c2cf9 against fe5dbbcea5: +5.20 %, 99.75 % interval" in text
@@ -62,7 +62,7 @@ def test_changes_come_first_each_with_its_step_and_its_evidence(
 
 
 def test_one_change_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    text = screen(history_document(result=told(changes=(change_of(8, SLOWER),))), capsys)
+    text = screen(history_document(result=with_summary(changes=(change_of(8, SLOWER),))), capsys)
     assert text.startswith(
         "change: One change in 24 commits since v1.0 (0000000000): 0ade7c2cf9 (Change 9) made it "
         "5.20 % slower (4.50 % to 5.90 %).\n"
@@ -70,7 +70,7 @@ def test_one_change_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_without_a_change_it_says_how_many_commits_were_measured() -> None:
-    result = told(changes=())
+    result = with_summary(changes=())
     assert result.summary == (
         "No change above 1 % is certain in 24 commits since v1.0 (0000000000); 16 commits measured."
     )
@@ -79,7 +79,7 @@ def test_without_a_change_it_says_how_many_commits_were_measured() -> None:
 
 def test_many_changes_stand_in_a_table_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     changes = tuple(change_of(place - 1, place, ratio=1.03) for place in (2, 4, 9, 12))
-    text = screen(history_document(result=told(changes=changes)), capsys)
+    text = screen(history_document(result=with_summary(changes=changes)), capsys)
     assert "4 changes in 24 commits since v1.0 (0000000000): 4 slower." in text
     assert "\nchange: " not in text
     assert [
@@ -116,7 +116,7 @@ def test_a_range_comes_with_the_line_that_finds_the_commit(
 def test_a_change_behind_commits_that_do_not_build_may_be_any_of_them() -> None:
     change = replace(change_of(8, SLOWER), not_built=(name_of(8),), after=name_of(7), commits=2)
     change = replace(change, summary=change_sentence(change, "wall_s"))
-    text = to_markdown(history_document(result=told(changes=(change,))))
+    text = to_markdown(history_document(result=with_summary(changes=(change,))))
     assert "Either fe5dbbcea5 or 0ade7c2cf9 (Change 9) made it 5.20 % slower" in text
     assert "Not built: fe5dbbcea5. Any of them may have made the change instead." in text
     assert "confirmed, or one of 1 before it" in text
@@ -131,7 +131,7 @@ def test_a_screen_draws_each_interval_and_leaves_out_commits_of_a_long_curve(
         replace(first, commit=name_of(place), place=place, subject=f"Change {place}")
         for place in range(1, 400)
     )
-    long = told(revisions=(result.revisions[0], *revisions), commits=399)
+    long = with_summary(revisions=(result.revisions[0], *revisions), commits=399)
     document = history_document(result=long)
     text = screen(document, capsys)
     rows = [line for line in text.splitlines() if "●" in line]
@@ -159,7 +159,7 @@ def test_the_line_that_resumes_depends_on_the_remaining_blocks(
     assert "To go on from here: equipoise resume 20260301-101500-ab12" in text
     assert "Left to measure: about 40 more blocks" in text
     assert "To add new commits: equipoise history --from v1.0 --build make" in text
-    done = screen(history_document(result=told(blocks_to_go=0)), capsys)
+    done = screen(history_document(result=with_summary(blocks_to_go=0)), capsys)
     assert "equipoise resume" not in done
     assert "Left to measure: nothing, until there are new commits" in done
 
@@ -167,7 +167,7 @@ def test_the_line_that_resumes_depends_on_the_remaining_blocks(
 def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    document = history_document(result=told(series=(series_of(),)))
+    document = history_document(result=with_summary(series=(series_of(),)))
     suspicion = series_of().suspicions[0]
     text = screen(document, capsys)
     assert "Suspicions, not measured side by side" in text
@@ -183,7 +183,7 @@ def test_of_a_metric_of_which_more_is_better_a_reader_sees_values(
     assert "made it serve 20.0 % less than its parent (19.5 % to 20.4 %)." in sentence
     change = replace(change, summary=sentence)
     changes = (change, replace(change, ratio=0.8, ratio_ci=(0.79, 0.81)))
-    result = told(changes=changes, metric="throughput_per_s")
+    result = with_summary(changes=changes, metric="throughput_per_s")
     assert history_sentence(result, more_is_better=True).endswith("1 lower and 1 higher.")
     document = replace(history_document(result=result), more_is_better=("throughput_per_s",))
     assert "-20.0 %, 99.75 % interval -20.4 % to -19.5 %" in screen(document, capsys)
@@ -214,7 +214,7 @@ def test_csv_has_a_row_for_each_commit_of_the_curve() -> None:
 
 
 def test_markdown_has_the_chart_as_a_picture_beside_it(tmp_path: Path) -> None:
-    document = history_document(result=told(series=(series_of(),)))
+    document = history_document(result=with_summary(series=(series_of(),)))
     file = tmp_path / "last night.md"
     write_documents(file, [campaign_document(CampaignReport(document))])
     text = file.read_text()
@@ -230,7 +230,7 @@ def test_the_page_asks_what_changed_and_draws_the_curve_below_the_answer() -> No
 
 
 def test_the_document_keeps_to_its_schema_and_comes_back(tmp_path: Path) -> None:
-    document = validated(history_document(result=told(series=(series_of(),))))
+    document = validated(history_document(result=with_summary(series=(series_of(),))))
     path = tmp_path / "result.json"
     path.write_bytes(encode(document))
     read = read_document(path)

@@ -1,4 +1,4 @@
-"""An imported run is compared by ordinary intervals, in words that claim no more."""
+"""An imported run is compared by ordinary intervals, and its sentences claim no more."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def result_of(plan: Plan, *blocks: dict[int, list[float | None]]) -> ImportedRes
 
 
 def the_comparison(found: ImportedResult) -> SampleComparison:
-    """The only one."""
+    """Return the only comparison."""
     (one,) = found.comparisons
     return one
 

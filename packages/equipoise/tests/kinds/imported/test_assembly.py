@@ -1,4 +1,4 @@
-"""Files become a run in which a process is a trial, and nothing that was not there is made up."""
+"""Files become a run in which a process is a trial, without invented values."""
 
 from __future__ import annotations
 

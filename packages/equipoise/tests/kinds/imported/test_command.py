@@ -41,7 +41,7 @@ def call(command: object, *arguments: str) -> int:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in a folder of its own, with a ledger of its own."""
+    """Work in a private folder with its own ledger."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EQUIPOISE_LEDGER", raising=False)
     return tmp_path
@@ -53,7 +53,7 @@ def run_import(*arguments: str) -> int:
 
 
 def slower_csv(folder: Path, *, blocks: bool = False) -> Path:
-    """Two conditions of which b takes about 20 % longer."""
+    """Write two conditions, of which b takes about 20 % longer."""
     generator = np.random.default_rng(5)
     rows = [
         f"{name},{median * np.exp(0.01 * generator.normal())},{block}"
@@ -69,7 +69,7 @@ def slower_csv(folder: Path, *, blocks: bool = False) -> Path:
 
 
 def result(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    """The document on stdout, which its schema allows."""
+    """Return the document on stdout, and check it by its schema."""
     text = capsys.readouterr().out
     document: dict[str, object] = json.loads(text)
     validated(decode(text.encode(), "stdout"))
