@@ -88,7 +88,7 @@ def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_claim(
         "If one commit made the whole difference, it is this one (95 %).\n"
     )
     assert "time of 17ba079149 against b1d5781111: +3.10 %, 97.5 % interval" in text
-    assert "e-value 812 that it makes a difference by itself" in text
+    assert "e-value 812 that it makes a difference" in text
     assert "explains 97 % of the gap (80 % to 110 %)" in text
     assert "equipoise resume" not in text
 

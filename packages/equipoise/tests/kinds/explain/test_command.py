@@ -178,7 +178,7 @@ def test_after_kill_9_nothing_keeps_running_and_it_resumes(
 def test_an_interruption_keeps_the_evidence_and_names_the_next_command(sleepers: Path) -> None:
     status, answer = stopped_halfway(sleepers, lambda why: why.send_signal(signal.SIGINT))
     assert status == 130
-    assert "what was observed is kept" in answer
+    assert "the evidence so far is kept" in answer
     assert "equipoise why " in answer
     assert 0 < observed(sleepers) < 8
 

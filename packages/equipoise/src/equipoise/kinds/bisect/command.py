@@ -163,7 +163,7 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
     "--bad",
     metavar="REV",
     shell_complete=complete_revisions,
-    show_default="HEAD with what tracked files have changed since",
+    show_default="HEAD with the changes of tracked files",
     help="A later revision, after the change.",
 )
 @revisions.build_options
@@ -180,17 +180,16 @@ class BisectOptions(CommitsOptions, frozen=True, kw_only=True):
     metavar="K",
     help="Draw one of K memory layouts for each block; {layout} in CMD is the number of each.",
 )
-@options.flag(
-    "--why", help="Say why the culprit differs from its parent, and show what it changed."
-)
+@options.flag("--why", help="Explain why the culprit differs from its parent, and show its diff.")
 @options.no_test_option
 @revisions.output_options
 @options.request_of(BisectOptions)
 def command(bisect_options: BisectOptions) -> int:
-    """Which commit made it slower? Between a good revision and a bad one.
+    """Find the commit between a good revision and a bad one that made a program slower.
 
     Commits run in pairs, in random order, and are built when they are needed. A commit is named
-    once it is certain that it differs from its parent; a wrong one is at most as likely as --alpha.
+    once it is certain that it differs from its parent; the chance of a wrong name is at most
+    --alpha.
     """
     output = bisect_options.output.checked()
     request = _request(bisect_options)

@@ -298,7 +298,7 @@ def _diff_sentence(explained: ExplainedCulprit) -> str:
     if not explained.files:
         return " There is no diff to look them up in."
     cut = ", as far as it was searched" if explained.diff_is_cut else ""
-    return f" The diff changes none of them by name{cut}: what it changed elsewhere acts there."
+    return f" The diff changes none of them by name{cut}: its changes elsewhere affect them."
 
 
 def numbers(document: BisectDocument, bisect: BisectResult) -> Iterator[NumberRow]:
@@ -336,7 +336,7 @@ def _candidates(bisect: BisectResult) -> tuple[BisectCommit, ...]:
 def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap: str) -> Claim:
     ratio, interval = _as_values(document, bisect, culprit.ratio, culprit.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
-    evidence = f"e-value {significant(culprit.e_value)} that it makes a difference by itself"
+    evidence = f"e-value {significant(culprit.e_value)} that it makes a difference"
     fraction = _fraction_of_gap(culprit, gap)
     when = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
     facts = [("Subject", culprit.subject), ("Author and date", when), ("Evidence", evidence)]

@@ -118,7 +118,7 @@ def observe_gap(
             on_progress(0)
             observe(record, gap, runs, ledger, on_progress=on_progress)
     except KeyboardInterrupt:
-        say("interrupted; what was observed is kept", f"go on with equipoise why {record.id}")
+        say("interrupted; the evidence so far is kept", f"go on with equipoise why {record.id}")
         raise
     return ledger.read_run(record.id)
 
@@ -296,7 +296,7 @@ class WhyRequest(Struct, frozen=True, kw_only=True):
 @options.output_options
 @options.request_of(WhyRequest)
 def command(request: WhyRequest) -> int:
-    """Say why one condition of RUN (an id, its beginning, or 'last') is slower.
+    """Explain why one condition of RUN (an id, its beginning, or 'last') is slower.
 
     Equipoise runs both conditions of a called comparison again under several sources of evidence,
     in random order, and never times these runs. They suggest causes. Then it tests these causes by

@@ -211,12 +211,12 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     "--candidate",
     metavar="REV",
     shell_complete=complete_revisions,
-    show_default="HEAD with what tracked files have changed since",
-    help="The revision that is to pass.",
+    show_default="HEAD with the changes of tracked files",
+    help="The revision to test.",
 )
 @options.flag(
     "--merge-base",
-    help="Compare with where the candidate left --baseline, without what came there since.",
+    help="Compare with the commit at which the candidate branched off --baseline.",
 )
 @click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
 @suite_options
@@ -224,13 +224,15 @@ class GateOptions(Struct, frozen=True, kw_only=True):
     "--metrics",
     metavar="NAME,…",
     show_default="wall_s, or the times that --kind reports",
-    help="What is compared; each counts.",
+    help="Metrics to compare; each of them decides.",
 )
-@options.flag("--fail-undecided", help="Fail (status 1) what is undecided at the end, too.")
+@options.flag(
+    "--fail-undecided", help="Fail (status 1) also if a benchmark is undecided at the end."
+)
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.warmup_option(
     "Trials of each revision before the first block, never analysed.",
-    show_default="1; 0 with cargo, go and pytest, which run once to see what they report",
+    show_default="1; 0 with cargo, go and pytest, which run once to list their metrics",
 )
 @options.timeout_option
 @options.stopping_options(min_blocks="5; an outcome at alpha 0.05 takes 6")

@@ -92,8 +92,8 @@ def gate_document(document: GateDocument) -> Document:
         ),
         Command(
             document.run.command_line or "",
-            f"{blocks} in random order on one host; a benchmark fails where its whole equivalence "
-            f"interval lies beyond {gate.min_effect:g} %. Run {document.run.id}; again:",
+            f"{blocks} in random order on one host; a benchmark fails if its whole equivalence "
+            f"interval is beyond {gate.min_effect:g} %. To repeat run {document.run.id}:",
         ),
     ]
     slower: dict[str, list[str]] = {}
