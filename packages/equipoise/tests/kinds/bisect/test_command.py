@@ -291,7 +291,7 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
         (("--good", "good"), 2, "a bisection needs one thing to run"),
         (("--good", "nowhere", "--", "true"), 2, "--good nowhere: there is no such commit"),
@@ -309,12 +309,12 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
     ],
 )
 def test_unusable_input_is_reported_in_two_lines(
-    bisect: Bisect, words: tuple[str, ...], status: int, told: str
+    bisect: Bisect, words: tuple[str, ...], status: int, message: str
 ) -> None:
     answer = bisect(*words)
     assert answer.status == status, answer
     assert answer.out == ""
-    assert told in answer.err
+    assert message in answer.err
     assert "  hint: " in answer.err
     assert answer.err.count("\n") == 2
 

@@ -187,7 +187,7 @@ def test_a_merge_without_a_searched_branch_has_the_line_that_searches_it(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "told"),
+    ("verdict", "sentence"),
     [
         ("set", "one commit of the branch of {} made the whole difference, it is "),
         ("several", "No single commit of the branch of {} made the whole difference."),
@@ -195,10 +195,8 @@ def test_a_merge_without_a_searched_branch_has_the_line_that_searches_it(
         ("no difference", "The branch of {} alone makes no difference; "),
     ],
 )
-def test_a_branch_without_a_culprit_has_its_sentence(
-    verdict: BisectVerdict, with_summary: str
-) -> None:
-    assert with_summary.format(name_of(CULPRIT)[:10]) in merge_result(verdict).summary
+def test_a_branch_without_a_culprit_has_its_sentence(verdict: BisectVerdict, sentence: str) -> None:
+    assert sentence.format(name_of(CULPRIT)[:10]) in merge_result(verdict).summary
 
 
 def test_a_fraction_of_the_gap_without_an_interval_is_marked(

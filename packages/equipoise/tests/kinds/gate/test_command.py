@@ -280,7 +280,7 @@ def test_a_failed_benchmark_gives_no_verdict(gate: Gate, made: MadeRepository) -
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--baseline", "nowhere", "--", "true"), "--baseline nowhere: there is no such commit"),
         (("--baseline=--help", "--", "true"), "--baseline --help: there is no such commit"),
@@ -297,12 +297,12 @@ def test_a_failed_benchmark_gives_no_verdict(gate: Gate, made: MadeRepository) -
     ],
 )
 def test_unusable_input_is_reported_in_two_lines(
-    gate: Gate, made: MadeRepository, words: tuple[str, ...], told: str
+    gate: Gate, made: MadeRepository, words: tuple[str, ...], message: str
 ) -> None:
     answer = gate(made, *words)
     assert answer.status == 2
     assert answer.out == ""
-    assert told in answer.err
+    assert message in answer.err
     assert "  hint: " in answer.err
     assert answer.err.count("\n") == 2
     assert not (made.path / "x").exists()

@@ -106,7 +106,7 @@ def test_a_change_is_named_and_later_nights_add_new_commits(
     # The later campaign depends on the earlier one, which must not change.
     answer = history(first.id, "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 2
-    assert f"is followed by {both[1].id}, which rests on it" in answer.err
+    assert f"is followed by {both[1].id}, which depends on it" in answer.err
     answer = history("last", "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 0
     assert series(made) == both
@@ -193,7 +193,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
         (("--from", "v1"), 2, "a history needs one thing to run"),
         (("--", "true"), 2, "a history needs a baseline"),
@@ -201,7 +201,7 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
         (("--from", "v1", "--to", "nowhere", "--", "true"), 2, "--to nowhere: there is no such"),
         (("--from", "HEAD", "--", "true"), 2, "baseline and last revision are the same commit"),
         (("--from", "HEAD", "--to", "v1", "--", "true"), 2, "is older than baseline HEAD"),
-        (("--from", "v1", "--tags", "--every", "2", "--", "true"), 2, "each select commits"),
+        (("--from", "v1", "--tags", "--every", "2", "--", "true"), 2, "exclude each other"),
         (("--from", "v1", "--tags", "--", "true"), 2, "no commit after the baseline has a tag"),
         (("--from", "v1", "--since", "2037-01-01", "--", "true"), 2, "is that late"),
         (("--from", "v1", "--every", "0", "--", "true"), 2, "--every 0 is out of range"),
@@ -213,12 +213,12 @@ def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
     ],
 )
 def test_unusable_input_is_reported_in_two_lines(
-    history: History, words: tuple[str, ...], status: int, told: str
+    history: History, words: tuple[str, ...], status: int, message: str
 ) -> None:
     answer = history(*words)
     assert answer.status == status, answer
     assert answer.out == ""
-    assert told in answer.err
+    assert message in answer.err
     assert "  hint: " in answer.err
     assert answer.err.count("\n") == 2
 
