@@ -176,7 +176,7 @@ def reading_gap() -> OpenGap:
     """A gap whose only cause is many small reads."""
     made = gap(0.5)
     cause = replace(made.causes[0], cause="tiny_reads", evidence={"syscall": "read"})
-    return replace(made, causes=(cause,), known=READS)
+    return replace(made, causes=(cause,), known_evidence=READS)
 
 
 def planned(reads: Sequence[int], *, most: int = 4) -> tuple[Plan, int]:

@@ -16,12 +16,16 @@ def course(
     links: Mapping[Pair, Link],
     *,
     runnable: tuple[int, ...] = EVERY,
-    wanted: tuple[int, ...] = EVERY,
+    curve_commits: tuple[int, ...] = EVERY,
     first: int = 0,
 ) -> Course:
     measured = sorted({0, *(commit for pair in links for commit in pair)} & set(runnable))
     return Course(
-        runnable=runnable, wanted=wanted, measured=tuple(measured), links=links, first=first
+        runnable=runnable,
+        curve_commits=curve_commits,
+        measured=tuple(measured),
+        links=links,
+        first=first,
     )
 
 
@@ -71,19 +75,21 @@ def test_a_commit_that_is_built_is_preferred_near_the_middle_if_builds_cost_much
 def test_commits_that_do_not_run_are_passed_over() -> None:
     runnable = tuple(place for place in EVERY if place not in (9, 10, 11))
     links = left_stretches(0, 8, 12, 32) | {(8, 12): Link("suspect", 10)}
-    assert course(links, runnable=runnable, wanted=(0, 8, 12, 32)).next_block(EVERY, 1.0) == (8, 12)
+    assert course(links, runnable=runnable, curve_commits=(0, 8, 12, 32)).next_block(
+        EVERY, 1.0
+    ) == (8, 12)
 
 
 def test_the_rest_of_the_curve_is_halved_where_it_is_widest() -> None:
     links = left_stretches(0, 1, 2, 3, 4, 5, 6, 7, 8, 32)
     wanted = (*range(9), 16, 24, 32)
-    assert course(links, wanted=wanted).next_block(EVERY, 1.0) == (0, 8, 16, 32)
+    assert course(links, curve_commits=wanted).next_block(EVERY, 1.0) == (0, 8, 16, 32)
 
 
 def test_an_undecided_pair_waits_until_the_curve_is_complete_and_goes_on_then() -> None:
     undecided = left_stretches(0, 8, 32) | {(8, 32): Link("open", 40)}
-    assert course(undecided, wanted=(0, 8, 16, 32)).next_block(EVERY, 1.0) == (0, 8, 16, 32)
-    assert course(undecided, wanted=(0, 8, 32)).next_block(EVERY, 1.0) == (0, 8, 32)
+    assert course(undecided, curve_commits=(0, 8, 16, 32)).next_block(EVERY, 1.0) == (0, 8, 16, 32)
+    assert course(undecided, curve_commits=(0, 8, 32)).next_block(EVERY, 1.0) == (0, 8, 32)
 
 
 def test_only_commits_after_the_first_commit_of_interest_are_measured() -> None:
@@ -91,14 +97,14 @@ def test_only_commits_after_the_first_commit_of_interest_are_measured() -> None:
     assert course(links, first=16).next_block(EVERY, 1.0)[:2] == (0, 16)
     old = {(0, 8): Link("open", 10), (8, 16): LEFT}
     wanted = (0, 8, 16)
-    assert course(old, first=16, wanted=wanted).next_block(EVERY, 1.0) == ()
+    assert course(old, first=16, curve_commits=wanted).next_block(EVERY, 1.0) == ()
     suspect = {(0, 8): LEFT, (8, 16): Link("suspect", 10)}
-    assert course(suspect, first=16, wanted=wanted).next_block(EVERY, 1.0) == (8, 12, 16)
+    assert course(suspect, first=16, curve_commits=wanted).next_block(EVERY, 1.0) == (8, 12, 16)
 
 
 def test_without_a_commit_that_runs_nothing_is_measured() -> None:
-    assert course({}, runnable=(0,), wanted=(0,)).next_block({0}, 1.0) == ()
-    assert course({}, runnable=(0,), wanted=(0,)).blocks_to_go() == 0
+    assert course({}, runnable=(0,), curve_commits=(0,)).next_block({0}, 1.0) == ()
+    assert course({}, runnable=(0,), curve_commits=(0,)).blocks_to_go() == 0
 
 
 def test_the_forecast_uses_the_width_of_intervals_so_far() -> None:

@@ -220,11 +220,11 @@ class _SearchRecord(Struct, frozen=True):
 
 def _line_result(search_record: _SearchRecord, line: LineState) -> BisectBranch:
     """Return the result of one line in the form of a branch; the first line has no merge."""
-    state, every = line.state, search_record.commits
-    commits = tuple(every[commit] for commit in line.commits)
+    state, all_commits = line.state, search_record.commits
+    commits = tuple(all_commits[commit] for commit in line.commits)
     course = tuple(_course(search_record, line))
     return BisectBranch(
-        merge="" if line.merge is None else every[line.merge].name,
+        merge="" if line.merge is None else all_commits[line.merge].name,
         after=commits[0].name,
         until=commits[-1].name,
         verdict=_VERDICTS[state.verdict],
@@ -242,7 +242,7 @@ def _line_result(search_record: _SearchRecord, line: LineState) -> BisectBranch:
             if stretch.blocks and stretch.verdict not in _FOLLOWED_UP
         ),
         margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
-        missing=tuple(every[commit].name for commit in line.missing),
+        missing=tuple(all_commits[commit].name for commit in line.missing),
         course=course,
         summary="",
         unconfirmed=tuple(
@@ -315,7 +315,7 @@ def _groups(count: int, not_built: Collection[int]) -> Iterator[range]:
 def _candidates(
     search_record: _SearchRecord, line: LineState, course: Sequence[BisectBlock]
 ) -> Iterator[BisectCommit]:
-    state, every, trials = line.state, search_record.commits, search_record.trials
+    state, all_commits, trials = line.state, search_record.commits, search_record.trials
     not_built = {
         place for place, commit in enumerate(line.commits) if commit in search_record.not_built
     }
@@ -323,11 +323,11 @@ def _candidates(
     for group in _groups(len(line.commits) - 1, not_built):
         # A group is excluded once each of its members is.
         excluded = [state.excluded_at[place - 1] for place in group]
-        known = [place for place in excluded if place is not None]
-        last = max(known) if len(known) == len(excluded) else None
+        exclusions = [place for place in excluded if place is not None]
+        last = max(exclusions) if len(exclusions) == len(excluded) else None
         against = min(state.log_e_values[place - 1] for place in group)
         for place in group:
-            commit = every[line.commits[place]]
+            commit = all_commits[line.commits[place]]
             yield BisectCommit(
                 commit=commit.name,
                 subject=commit.subject,
@@ -443,7 +443,7 @@ def unconfirmed_sentence(
 def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> str:
     """Return the sentence of a merge's branch."""
     merge, culprits = short_name(branch.merge), branch.culprits
-    left = [candidate for candidate in branch.candidates if candidate.status == "left"]
+    remaining = [candidate for candidate in branch.candidates if candidate.status == "left"]
     if branch.missing:
         them = joined(list(map(short_name, branch.missing)))
         verb = "does" if len(branch.missing) == 1 else "do"
@@ -456,10 +456,10 @@ def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> st
         case "several":
             return f"No single commit of the branch of {merge} made the whole difference."
         case "set":
-            found = f"; {_parts_clause(culprits)}" if culprits else ""
+            parts = f"; {_parts_clause(culprits)}" if culprits else ""
             return (
                 f"If one commit of the branch of {merge} made the whole difference, it is "
-                f"{_among(left)}{found}."
+                f"{_among(remaining)}{parts}."
             )
         case "no difference":
             excluded = _exclusion_clause(branch.gap, more_is_better=more_is_better)
@@ -484,7 +484,7 @@ def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> st
 def _answer(result: BisectResult, *, more_is_better: bool) -> str:
     certainty = f"{100.0 * (1.0 - result.alpha):g} %"
     culprits = result.culprits
-    left = [candidate for candidate in result.candidates if candidate.status == "left"]
+    remaining = [candidate for candidate in result.candidates if candidate.status == "left"]
     match result.verdict:
         case "culprit":
             group = "one of these" if culprits[0].not_built else "this one"
@@ -500,10 +500,10 @@ def _answer(result: BisectResult, *, more_is_better: bool) -> str:
                 f"{len(result.course)} blocks."
             )
         case "set":
-            found = f"; {_parts_clause(culprits)}" if culprits else ""
+            parts = f"; {_parts_clause(culprits)}" if culprits else ""
             return (
-                f"If one commit made the whole difference, it is {_among(left)} "
-                f"({certainty}){found}."
+                f"If one commit made the whole difference, it is {_among(remaining)} "
+                f"({certainty}){parts}."
             )
         case "no difference":
             return (
@@ -534,11 +534,11 @@ def _parts_clause(culprits: Sequence[Culprit]) -> str:
     return f"{names} {'each made' if len(culprits) > 1 else 'made'} a part of it"
 
 
-def _among(left: Sequence[BisectCommit]) -> str:
+def _among(candidates: Sequence[BisectCommit]) -> str:
     """Return the remaining commits, or the ends of their range if there are many."""
-    names = [short_name(candidate.commit) for candidate in left]
+    names = [short_name(candidate.commit) for candidate in candidates]
     if len(names) == 1:
-        return f"{names[0]} ({shortened(left[0].subject, MAX_SUBJECT_LETTERS)})"
+        return f"{names[0]} ({shortened(candidates[0].subject, MAX_SUBJECT_LETTERS)})"
     if len(names) == 2:
         return joined(names, "or")
     return f"one of {len(names)} commits, {names[0]} to {names[-1]}"
@@ -547,8 +547,8 @@ def _among(left: Sequence[BisectCommit]) -> str:
 def _exclusion_clause(gap: BisectGap, *, more_is_better: bool) -> str:
     """Return which differences are excluded: ``; a difference above +0.80 % is excluded``."""
     low, high = inverse_interval(gap.ratio_ci) if more_is_better else gap.ratio_ci
-    known = [f"below {signed_change(low)}"] if low else []
-    known += [f"above {signed_change(high)}"] if high else []
-    if not known:
+    limits = [f"below {signed_change(low)}"] if low else []
+    limits += [f"above {signed_change(high)}"] if high else []
+    if not limits:
         return ""
-    return f"; a difference {joined(known, 'or')} is excluded"
+    return f"; a difference {joined(limits, 'or')} is excluded"

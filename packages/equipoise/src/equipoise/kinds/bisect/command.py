@@ -202,8 +202,10 @@ def command(bisect_options: BisectOptions) -> int:
             plan, warnings = bisect_plan(request, builds, scratch, spread)
             plan = replace(plan, command_line=_command_words(request, plan.seed))
             if bisect_options.bad is None:
-                left = warnings_of_working_tree(request.repository, "no commit", "the program")
-                warnings = (*warnings, *left)
+                tree_warnings = warnings_of_working_tree(
+                    request.repository, "no commit", "the program"
+                )
+                warnings = (*warnings, *tree_warnings)
             run_id = conduct.start(
                 plan,
                 ledger,

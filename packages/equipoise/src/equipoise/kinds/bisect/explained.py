@@ -103,7 +103,7 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
     plan, terms = record.plan, bisection_of(record.plan)
     places = {commit.name: place for place, commit in enumerate(terms.every_commit)}
     results = bisect_results(record, blocks)
-    known: set[tuple[int, int]] = set()
+    yielded: set[tuple[int, int]] = set()
     for benchmark, result in zip(benchmarks_of(plan), results, strict=bool(results)):
         explained_merges = {branch.merge for branch in result.branches if branch.culprits}
         for culprit in result.every_culprit:
@@ -112,8 +112,8 @@ def _named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[NamedGap]:
                 for name in (culprit.parent, culprit.commit)
             )
             # If one command measures several benchmarks, the first represents all of them.
-            if culprit.commit not in explained_merges and (parent, commit) not in known:
-                known.add((parent, commit))
+            if culprit.commit not in explained_merges and (parent, commit) not in yielded:
+                yielded.add((parent, commit))
                 yield NamedGap(Contrast(parent, commit, REVISION), benchmark.metric, culprit)
 
 

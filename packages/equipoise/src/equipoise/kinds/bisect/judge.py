@@ -115,8 +115,8 @@ class BisectionJudge(CommitsJudge):
         bisection, benchmark = search.bisection, search.benchmark
         state = bisection.state()
         gap = state.gap
-        left = sum(not excluded for excluded in state.excluded)
-        clause = f"{left} of {self._last} commits are left"
+        count_left = sum(not excluded for excluded in state.excluded)
+        clause = f"{count_left} of {self._last} commits are left"
         if state.named_steps:
             culprits = [self._name(benchmark, step.last) for step in state.named_steps]
             clause = f"{joined(culprits)} made a difference"
@@ -137,8 +137,8 @@ class BisectionJudge(CommitsJudge):
 
     def _name(self, benchmark: CommitBenchmark, commit: int) -> str:
         """Return the name of a commit's condition, with the benchmark if there are several."""
-        at = self.terms.condition_of(benchmark.process, commit)
-        condition = self.plan.conditions[at]
+        index = self.terms.condition_of(benchmark.process, commit)
+        condition = self.plan.conditions[index]
         if not benchmark.name or BENCHMARK in condition.levels:
             return condition.name
         return f"{benchmark.name}: {condition.name}"

@@ -107,14 +107,14 @@ def persistent_steps(
         Commits that do not run; their blocks are ignored.
     """
     usable = _usable(blocks, withdrawn)
-    left = {candidate.commit: candidate.level for candidate in candidates}
-    if not usable or not left:
+    remaining = {candidate.commit: candidate.level for candidate in candidates}
+    if not usable or not remaining:
         return ()
     model = _Model(usable, layout_spread)
-    while left:
-        commits = sorted(left)
+    while remaining:
+        commits = sorted(remaining)
         excess = {
-            commit: chance / left[commit]
+            commit: chance / remaining[commit]
             for commit, chance in zip(commits, model.chances_of_less(commits, margin), strict=True)
         }
         worst = max(commits, key=excess.__getitem__)
@@ -123,8 +123,8 @@ def persistent_steps(
             worst = min(commits, key=places.__getitem__)
             if places[worst] >= MIN_PLACE_CHANCE:
                 break
-        del left[worst]
-    return tuple(sorted(left))
+        del remaining[worst]
+    return tuple(sorted(remaining))
 
 
 def step_trends(
@@ -271,9 +271,9 @@ class _Model:
         inverse = np.linalg.inv(information)
         estimates = np.einsum("sjk,sk->sj", inverse, scores)
         errors = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
-        rest = self._squares - np.sum(scores * estimates, axis=1)
+        residual_squares = self._squares - np.sum(scores * estimates, axis=1)
         determinants = np.linalg.slogdet(information)[1]
-        logs = self._prior - 0.5 * (self._logs + determinants + rest)
+        logs = self._prior - 0.5 * (self._logs + determinants + residual_squares)
         max_log = float(logs.max())
         chances = np.exp(logs - max_log)
         total = float(chances.sum())

@@ -106,7 +106,7 @@ class BisectReport(ReportKind):
         first, others = campaign_figures(report)
         search_answer = answer(document)
         is_single = len(searches) == 1 and not searches[0].branches
-        whole: tuple[Part, ...] = (
+        all_parts: tuple[Part, ...] = (
             search_answer,
             first,
             *([] if is_single else [others]),
@@ -116,7 +116,7 @@ class BisectReport(ReportKind):
             *how_it_ran(report),
         )
         rows = (row for search in searches for row in numbers(document, search))
-        return whole_document(report, search_answer, whole, rows)
+        return whole_document(report, search_answer, all_parts, rows)
 
     def explained(self, document: BisectDocument) -> Iterator[Part]:
         """Build the parts about the explained culprits: their diffs."""
@@ -338,8 +338,12 @@ def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap
     estimate, ends = estimate_and_interval(ratio, interval)
     evidence = f"e-value {significant(culprit.e_value)} that it makes a difference"
     fraction = _fraction_of_gap(culprit, gap)
-    when = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
-    facts = [("Subject", culprit.subject), ("Author and date", when), ("Evidence", evidence)]
+    author_and_date = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
+    facts = [
+        ("Subject", culprit.subject),
+        ("Author and date", author_and_date),
+        ("Evidence", evidence),
+    ]
     if fraction:
         facts.append(("Gap", fraction))
     benchmark = f"{bisect.benchmark}: " if bisect.benchmark else ""
@@ -355,7 +359,9 @@ def _claim(document: BisectDocument, bisect: BisectResult, culprit: Culprit, gap
         interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
         strip=strip_of(ratio, interval, bisect.metric, bisect.min_effect),
         remarks=tuple(_remarks(culprit, bisect, document.run.command_line)),
-        certainty=tuple(filter(None, (f"{culprit.subject} ({when})", evidence, fraction))),
+        certainty=tuple(
+            filter(None, (f"{culprit.subject} ({author_and_date})", evidence, fraction))
+        ),
         facts=tuple(facts),
     )
 
@@ -366,8 +372,8 @@ def _fraction_of_gap(culprit: Culprit, gap: str) -> str:
     if share is None:
         return ""
     ends = ("unlimited" if end is None else f"{100.0 * end:.0f} %" for end in culprit.share_ci)
-    known = culprit.share_ci != (None, None)
-    interval = " to ".join(ends) if known else "its interval is still unlimited"
+    has_interval = culprit.share_ci != (None, None)
+    interval = " to ".join(ends) if has_interval else "its interval is still unlimited"
     return f"explains {100.0 * share:.0f} % of {gap} ({interval})"
 
 

@@ -281,11 +281,11 @@ class Bisection:
         """The verdict so far; it equals that of ``state``, which takes longer."""
         verdict = self._stretches[0].verdict
         if verdict == "culprit":
-            named = self._confirmed_among(self._candidates)
-            if len(named) > 1:
+            confirmed = self._confirmed_among(self._candidates)
+            if len(confirmed) > 1:
                 return "several"
-            if named != [self._stretches[0]]:
-                return "several" if named else "searching"
+            if confirmed != [self._stretches[0]]:
+                return "several" if confirmed else "searching"
         assert verdict != "undecided", "the first search may take any number of blocks"
         return verdict
 
@@ -304,10 +304,10 @@ class Bisection:
     @property
     def trends(self) -> tuple[StepTrend | None, ...]:
         """How each of ``named_steps`` grew or faded so far; ``None`` if no change is certain."""
-        named = self._confirmed_among(self._candidates)
+        confirmed = self._confirmed_among(self._candidates)
         return step_trends(
             self._course,
-            [candidate.named_pair[1] for candidate in named if candidate.named_pair],
+            [candidate.named_pair[1] for candidate in confirmed if candidate.named_pair],
             sorted(
                 candidate.named_pair[1] for candidate in self._candidates if candidate.named_pair
             ),
@@ -318,11 +318,11 @@ class Bisection:
     @property
     def unconfirmed_steps(self) -> tuple[UnconfirmedStep, ...]:
         """The steps of the commits that make a difference by the bets, but are not named."""
-        named, gap = self._confirmed_among(self._candidates), self._stretches[0].gap
+        confirmed, gap = self._confirmed_among(self._candidates), self._stretches[0].gap
         return tuple(
             UnconfirmedStep(step, self._reason(candidate))
             for candidate in self._candidates
-            if candidate not in named and (step := candidate.named_step(gap)) is not None
+            if candidate not in confirmed and (step := candidate.named_step(gap)) is not None
         )
 
     @property
@@ -493,8 +493,8 @@ class BranchingBisection:
         line = self._current()
         if line is None:
             return None
-        here = [line.places[commit] for commit in built if commit in line.places]
-        return line.whole_pair(line.search.next_pair(here, build_trials))
+        built_places = [line.places[commit] for commit in built if commit in line.places]
+        return line.whole_pair(line.search.next_pair(built_places, build_trials))
 
     def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block, of the pair that ``next_pair`` returned.
@@ -507,10 +507,10 @@ class BranchingBisection:
             raise ValueError("the bisection has ended: no block can be added")
         if not line.places.keys() >= {*pair}:
             raise ValueError(f"{pair} is not the pair that runs now")
-        here = (line.places[pair[0]], line.places[pair[1]])
-        line.search.add(here, costs, order)
+        local_pair = (line.places[pair[0]], line.places[pair[1]])
+        line.search.add(local_pair, costs, order)
         self._blocks += 1
-        line.course.append((self._blocks, here))
+        line.course.append((self._blocks, local_pair))
         self._begin_branches(line)
 
     def withdraw(self, commit: int) -> None:

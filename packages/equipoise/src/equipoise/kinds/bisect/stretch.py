@@ -176,8 +176,8 @@ class Stretch:
         if self.named_pair is not None:
             return self.named_pair
         build = COST_OF_CHEAP_BUILD if build_trials < CHEAP_BUILD else COST_OF_BUILD
-        here = [place - self.first for place in built if self.first <= place <= self.last]
-        before, after = self.search.choose(here, build)
+        built_places = [place - self.first for place in built if self.first <= place <= self.last]
+        before, after = self.search.choose(built_places, build)
         return self.first + before, self.first + after
 
     def takes(self, pair: Pair) -> bool:
@@ -247,9 +247,12 @@ class Stretch:
         blocks, level = self._own[self.named_pair], self._level_of(self.named_pair)
         judged = judge_alone(blocks, 0.0, level)
         halved = judge_alone(blocks, 0.0, 0.5 * level)
-        whole = judge_alone(gap, 0.0, 0.5 * self._alpha)
+        judged_gap = judge_alone(gap, 0.0, 0.5 * self._alpha)
         share, share_ci = share_of_gap(
-            judged.typical, (halved.low, halved.high), whole.typical, (whole.low, whole.high)
+            judged.typical,
+            (halved.low, halved.high),
+            judged_gap.typical,
+            (judged_gap.low, judged_gap.high),
         )
         before, last = self.named_pair
         return NamedStep(
@@ -368,9 +371,9 @@ class Stretch:
         own_pairs: OwnPairs,
     ) -> None:
         difference, tolerance = self._remember_costs(costs)
-        here = (pair[0] - self.first, pair[1] - self.first)
+        local_pair = (pair[0] - self.first, pair[1] - self.first)
         rank = own_pairs.count + 1
-        if search.add(here, difference, float(order), tolerance, number, rank):
+        if search.add(local_pair, difference, float(order), tolerance, number, rank):
             own_pairs.count = self.ranks[pair] = rank
             self._own[pair] = self._no_blocks()
         if pair in self._own:

@@ -103,17 +103,17 @@ def observe_gap(
     if not runs:
         return record
     if not output.quiet and (is_watched() or len(runs) * gap.longest_s >= LONG_S):
-        both = f"{gap.comparison.candidate} and {gap.comparison.baseline}"
+        conditions = f"{gap.comparison.candidate} and {gap.comparison.baseline}"
         sources = ", ".join(dict.fromkeys(run.source for run in runs))
         repetitions = len({run.repetition for run in runs})
         times = "once" if repetitions == 1 else f"{repetitions} times"
-        say(f"observing {both} {times} under each of {sources}: {len(runs)} runs")
+        say(f"observing {conditions} {times} under each of {sources}: {len(runs)} runs")
     try:
         with work_bar("observing", quiet=output.quiet, color=output.color) as show_progress:
 
-            def on_progress(made: int) -> None:
+            def on_progress(count: int) -> None:
                 if show_progress is not None:
-                    show_progress(made, len(runs))
+                    show_progress(count, len(runs))
 
             on_progress(0)
             observe(record, gap, runs, ledger, on_progress=on_progress)
@@ -133,8 +133,10 @@ def try_interventions(
     """
     observed = evidence_of_gap(record, gap)
     causes = suggested_causes(observed.difference)
-    known = KnownEvidence(observed.evidence, observed.difference.slower)
-    open_gap = OpenGap(record, gap.contrast, causes, known, gap.longest_s, gap.smallest_ratio)
+    known_evidence = KnownEvidence(observed.evidence, observed.difference.slower)
+    open_gap = OpenGap(
+        record, gap.contrast, causes, known_evidence, gap.longest_s, gap.smallest_ratio
+    )
     try:
         plan = plan_experiment(open_gap, request, host_site())
     except NothingToTry as error:
@@ -415,6 +417,6 @@ def _print(document: ResultDocument, gap: Gap, output: OutputOptions) -> None:
         parts = [Paragraph(gap.comparison.summary), *why_parts(document)]
         parts += report_kind(document).explained(document)
     if gap.chosen_because is not None:
-        chosen = f"{gap.chosen_because}; --baseline and --candidate name another"
-        parts.insert(0, Paragraph(chosen))
+        choice = f"{gap.chosen_because}; --baseline and --candidate name another"
+        parts.insert(0, Paragraph(choice))
     print_parts(parts, color=output.color)

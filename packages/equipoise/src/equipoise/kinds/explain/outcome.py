@@ -100,11 +100,13 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
 def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
     effect = attempt.blocks.exact_effect()
     because = _why_unknown(attempt, effect, plan, gap)
-    unknown = _unknown(attempt.planned, because, blocks=len(attempt.blocks), level=attempt.level)
+    unknown_outcome = _unknown(
+        attempt.planned, because, blocks=len(attempt.blocks), level=attempt.level
+    )
     if because is not None:
-        return unknown
+        return unknown_outcome
     return replace(
-        unknown,
+        unknown_outcome,
         outcome=effect.outcome,
         share=effect.logs.estimate,
         share_ci=(effect.logs.low, effect.logs.high),
@@ -186,15 +188,15 @@ def _slower_side(gap: Comparison | None) -> Side:
 
 def _cause_with_outcomes(
     cause: Explanation,
-    tried: Sequence[tuple[PlannedIntervention, InterventionOutcome]],
+    attempts: Sequence[tuple[PlannedIntervention, InterventionOutcome]],
     omitted: Sequence[InterventionOutcome],
 ) -> Explanation:
     """Return a cause with the outcomes of its interventions, and the status that follows."""
-    tests = [test for _, test in tried]
+    tests = [test for _, test in attempts]
     outcomes = {test.outcome for test in tests}
     # An intervention that left its cause unchanged, or may have, cannot refute it.
     may_refute = any(
-        test.outcome == "refuted" and not planned.only_confirms for planned, test in tried
+        test.outcome == "refuted" and not planned.only_confirms for planned, test in attempts
     )
     status: Status = "open"
     if "confirmed" in outcomes:

@@ -51,7 +51,7 @@ class OpenGap(Struct, frozen=True):
     """Contrast of the gap, in the plan of the record."""
     causes: tuple[Explanation, ...] = ()
     """Causes that evidence suggests, all open; none before there is evidence."""
-    known: KnownEvidence = KnownEvidence()
+    known_evidence: KnownEvidence = KnownEvidence()
     """The evidence, with which observed runs of interventions are compared."""
     longest_s: float = 0.0
     """Seconds of the longest trial of both conditions."""
@@ -95,14 +95,14 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
     if not (request.only or request.own):
         # The catalogue examines this host, which may only read the ledger of another one.
         return
-    known = [intervention.name for intervention in offered(gap.case(site))]
+    offered_names = [intervention.name for intervention in offered(gap.case(site))]
     for name in request.only:
-        if name not in known:
+        if name not in offered_names:
             raise UnusableInput(
                 f"{ONLY} {name}: there is no such intervention for these two conditions",
-                hint=f"there are {', '.join(known)}",
+                hint=f"there are {', '.join(offered_names)}",
             )
-    names = Counter({*(request.only or known)})
+    names = Counter({*(request.only or offered_names)})
     names.update(intervention.name for intervention in request.own)
     name, count = names.most_common(1)[0]
     if count > 1:
@@ -121,11 +121,11 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
     check_names(gap, request, site)
     case = gap.case(site)
     if request.only:
-        known = {intervention.name: intervention for intervention in offered(case)}
-        chosen = [known[name] for name in dict.fromkeys(request.only)]
+        by_name = {intervention.name: intervention for intervention in offered(case)}
+        interventions = [by_name[name] for name in dict.fromkeys(request.only)]
     else:
-        chosen = list(proposed(case))
-    return effective_plan(gap, [*chosen, *request.own], request)
+        interventions = list(proposed(case))
+    return effective_plan(gap, [*interventions, *request.own], request)
 
 
 def observe_once(gap: OpenGap) -> Observe:
@@ -187,7 +187,9 @@ def _with_reach(
     for place, intervention in enumerate(checked):
         attempt = attempts.get(intervention.name)
         if attempt is not None and intervention.expected is None:
-            expected = expected_changes(plan, attempt, intervention.changes, gap.known, observe)
+            expected = expected_changes(
+                plan, attempt, intervention.changes, gap.known_evidence, observe
+            )
             is_reachable = reaches_any(plan, attempt, expected)
             checked[place] = replace(intervention, expected=expected, is_reachable=is_reachable)
     return checked
@@ -258,7 +260,7 @@ def _conditions_and_attempts(
     conditions = list(gap.pair)
     attempts: list[PlannedIntervention] = []
 
-    def both(level: str, alter: Alter) -> tuple[int, int]:
+    def add_pair(level: str, alter: Alter) -> tuple[int, int]:
         first = len(conditions)
         conditions.extend(_altered(each, level, alter) for each in gap.pair)
         return (first, first + 1)
@@ -268,8 +270,8 @@ def _conditions_and_attempts(
     for intervention in interventions:
         without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
         if intervention.sham is not None:
-            without = both(f"a sham of {level}", intervention.sham)
-        changed = both(level, intervention.alter)
+            without = add_pair(f"a sham of {level}", intervention.sham)
+        changed = add_pair(level, intervention.alter)
         # The user's own interventions have the weight of the largest cause.
         weight = seconds[intervention.name] if intervention.causes else most_seconds
         attempts.append(

@@ -96,7 +96,7 @@ def expected_changes(
     plan: Plan,
     attempt: PlannedIntervention,
     changes: Changes,
-    known: KnownEvidence,
+    known_evidence: KnownEvidence,
     observe: Observe,
 ) -> tuple[ExpectedChange, ...]:
     """Return the changes that one attempt must cause, and those that an observed run lacks.
@@ -111,10 +111,10 @@ def expected_changes(
         account = _ACCOUNT_OF.get(cause.cause) if changes == "what the cause names" else None
         if account is not None:
             expected.append(ExpectedChange(place, account=account))
-        elif (check := _check(changes, cause, known)) is not None:
+        elif (check := _check(changes, cause, known_evidence)) is not None:
             checks[place] = check
     condition_with = (
-        attempt.candidate_with if known.slower == "candidate" else attempt.baseline_with
+        attempt.candidate_with if known_evidence.slower == "candidate" else attempt.baseline_with
     )
     for source in dict.fromkeys(check.source for check in checks.values()):
         run = _observed_run(observe(plan, EvidenceRun(source, condition_with, 1)))
@@ -122,7 +122,7 @@ def expected_changes(
             continue
         for place, check in checks.items():
             if check.source == source:
-                sentence = _unchanged(check, known, run)
+                sentence = _unchanged(check, known_evidence, run)
                 if sentence is not None:
                     expected.append(ExpectedChange(place, unchanged=sentence))
     return tuple(expected)
@@ -164,7 +164,7 @@ def unchanged_account(
     return None if _has_fallen(before, faster, after) else _count_sentence(event, before, after)
 
 
-def _check(changes: Changes, cause: Explanation, known: KnownEvidence) -> Check | None:
+def _check(changes: Changes, cause: Explanation, known_evidence: KnownEvidence) -> Check | None:
     """Return the check of one cause in an observed run; ``None`` if the cause has none."""
     syscall, file = cause.evidence.get("syscall"), cause.evidence.get("file")
     function = cause.evidence.get("function")
@@ -178,7 +178,7 @@ def _check(changes: Changes, cause: Explanation, known: KnownEvidence) -> Check 
         case "what the cause names", name if name in _CALLS and isinstance(syscall, str):
             return _fewer_calls(lambda run: _count(run, syscall), f"{syscall}(2) was called")
         case "what the cause names", "more_allocations":
-            return _other_allocator(known)
+            return _other_allocator(known_evidence)
         case "what the cause names", "wrong_blas_kernel" if isinstance(function, str):
             return _shorter_functions(lambda called: called.name == function, f"{function}() ran")
     return None
@@ -207,9 +207,9 @@ def _shorter_functions(is_counted: Callable[[Function], bool], event: str) -> Ch
     return Check("profile", lambda run: sum(_seconds(run, is_counted)), unchanged)
 
 
-def _other_allocator(known: KnownEvidence) -> Check | None:
+def _other_allocator(known_evidence: KnownEvidence) -> Check | None:
     """Return the check that the former allocator no longer runs."""
-    runs = known.evidence.profile.of(known.slower)
+    runs = known_evidence.evidence.profile.of(known_evidence.slower)
     modules = {
         place.functions[-1].module
         for run in runs
@@ -228,12 +228,14 @@ def _other_allocator(known: KnownEvidence) -> Check | None:
     )
 
 
-def _unchanged(check: Check, known: KnownEvidence, condition_with: Any) -> str | None:
-    runs = known.evidence.by_source()[check.source]
+def _unchanged(check: Check, known_evidence: KnownEvidence, condition_with: Any) -> str | None:
+    runs = known_evidence.evidence.by_source()[check.source]
     if not runs.both:
         return None
-    faster: Side = "baseline" if known.slower == "candidate" else "candidate"
-    before, of_faster = (fmean(map(check.value, runs.of(side))) for side in (known.slower, faster))
+    faster: Side = "baseline" if known_evidence.slower == "candidate" else "candidate"
+    before, of_faster = (
+        fmean(map(check.value, runs.of(side))) for side in (known_evidence.slower, faster)
+    )
     return check.unchanged(before, of_faster, check.value(condition_with))
 
 

@@ -139,14 +139,14 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
 
 def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
     """Return the facts that are equal on all hosts with an environment."""
-    known = [member.host.environment for member in members if member.host.environment]
-    if not known:
+    environments = [member.host.environment for member in members if member.host.environment]
+    if not environments:
         return {}
-    first, *others = known
+    first, *other_environments = environments
     return {
         key: value
         for key, value in first.items()
-        if all(key in other and other[key] == value for other in others)
+        if all(key in other and other[key] == value for other in other_environments)
     }
 
 
@@ -333,14 +333,14 @@ def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[Campai
 def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
     fetch = f"`{shell_line(['equipoise', 'resume', record.id])}` fetches the missing blocks"
     go_on = f"{fetch}, and lets the host continue"
-    whole = "no number over the asked hosts includes them"
+    consequence = "no number over the asked hosts includes them"
     behind = (
         "the campaign has not ended: the host is still measuring, was killed, or some of its "
         "blocks have not arrived"
     )
     for state, code, problem, hint in (
-        ("absent", "host_absent", f"nothing of the campaign has arrived; {whole}", fetch),
-        ("no block", "host_without_block", f"no block is complete; {whole}", go_on),
+        ("absent", "host_absent", f"nothing of the campaign has arrived; {consequence}", fetch),
+        ("no block", "host_without_block", f"no block is complete; {consequence}", go_on),
         ("behind", "host_behind", behind, fetch),
     ):
         names = [member.host.host for member in members if member.host.state == state]

@@ -113,11 +113,11 @@ class _AnswerWriter:
     def mean(self, mean: FleetMean, question: str) -> FleetInterval:
         hosts = tuple(self.names[place] for place in mean.places)
         ratio, ratio_ci = mean.ratio, mean.bounds.ratio_ci
-        unknown = mean.bounds.unknown_because
-        if unknown is None and ratio is None:
-            unknown = "a host has no finite ratio"
-        answer = _unknown_sentence(unknown)
-        if unknown is None:
+        reason = mean.bounds.unknown_because
+        if reason is None and ratio is None:
+            reason = "a host has no finite ratio"
+        answer = _unknown_sentence(reason)
+        if reason is None:
             whose = names_of(hosts)
             if self.one_host is not None:
                 whose = f"{counted(len(hosts), 'campaign')} on {self.one_host}"
@@ -128,10 +128,10 @@ class _AnswerWriter:
         return FleetInterval(
             question=question,
             answer=answer,
-            unknown_because=unknown,
+            unknown_because=reason,
             ratio=ratio,
             ratio_ci=ratio_ci,
-            chance=1.0 - self.alpha if unknown is None else None,
+            chance=1.0 - self.alpha if reason is None else None,
             hosts=hosts,
         )
 
@@ -158,15 +158,15 @@ class _AnswerWriter:
         if reasons[0] is not None and None not in reasons:
             return _unknown_answer(FleetDifferences, question, reasons[0])
         differences = tuple(map(_difference, hosts, self.names))
-        named = "; ".join(
+        clauses = "; ".join(
             f"{host.host}: {self.change(host.ratio)} against the mean of the others "
             f"({self.ends(host.ratio_ci)})"
             for host in differences
             if host.differs
         )
         answer = "None for certain: the interval of each overlaps that of the others' mean."
-        if named:
-            answer = f"{named}. These claims hold together with {self.coverage}."
+        if clauses:
+            answer = f"{clauses}. These claims hold together with {self.coverage}."
         return FleetDifferences(question=question, answer=answer, hosts=differences)
 
     def prediction(self, prediction: Prediction, question: str, claim: str) -> FleetInterval:
@@ -228,7 +228,7 @@ def _by_property(
     answers: Sequence[HostAnswer], hosts: Sequence[FleetHost]
 ) -> Iterator[PropertyEffect]:
     """Yield the properties by which the hosts with a ratio differ, the largest spread first."""
-    known = [
+    with_ratio = [
         (host, answer.typical)
         for host, answer in zip(hosts, answers, strict=True)
         if answer.typical is not None and math.isfinite(answer.typical)
@@ -236,7 +236,7 @@ def _by_property(
     effects: list[PropertyEffect] = []
     for name in PROPERTIES:
         by_value: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for host, typical in known:
+        for host, typical in with_ratio:
             value = _property_text(name, host.environment.get(name))
             by_value[value].append((host.host, typical))
         if len(by_value) > 1:

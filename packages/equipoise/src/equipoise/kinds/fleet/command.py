@@ -259,8 +259,8 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
         )
     hidden = lines[len(fitting) :]
     if hidden:
-        ended = sum(line.state == "ended" for line in hidden)
-        table.add_row(Text(f"and {len(hidden)} more, {ended} of them ended", style="dim"))
+        ended_count = sum(line.state == "ended" for line in hidden)
+        table.add_row(Text(f"and {len(hidden)} more, {ended_count} of them ended", style="dim"))
     return table
 
 

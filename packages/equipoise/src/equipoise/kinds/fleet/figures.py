@@ -103,8 +103,8 @@ def _shown_hosts(with_ratio: Sequence[HostEffect]) -> list[HostEffect]:
         return list(with_ratio)
     ranked = sorted(with_ratio, key=lambda host: host.ratio or 0.0)
     last = len(ranked) - 1
-    chosen = {ranked[round(step * last / (MAX_HOSTS - 1))].place for step in range(MAX_HOSTS)}
-    return [host for host in with_ratio if host.place in chosen]
+    places = {ranked[round(step * last / (MAX_HOSTS - 1))].place for step in range(MAX_HOSTS)}
+    return [host for host in with_ratio if host.place in places]
 
 
 def _rows(comparison: FleetComparison, shown: Sequence[HostEffect]) -> Iterator[_Bar]:

@@ -109,7 +109,7 @@ class FleetReport(ReportKind):
         fleet = document.fleet
         first = answer(document, fleet)
         first_figures, others = campaign_figures(report)
-        whole: tuple[Part, ...] = (
+        all_parts: tuple[Part, ...] = (
             first,
             replace(first_figures, forms=WITH_PICTURES),
             *claims_below(document, first, first.claims),
@@ -117,7 +117,7 @@ class FleetReport(ReportKind):
             others,
             *how_it_ran(report),
         )
-        return whole_document(report, first, whole, numbers(document, fleet))
+        return whole_document(report, first, all_parts, numbers(document, fleet))
 
     def environments(self, document: FleetDocument) -> Iterator[Section]:
         """Build the shared environment, and that of each host."""

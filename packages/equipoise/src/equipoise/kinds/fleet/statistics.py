@@ -362,9 +362,9 @@ class _Fleet:
     ) -> Bounds:
         """Return the weighted mean of hosts' sequences, which hold together."""
         bounds = [sequences[place][0] for place in places]
-        unknown = next((each.unknown_because for each in bounds if each.unknown_because), None)
-        if unknown is not None:
-            return Bounds(*_UNLIMITED, level, unknown)
+        reason = next((each.unknown_because for each in bounds if each.unknown_because), None)
+        if reason is not None:
+            return Bounds(*_UNLIMITED, level, reason)
         parts = self.parts_of(places)
         low = float(parts @ np.array([each.low for each in bounds]))
         high = float(parts @ np.array([each.high for each in bounds]))
@@ -457,9 +457,10 @@ class _Fleet:
             return because
         if self.planned is None:
             return "the number of hosts was not fixed before the first trial"
-        left = [host.name for host in self.hosts if host.end == "left"]
-        if left:
-            return f"{', '.join(left)} left: the hosts that stayed may differ from those that left"
+        left_hosts = [host.name for host in self.hosts if host.end == "left"]
+        if left_hosts:
+            names = ", ".join(left_hosts)
+            return f"{names} left: the hosts that stayed may differ from those that left"
         return None
 
     def new_host(self) -> Prediction:
@@ -513,13 +514,13 @@ class _Fleet:
         if because is not None:
             return HostVariance((), because)
         differences = [_differences_of(host.blocks) for host in self.hosts]
-        known = [values for values in differences if len(values)]
-        if any(not np.isfinite(values).all() for values in known):
+        with_blocks = [values for values in differences if len(values)]
+        if any(not np.isfinite(values).all() for values in with_blocks):
             return HostVariance((), "a trial timed out, so the block differences have no variance")
-        if len(known) < 2 or all(len(values) < 2 for values in known):
+        if len(with_blocks) < 2 or all(len(values) < 2 for values in with_blocks):
             return HostVariance((), "fewer than two hosts have two blocks")
-        units = np.repeat(np.arange(len(known)), [len(values) for values in known])
-        values = np.concatenate(known)
+        units = np.repeat(np.arange(len(with_blocks)), [len(values) for values in with_blocks])
+        values = np.concatenate(with_blocks)
         levels = variance_by_level(values, [units], ["host", "block"], seed=seed, level=self.alpha)
         return HostVariance(levels.components)
 
@@ -528,16 +529,16 @@ def share_of_roster(number: int) -> float:
     """Return the share of alpha for the rounds of a roster, numbered from 1; the sum is 0.9."""
     if number == 1:
         return SHARE_OF_FIRST_ROSTER
-    rest = 1.0 - SHARE_OF_HOSTS - SHARE_OF_FIRST_ROSTER
-    return rest / (number * (number - 1))
+    remaining_share = 1.0 - SHARE_OF_HOSTS - SHARE_OF_FIRST_ROSTER
+    return remaining_share / (number * (number - 1))
 
 
 def _differences_of(blocks: PairedBlocks) -> FloatArray:
     """Return the block differences without the slot effect and without ties."""
     differences, centre = blocks.differences, blocks.engine.centre()
     slot = 0.0 if centre is None else centre[1]
-    known = ~np.isnan(differences)
-    corrected: FloatArray = (differences - blocks.orders * slot)[known]
+    has_difference = ~np.isnan(differences)
+    corrected: FloatArray = (differences - blocks.orders * slot)[has_difference]
     return corrected
 
 
@@ -613,17 +614,17 @@ def rosters_of(hosts: Sequence[FleetHost]) -> tuple[Roster, ...]:
         if rounds:
             roster_starts = tuple(starts[place] for place in members)
             rosters.append(Roster(len(rosters) + 1, tuple(members), roster_starts, rounds))
-        ended = [
+        ended_places = [
             place
             for place in members
             if hosts[place].end != "measuring" and lengths[place] - starts[place] <= rounds
         ]
-        if not ended:
+        if not ended_places:
             break
-        members = [place for place in members if place not in ended]
+        members = [place for place in members if place not in ended_places]
         for place in members:
-            known = (hosts[host_place].known_at_end for host_place in ended)
-            known_blocks = [values[place] for values in known if values is not None]
+            known_at_ends = (hosts[host_place].known_at_end for host_place in ended_places)
+            known_blocks = [values[place] for values in known_at_ends if values is not None]
             starts[place] = max(starts[place] + rounds, *known_blocks, 0)
     return tuple(rosters)
 

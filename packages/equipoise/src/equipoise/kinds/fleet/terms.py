@@ -341,10 +341,10 @@ class FleetDocument(ResultDocument, frozen=True, kw_only=True, tag="fleet"):
 
     def trial_columns(self) -> Iterator[TrialColumn]:
         """Yield the host of each trial, its facts, and the cost over that of the baseline."""
-        rows, known = self.trials, {host.host: host.environment for host in self.fleet.hosts}
+        rows, environments = self.trials, {host.host: host.environment for host in self.fleet.hosts}
         yield "host", "text", tuple(row.host for row in rows)
         for fact in HOST_FACTS:
-            values = (known.get(row.host or "", {}).get(fact) for row in rows)
+            values = (environments.get(row.host or "", {}).get(fact) for row in rows)
             cells = [value if isinstance(value, str | int) else None for value in values]
             if any(cell is not None for cell in cells):
                 yield f"host_{fact}", "integer" if fact in HOST_NUMBERS else "text", tuple(cells)
@@ -365,8 +365,10 @@ def _ratios_to_baseline(document: FleetDocument) -> Iterator[float | None]:
         if row.analysed
     }
     for row in document.trials:
-        below = costs.get((row.host, row.block, baselines.get(row.condition, "")))
-        above = costs.get((row.host, row.block, row.condition)) if row.analysed else None
+        baseline_cost = costs.get((row.host, row.block, baselines.get(row.condition, "")))
+        candidate_cost = costs.get((row.host, row.block, row.condition)) if row.analysed else None
         if metric in document.more_is_better:
-            below, above = above, below
-        yield above / below if above is not None and below else None
+            baseline_cost, candidate_cost = candidate_cost, baseline_cost
+        yield (
+            candidate_cost / baseline_cost if candidate_cost is not None and baseline_cost else None
+        )

@@ -90,11 +90,13 @@ def function_sides(
             f"setup is not a function: {setup!r}",
             hint="give a function that returns the argument of each call, such as lambda: data",
         )
-    chosen = _distinct(names or [_name_of(function) for function in functions], len(functions))
+    distinct_names = _distinct(
+        names or [_name_of(function) for function in functions], len(functions)
+    )
     pickled_setup = None if setup is None else _pickled(setup, "setup")
     return tuple(
         _function_side(function, name, pickled_setup)
-        for function, name in zip(functions, chosen, strict=True)
+        for function, name in zip(functions, distinct_names, strict=True)
     )
 
 
@@ -118,10 +120,10 @@ def code_sides(
             raise UnusableInput(
                 f"code {code!r} is empty", hint='give Python code, such as "sorted(x)"'
             )
-    chosen = _distinct(names or [" ".join(code.split()) for code in codes], len(codes))
+    distinct_names = _distinct(names or [" ".join(code.split()) for code in codes], len(codes))
     return tuple(
         _code_side(name, code, tree, setup_tree, available)
-        for name, code, tree in zip(chosen, codes, trees, strict=True)
+        for name, code, tree in zip(distinct_names, codes, trees, strict=True)
     )
 
 
@@ -235,8 +237,8 @@ def _not_timeable(place: str, error: Exception) -> UnusableInput:
 
 def _is_builtin(name: str, value: object) -> bool:
     """Return whether the value of a name is the builtin of that name."""
-    known = vars(builtins)
-    return name in known and value is known[name]
+    builtin_values = vars(builtins)
+    return name in builtin_values and value is builtin_values[name]
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:

@@ -106,7 +106,7 @@ class FunctionRunner(Struct):
     ) -> Iterator[TrialReport]:
         report, content = answer.report, answer.content or {}
         batches = content.get("batches")
-        kind, ended = failure_of(report, self.plan.measure.timeout_s)
+        kind, failure_text = failure_of(report, self.plan.measure.timeout_s)
         process_accounting = accounting_of(report)
         accounting = replace(
             process_accounting,
@@ -121,7 +121,7 @@ class FunctionRunner(Struct):
             failure, failure_kind = None, None
             # A process that ended before any function ran fails all of them.
             if batches is None and content.get("failed", answer.running) in (None, condition):
-                failure = ended or "its process ended early"
+                failure = failure_text or "its process ended early"
                 # The functions of a block share its process, so that a timeout ends the campaign.
                 failure_kind = kind if kind not in (None, "timed out") else "failed"
                 if "failed" in content:
@@ -159,14 +159,14 @@ def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
     """
     places = len(draw.order)
 
-    def drawn(purpose: str) -> list[int]:
+    def drawn_order(purpose: str) -> list[int]:
         order = draw_order(plan.seed, f"{purpose} of {draw.phase}", draw.block, places)
         return [draw.order[place] for place in order]
 
     rounds = FIRST_BATCHES + functions_of(plan).rounds
     return {
-        "definitions": drawn("definitions"),
-        "rounds": [drawn(f"round {number}") for number in range(rounds)],
+        "definitions": drawn_order("definitions"),
+        "rounds": [drawn_order(f"round {number}") for number in range(rounds)],
         "calls": list(functions_of(plan).calls),
         "fresh_calls": functions_of(plan).fresh_calls,
     }

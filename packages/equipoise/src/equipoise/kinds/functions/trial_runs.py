@@ -73,8 +73,8 @@ def _examined(
 ) -> ExaminedFunction:
     content = answer.content
     if content is None:
-        _, ended = failure_of(answer.report, timeout_s)
-        failure = ended or "its process ended early"
+        _, failure_text = failure_of(answer.report, timeout_s)
+        failure = failure_text or "its process ended early"
         raise ConditionFailed(
             f"{side.name} failed: {failure}{stderr_suffix(answer.report.error_tail)}",
             hint="call it alone; if it takes longer than timeout=, give a larger timeout=",

@@ -100,9 +100,9 @@ class Timer:
 
     def _renew_names(self, pickled: bytes) -> None:
         """Replace values that an earlier call may have changed; functions keep their caches."""
-        kept = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
+        kept_types = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
         for name, value in _unpickled(pickled).items():
-            if not isinstance(value, kept):
+            if not isinstance(value, kept_types):
                 self.names[name] = value
 
     def batch_ns(self, calls: int) -> int:
@@ -302,8 +302,8 @@ def _run(code: bytes, names: dict[str, Any], timer: Timer) -> None:
 
 def _differ(before: list[bytes | None], after: list[bytes | None]) -> bool:
     """Return whether a digest that is known before and after a call has changed."""
-    known = [pair for pair in zip(before, after, strict=False) if None not in pair]
-    return any(old != new for old, new in known)
+    known_pairs = [pair for pair in zip(before, after, strict=False) if None not in pair]
+    return any(old != new for old, new in known_pairs)
 
 
 def _are_watched(values: list[Any], digests: list[bytes | None]) -> bool:
@@ -323,12 +323,12 @@ def _surroundings(function: Any) -> list[Any]:
     import inspect
 
     reachable: list[Any] = []
-    functions, seen = [function], set()
+    functions, visited = [function], set()
     while functions:
         inner = inspect.unwrap(functions.pop())
-        if id(inner) in seen or not isinstance(inner, types.FunctionType):
+        if id(inner) in visited or not isinstance(inner, types.FunctionType):
             continue
-        seen.add(id(inner))
+        visited.add(id(inner))
         variables = inspect.getclosurevars(inner)
         defaults = [*(inner.__defaults__ or ()), *(inner.__kwdefaults__ or {}).values()]
         values = [*variables.nonlocals.values(), *variables.globals.values(), *defaults]

@@ -101,15 +101,17 @@ def _shortage(
         alpha=plan.judgement.alpha,
         seed=plan.seed,
     )
-    known = [forecast for forecast in forecasts if forecast is not None]
+    known_forecasts = [forecast for forecast in forecasts if forecast is not None]
     return GateShortage(
         undecided=len(undecided),
         blocks=min(decision.judged.blocks for decision in undecided),
         block_s=sum(map(block_seconds, blocks.values())) / len(blocks),
         needed_blocks=(
-            max(forecast.blocks for forecast in known) if len(known) == len(undecided) else None
+            max(forecast.blocks for forecast in known_forecasts)
+            if len(known_forecasts) == len(undecided)
+            else None
         ),
-        is_lower_bound=any(forecast.is_lower_bound for forecast in known),
+        is_lower_bound=any(forecast.is_lower_bound for forecast in known_forecasts),
     )
 
 
@@ -205,10 +207,10 @@ def _joined_by_metrics(lines: Sequence[Sequence[str]]) -> list[str] | None:
 def _joined_by_command(lines: Sequence[Sequence[str]], names: Sequence[str]) -> list[str] | None:
     if any("--" not in line or "=" in name for line, name in zip(lines, names, strict=True)):
         return None
-    at = lines[0].index("--")
-    options = list(lines[0][:at])
+    separator = lines[0].index("--")
+    options = list(lines[0][:separator])
     if any(list(line[: line.index("--")]) != options for line in lines):
         return None
     for line, name in zip(lines, names, strict=True):
-        options += ["--bench", f"{name}={shlex.join(line[at + 1 :])}"]
+        options += ["--bench", f"{name}={shlex.join(line[separator + 1 :])}"]
     return options

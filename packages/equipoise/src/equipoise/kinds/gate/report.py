@@ -192,9 +192,9 @@ def _row(row: GateRow, alpha: float) -> Mapping[str, str]:
 def _equivalence(row: GateRow, alpha: float) -> str:
     """Return the interval that decided the outcome, with its coverage."""
     interval, level = row.equivalence_ci, row.equivalence_level
-    shared = max(alpha, row.level) * level / row.level
-    scope = " over the benchmarks reported" if is_shared(level, shared) else ""
-    return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared)}{scope})"
+    shared_level = max(alpha, row.level) * level / row.level
+    scope = " over the benchmarks reported" if is_shared(level, shared_level) else ""
+    return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared_level)}{scope})"
 
 
 def _median(value: float | None, metric: str) -> str:

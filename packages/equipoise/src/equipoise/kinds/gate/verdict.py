@@ -69,14 +69,14 @@ def judge_gate(
         judged_at, lambda sequence: sequence.equivalence_low > margin, alpha, tested
     )
     passes = select_most(judged_at, is_within, alpha, tested)
-    others = judged_at(alpha / tested) if tested else []
+    undecided = judged_at(alpha / tested) if tested else []
     return tuple(
         GateDecision("slower", slower[place])
         if place in slower
         else GateDecision("passes", passes[place])
         if place in passes
         else GateDecision("undecided", judged)
-        for place, judged in enumerate(others)
+        for place, judged in enumerate(undecided)
     )
 
 
@@ -137,19 +137,21 @@ def _median_length(
 ) -> int | None:
     """Return the median number of blocks until the interval excludes the margin."""
     count = len(blocks)
-    more = min(max(FORECAST_GROWTH * count, FORECAST_LEAST_CAP), FORECAST_CAP)
+    extra_blocks = min(max(FORECAST_GROWTH * count, FORECAST_LEAST_CAP), FORECAST_CAP)
     centre = blocks.engine.centre()
     slot = 0.0 if centre is None else centre[1]
     differences, orders, tolerances = blocks.differences, blocks.orders, blocks.tolerances
     generator = np.random.default_rng(seed)
     lengths: list[float] = []
     for _ in range(continuations):
-        drawn = generator.integers(count, size=more)
-        coins = generator.choice(np.array([-1, 1], dtype=np.int8), more)
+        drawn_blocks = generator.integers(count, size=extra_blocks)
+        coins = generator.choice(np.array([-1, 1], dtype=np.int8), extra_blocks)
         continued = BettingSequence(
-            np.concatenate((differences, differences[drawn] + slot * (coins - orders[drawn]))),
+            np.concatenate(
+                (differences, differences[drawn_blocks] + slot * (coins - orders[drawn_blocks]))
+            ),
             np.concatenate((orders, coins)),
-            np.concatenate((tolerances, tolerances[drawn])),
+            np.concatenate((tolerances, tolerances[drawn_blocks])),
         )
         length = continued.blocks_to_exclude(margin, level)
         lengths.append(math.inf if length is None else max(length, count + 1))

@@ -215,10 +215,10 @@ def _era_numbers(series: Sequence[RunRecord]) -> list[int]:
 
 
 def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[HistoryEra]:
-    known = 0
+    last_era = 0
     for before, record, number in zip((None, *series), series, numbers, strict=False):
-        if number > known:
-            known = number
+        if number > last_era:
+            last_era = number
             differences = () if before is None else tuple(_differences(before, record))
             yield HistoryEra(number, iso_time(record.started_at), differences)
 
@@ -315,7 +315,7 @@ def _suspicion(
     series: ImportedSeries, change: LevelChange, command: Sequence[str], build: str | None
 ) -> Suspicion:
     after, until = series.points[change.first].commit, series.points[change.last].commit
-    at = shown_commit(series.points[change.place].commit)
+    best_commit = shown_commit(series.points[change.place].commit)
     ratio = change.ratio
     size = as_factor(ratio) if reads_as_factor(ratio) else f"{100.0 * (ratio - 1.0):+.1f} %"
     where = f"between {shown_commit(after)} and {shown_commit(until)}"
@@ -330,7 +330,7 @@ def _suspicion(
             build=build,
             metric=_BISECT_METRICS.get(series.metric, PRIMARY_METRIC),
         ),
-        summary=f"{series.benchmark}: {size} at about {at}, {where}.",
+        summary=f"{series.benchmark}: {size} at about {best_commit}, {where}.",
     )
 
 
@@ -353,7 +353,6 @@ def _summary(series: Sequence[ImportedSeries]) -> str:
         return f"No suspicion in {of_all}: no level changed clearly."
     count = sum(len(each.suspicions) for each in series)
     names = list(dict.fromkeys(with_suspicions))
-    named = listed(names, MAX_NAMES)
-    return (
-        f"{counted(count, 'suspicion')} in {of_all} ({named}): the program or the machine changed."
-    )
+    shown_names = listed(names, MAX_NAMES)
+    suspicions = counted(count, "suspicion")
+    return f"{suspicions} in {of_all} ({shown_names}): the program or the machine changed."

@@ -193,9 +193,9 @@ class HistoryOptions(CommitsOptions, frozen=True, kw_only=True):
     def measures(self) -> bool:
         """Whether the options select commits to measure, besides the files of ``--import``."""
         program = self.program
-        named = program.words or program.kind or program.benches or program.suite
+        has_program = program.words or program.kind or program.benches or program.suite
         selected = self.first or self.every or self.tags or self.since or self.only_new
-        return bool(named or selected)
+        return bool(has_program or selected)
 
     def with_files_of_pattern(self) -> HistoryOptions:
         """Return the options with the words after ``--import FILE`` as further files.

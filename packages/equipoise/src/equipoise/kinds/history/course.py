@@ -70,7 +70,7 @@ class Course(Struct, frozen=True):
 
     runnable: tuple[int, ...]
     """Commits that are not known to fail; the baseline, 0, is the first."""
-    wanted: tuple[int, ...]
+    curve_commits: tuple[int, ...]
     """Runnable commits of the curve, in order, with the baseline and the last commit."""
     measured: tuple[int, ...]
     """Runnable commits that ran, in order."""
@@ -86,7 +86,7 @@ class Course(Struct, frozen=True):
 
         Parameters are those of `History.next_block`.
         """
-        if len(self.wanted) == 1:
+        if len(self.curve_commits) == 1:
             return ()
         ready = frozenset(built)
         preferred = ready if build_trials >= CHEAP_BUILD else frozenset()
@@ -115,35 +115,41 @@ class Course(Struct, frozen=True):
         """Return a forecast of the remaining blocks, by the widths of the intervals so far."""
         if not self.next_block((), 0.0):
             return 0
-        at_last = sorted({place for place in (*self.measured, *self.wanted) if place >= self.first})
+        at_last = sorted(
+            {place for place in (*self.measured, *self.curve_commits) if place >= self.first}
+        )
         links = [self._link(pair) for pair in _chain(at_last)]
-        known = [link.expected for link in self.links.values() if link.expected is not None]
-        usual = statistics.median(known) if known else FIRST_PATIENCE
-        left = [
+        forecasts = [link.expected for link in self.links.values() if link.expected is not None]
+        usual = statistics.median(forecasts) if forecasts else FIRST_PATIENCE
+        remaining_blocks = [
             max(1.0, (usual if link.expected is None else link.expected) - link.blocks)
             for link in links
             if link.needs_blocks(_UNLIMITED_PATIENCE)
         ]
-        return max(1, math.ceil(sum(left) / MAX_COMMITS_OF_BLOCK))
+        return max(1, math.ceil(sum(remaining_blocks) / MAX_COMMITS_OF_BLOCK))
 
     def _stretches(self) -> list[Pair]:
         """Return the stretches between measured commits and commits of the coarse grid."""
-        last = self.wanted[-1]
+        last = self.curve_commits[-1]
         grid = {
-            self.wanted[round(place * (len(self.wanted) - 1) / COARSE_STRETCHES)]
+            self.curve_commits[round(place * (len(self.curve_commits) - 1) / COARSE_STRETCHES)]
             for place in range(COARSE_STRETCHES + 1)
         }
-        known = {BASELINE, *self.measured, last}
-        opened = [pair for pair in _chain(sorted(known)) if pair in self.links]
+        ends = {BASELINE, *self.measured, last}
+        opened = [pair for pair in _chain(sorted(ends)) if pair in self.links]
         new = {place for place in grid if not any(u < place < v for u, v in opened)}
-        return [pair for pair in _chain(sorted(known | new)) if pair[0] >= self.first]
+        return [pair for pair in _chain(sorted(ends | new)) if pair[0] >= self.first]
 
     def _halved(self, stretches: Sequence[Pair], ready: frozenset[int]) -> list[Pair]:
         """Return the stretches; the widest ones are halved at a missing commit of the curve."""
-        missing = [[place for place in self.wanted if u < place < v] for u, v in stretches]
-        widest = max(map(len, missing), default=0)
+        missing_commits = [
+            [place for place in self.curve_commits if u < place < v] for u, v in stretches
+        ]
+        widest = max(map(len, missing_commits), default=0)
         halves = {
-            _middle(commits, ready) for commits in missing if commits and 2 * len(commits) > widest
+            _middle(commits, ready)
+            for commits in missing_commits
+            if commits and 2 * len(commits) > widest
         }
         return _chain(sorted(halves.union(*stretches)))
 
@@ -217,11 +223,11 @@ class Course(Struct, frozen=True):
         Among equal ones it is the latest whose earlier commit has run, so that no pair spans later
         commits.
         """
-        known = {BASELINE, *self.measured}
+        measured = {BASELINE, *self.measured}
         wanting = [pair for pair in pairs if self._link(pair).needs_blocks(patience)]
         return min(
             wanting,
-            key=lambda pair: (self._link(pair).blocks, pair[0] not in known, -pair[1]),
+            key=lambda pair: (self._link(pair).blocks, pair[0] not in measured, -pair[1]),
             default=None,
         )
 

@@ -223,8 +223,8 @@ def _suspicions(
     """Yield the suspicions about commits of the curve; a file may have the start of a name."""
     for each in series:
         for suspicion in each.suspicions:
-            at = each.points[suspicion.place].commit
-            matching_places = [place for name, place in places.items() if name.startswith(at)]
+            commit = each.points[suspicion.place].commit
+            matching_places = [place for name, place in places.items() if name.startswith(commit)]
             if len(matching_places) == 1:
                 yield {
                     "place": matching_places[0],
@@ -274,8 +274,8 @@ def has_name(mark: dict[str, Any]) -> bool:
 
 def end_of_axis(marks: Rows, last: float) -> float:
     """Return the end of an axis up to ``last`` with enough room for the names of its marks."""
-    named = [float(mark["place"]) for mark in marks if has_name(mark)]
-    return max([last, *(place / (1.0 - _NAME_WIDTH) for place in named)])
+    places = [float(mark["place"]) for mark in marks if has_name(mark)]
+    return max([last, *(place / (1.0 - _NAME_WIDTH) for place in places)])
 
 
 def stretch_for(marks: Rows) -> float:

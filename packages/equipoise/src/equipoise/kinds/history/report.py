@@ -118,7 +118,7 @@ class HistoryReport(ReportKind):
         result = document.history
         curve_answer = answer(document, result)
         curve, _ = campaign_figures(report)
-        whole: tuple[Part, ...] = (
+        all_parts: tuple[Part, ...] = (
             curve_answer,
             replace(curve, forms=WITH_PICTURES),
             *parts(document, result),
@@ -127,7 +127,7 @@ class HistoryReport(ReportKind):
         )
         # The earlier campaigns are in the parts already.
         report = replace(report, earlier=())
-        return whole_document(report, curve_answer, whole, numbers(document, result))
+        return whole_document(report, curve_answer, all_parts, numbers(document, result))
 
     def impossible(self, document: HistoryDocument) -> Iterator[str]:
         """Yield the values of a document that no history can have computed."""
@@ -214,15 +214,15 @@ def _tone(document: HistoryDocument, result: HistoryResult, change: HistoryChang
 def _claim(document: HistoryDocument, result: HistoryResult, change: HistoryChange) -> Claim:
     estimate, ends = estimate_and_interval(change.ratio, change.ratio_ci)
     after, until = short_name(change.after), short_name(change.until)
-    when = ", ".join(filter(None, (change.author, change.date[:10])))
+    author_and_date = ", ".join(filter(None, (change.author, change.date[:10])))
     threshold = change.threshold
     evidence = f"e-value {significant(change.e_value)}"
     evidence += "" if threshold is None else f", where {significant(threshold)} was needed"
     facts = [("Evidence", evidence), ("Blocks", str(change.blocks))]
     certainty = [f"{evidence}; {counted(change.blocks, 'block')}"]
     if change.confirmed:
-        facts = [("Subject", change.subject), ("Author and date", when), *facts]
-        certainty = [f"{change.subject} ({when})", *certainty]
+        facts = [("Subject", change.subject), ("Author and date", author_and_date), *facts]
+        certainty = [f"{change.subject} ({author_and_date})", *certainty]
     return Claim(
         badge="change" if change.confirmed else "range",
         tone=_tone(document, result, change),
@@ -319,8 +319,8 @@ def _selection(result: HistoryResult) -> tuple[HistoryRevision, ...]:
     ]
     steps = max(1, MAX_ROWS - 1)
     even_places = [round(step * last / steps) for step in range(steps + 1)]
-    chosen = list(dict.fromkeys((0, last, *places_of_changes, *even_places)))[:MAX_ROWS]
-    return tuple(revisions[place] for place in sorted(chosen))
+    places = list(dict.fromkeys((0, last, *places_of_changes, *even_places)))[:MAX_ROWS]
+    return tuple(revisions[place] for place in sorted(places))
 
 
 def _table(revisions: Sequence[HistoryRevision], notes: tuple[str, ...]) -> Table:
@@ -422,10 +422,10 @@ def _facts(result: HistoryResult) -> Iterator[tuple[str, str]]:
     campaigns = counted(len(result.campaigns), "campaign")
     cost = f"{result.trials} trials of {counted(result.builds, 'build')}"
     yield "Cost", f"{cost} in {waiting_time(result.seconds)}, over {campaigns}"
-    rest = "nothing, until there are new commits"
+    remaining = "nothing, until there are new commits"
     if result.blocks_to_go:
-        rest = f"about {counted(result.blocks_to_go, 'more block')}"
-    yield "Left to measure", rest
+        remaining = f"about {counted(result.blocks_to_go, 'more block')}"
+    yield "Left to measure", remaining
 
 
 CAVEAT = (
@@ -518,12 +518,12 @@ def _lines(with_suspicions: Sequence[ImportedSeries]) -> Iterator[Part]:
         for suspicion in each.suspicions
     ]
     yield from lines[:_MAX_LINES]
-    rest = lines[_MAX_LINES:]
-    if rest:
+    other_lines = lines[_MAX_LINES:]
+    if other_lines:
         yield Paragraph(
-            f"{len(rest)} more lines are in {option('json')} and {option('report')}.", "dim"
+            f"{len(other_lines)} more lines are in {option('json')} and {option('report')}.", "dim"
         )
-        yield Section("More lines", tuple(rest), folded=True, forms=PAGE)
+        yield Section("More lines", tuple(other_lines), folded=True, forms=PAGE)
 
 
 def _figures(series: Sequence[ImportedSeries]) -> Iterator[Figure]:

@@ -168,8 +168,8 @@ class History:
                 "the campaigns of one history have one baseline",
                 hint=f"begin a history of its own for another {option('from')}",
             )
-        known = [place for place, name in enumerate(names) if name in self._measured]
-        self._first = max(known, default=BASELINE) if only_new else BASELINE
+        measured = [place for place, name in enumerate(names) if name in self._measured]
+        self._first = max(measured, default=BASELINE) if only_new else BASELINE
         self._names, self._selected = tuple(names), frozenset(selected)
         self._places.update({name: place for place, name in enumerate(names)})
         self._parents.update(zip(names[1:], names, strict=False))
@@ -261,7 +261,7 @@ class History:
     def _course(self) -> Course:
         withdrawn = self._withdrawn.get(self._era, set()) - self._retried
         runnable = tuple(place for place, name in enumerate(self._names) if name not in withdrawn)
-        wanted = {BASELINE, *self._selected, *runnable[-1:]} & set(runnable)
+        curve_commits = {BASELINE, *self._selected, *runnable[-1:]} & set(runnable)
         measured = (place for place in runnable if self._names[place] in self._measured)
         places = {self._names[place]: place for place in runnable}
         links: dict[Places, _Pair] = {}
@@ -271,10 +271,12 @@ class History:
                 links[places[pair.after], places[pair.until]] = pair
         return Course(
             runnable=runnable,
-            wanted=tuple(sorted(wanted)),
+            curve_commits=tuple(sorted(curve_commits)),
             measured=tuple(measured),
             links={ends: pair.link(self._era) for ends, pair in links.items()},
-            undersampled=tuple(place for place in sorted(wanted) if self._is_undersampled(place)),
+            undersampled=tuple(
+                place for place in sorted(curve_commits) if self._is_undersampled(place)
+            ),
             first=max(place for place in runnable if place <= self._first),
         )
 
@@ -306,8 +308,8 @@ class History:
                 each.era == self._era or each.is_decided for each in earlier
             ):
                 rank = len(self._pairs) + 1
-                shared = (self._era, rank, self._alpha, self._no_blocks())
-                pair = _Pair(after, until, *shared, self.margin)
+                arguments = (self._era, rank, self._alpha, self._no_blocks())
+                pair = _Pair(after, until, *arguments, self.margin)
                 self._pairs.append(pair)
                 earlier.append(pair)
 
@@ -359,9 +361,9 @@ class History:
         return self._places[pair.after], self._places[pair.until]
 
     def _changes(self) -> Iterator[Change]:
-        named = sorted((pair for pair in self._pairs if pair.is_named), key=self._span)
-        for pair in named:
-            if any(self._contains(pair, other) for other in named if other is not pair):
+        named_pairs = sorted((pair for pair in self._pairs if pair.is_named), key=self._span)
+        for pair in named_pairs:
+            if any(self._contains(pair, other) for other in named_pairs if other is not pair):
                 continue
             between = self._commits_between(pair)
             withdrawn = self._withdrawn.get(pair.era, set())

@@ -273,13 +273,17 @@ def _trials(
 
 
 def _accounting(process: Process) -> Accounting:
-    known: dict[str, Any] = {
+    accounts: dict[str, Any] = {
         name: int(process.values[name]) if name in _WHOLE_NUMBERS else process.values[name]
         for name in _IMPORTED_ACCOUNTS
         if name in process.values
     }
-    absent = [name for name in (*_IMPORTED_ACCOUNTS, *_UNAVAILABLE_ACCOUNTS) if name not in known]
-    return Accounting(**known, unknown=dict.fromkeys(absent, "the imported file does not have it"))
+    absent = [
+        name for name in (*_IMPORTED_ACCOUNTS, *_UNAVAILABLE_ACCOUNTS) if name not in accounts
+    ]
+    return Accounting(
+        **accounts, unknown=dict.fromkeys(absent, "the imported file does not have it")
+    )
 
 
 def _samples(process: Process) -> Iterator[Sample]:
@@ -358,10 +362,10 @@ def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple
     baselines: dict[frozenset[tuple[str, str]], int] = {}
     contrasts: list[Contrast] = []
     for index, condition in enumerate(conditions):
-        shared = {name: level for name, level in condition.levels.items() if name != compared}
-        baseline = baselines.setdefault(frozenset(shared.items()), index)
+        other_levels = {name: level for name, level in condition.levels.items() if name != compared}
+        baseline = baselines.setdefault(frozenset(other_levels.items()), index)
         if baseline != index:
-            contrasts.append(Contrast(baseline, index, factor=compared, stratum=shared))
+            contrasts.append(Contrast(baseline, index, factor=compared, stratum=other_levels))
     return tuple(contrasts)
 
 
