@@ -77,7 +77,7 @@ TRIES = (
 
 
 @pytest.mark.parametrize(
-    "one", TRIES, ids=lambda program: f"{program.intervention} on {program.pair}"
+    "program", TRIES, ids=lambda program: f"{program.intervention} on {program.pair}"
 )
 def test_an_observed_run_shows_whether_the_named_calls_are_reached(
     program: PlantedProgram, folder: Path

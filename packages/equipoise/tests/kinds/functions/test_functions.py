@@ -53,10 +53,10 @@ def test_modules_are_imported_before_the_clock_runs() -> None:
 
 
 def test_the_same_function_has_the_same_digest_and_another_one_another() -> None:
-    one, repeating_line, other = (
+    first_side, same_side, other = (
         code_sides([code], "x = 1", {})[0].digest for code in ("x + 1", "x + 1", "x + 2")
     )
-    assert one == repeating_line != other
+    assert first_side == same_side != other
 
 
 @pytest.mark.parametrize(

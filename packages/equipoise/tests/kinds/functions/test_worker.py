@@ -54,23 +54,23 @@ def test_every_function_has_a_batch_in_every_round() -> None:
     assert all(value > 0 for series in batches for value in series)
 
 
-def test_a_call_that_changes_what_it_works_on_is_seen() -> None:
+def test_a_call_that_changes_its_data_is_noticed() -> None:
     sides = code_sides(["sorted(x)", "x.sort()", "x = x + [1]", "y = x"], SETUP, {})
     assert [function.changes for function in examined(sides)] == [False, True, True, False]
 
 
-def test_an_argument_that_changes_is_seen() -> None:
+def test_a_changed_argument_is_noticed() -> None:
     sides = function_sides([sorted, list.sort], lambda: [3, 1, 2])
     assert [function.changes for function in examined(sides)] == [False, True]
 
 
-def test_what_a_function_reaches_and_changes_is_seen() -> None:
+def test_changed_globals_and_closures_are_noticed() -> None:
     data, words = [3, 1, 2], ["b", "a"]
     sides = function_sides([lambda: sorted(data), lambda: words.sort()], None)
     assert [function.changes for function in examined(sides)] == [False, True]
 
 
-def test_fresh_calls_work_on_what_the_setup_made(tmp_path: object) -> None:
+def test_fresh_calls_get_the_data_of_the_setup(tmp_path: object) -> None:
     code = "assert x == [3, 1, 2]; x.sort()"
     assert "batches" in content(measured(code_sides([code], SETUP, {}), 5, fresh_calls=True))
     once = content(measured(code_sides([code], SETUP, {}), 5))
@@ -78,7 +78,7 @@ def test_fresh_calls_work_on_what_the_setup_made(tmp_path: object) -> None:
     assert once["text"].startswith("AssertionError")
 
 
-def test_fresh_calls_work_on_fresh_names() -> None:
+def test_fresh_calls_get_fresh_names() -> None:
     (side,) = code_sides(["assert x == [3, 1, 2]; x.sort()"], "", {"x": [3, 1, 2]})
     assert "batches" in content(measured([side], 5, fresh_calls=True))
 
@@ -101,7 +101,7 @@ def test_async_functions_and_code_are_awaited() -> None:
     assert "batches" in content(measured(code, 3, fresh_calls=True))
 
 
-def test_processes_differ_in_what_makes_equal_functions_differ() -> None:
+def test_processes_differ_in_addresses_and_hash_seeds() -> None:
     # Addresses and hash seeds of a fresh process, read by the code itself.
     probe = "raise ValueError(f\"{id(object)} {hash('a')}\")"
     seen = [content(measured(code_sides([probe], "", {})))["text"] for _ in range(3)]
@@ -115,7 +115,7 @@ def test_functions_are_defined_in_the_order_that_was_drawn() -> None:
     assert "batches" in content(measured(sides))
 
 
-def test_what_a_function_prints_goes_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_output_of_a_function_is_discarded(capfd: pytest.CaptureFixture[str]) -> None:
     assert "batches" in content(measured(code_sides(["print('chatter')"], "", {})))
     assert capfd.readouterr().out == ""
 
@@ -134,7 +134,7 @@ def grows() -> Callable[[], int]:
 @pytest.mark.parametrize(
     ("second_look", "answer"), [([20] * 16, False), ([*range(20, 52, 2)], True)]
 )
-def test_a_machine_that_slows_down_once_is_no_function_that_grows(
+def test_a_machine_that_slows_down_once_is_not_a_growing_function(
     monkeypatch: pytest.MonkeyPatch, second_look: list[int], answer: bool
 ) -> None:
     slows_down = [*range(10, 26)]

@@ -26,13 +26,13 @@ def started(percent: float, blocks: int, seed: int, sd: float = 0.05) -> PairedB
 
 
 def test_after_one_block_the_forecast_is_the_least_that_any_gate_needs() -> None:
-    (one,) = forecast(started(50.0, 1, seed=1, sd=0.001))
-    assert one is not None and one.is_lower_bound
+    (short_forecast,) = forecast(started(50.0, 1, seed=1, sd=0.001))
+    assert short_forecast is not None and short_forecast.is_lower_bound
     decided = [
         judge_gate([started(50.0, blocks, seed=1, sd=0.001)], min_effect=LIMIT, alpha=ALPHA)[
             0
         ].outcome
-        for blocks in (one.blocks - 1, one.blocks)
+        for blocks in (short_forecast.blocks - 1, short_forecast.blocks)
     ]
     assert decided == ["undecided", "slower"]
 
@@ -65,5 +65,5 @@ def test_a_decided_benchmark_has_no_forecast() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_forecast_is_more_than_the_measured_blocks(seed: int) -> None:
-    (one,) = forecast(started(6.0, 10, seed))
-    assert one is None or one.blocks > 10
+    (single_forecast,) = forecast(started(6.0, 10, seed))
+    assert single_forecast is None or single_forecast.blocks > 10

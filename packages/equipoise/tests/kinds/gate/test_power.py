@@ -54,8 +54,8 @@ def outcome(noise: Noise, percent: float, seed: int, blocks: int = BLOCKS) -> Ga
     if end is None:
         return "undecided"
     until_then = PairedBlocks(old[:end], new[:end], orders[:end])
-    (one,) = judge_gate([until_then], min_effect=LIMIT, alpha=ALPHA)
-    return one.outcome
+    (decision,) = judge_gate([until_then], min_effect=LIMIT, alpha=ALPHA)
+    return decision.outcome
 
 
 def failures(noise: Noise, percent: float, gates: int, blocks: int = BLOCKS) -> int:
@@ -72,8 +72,8 @@ def test_the_first_outcome_is_that_of_an_analysis_after_every_block() -> None:
         found: GateOutcome = "undecided"
         while found == "undecided" and (row := next(rows, None)) is not None:
             growing.append(*row)
-            (one,) = judge_gate([growing], min_effect=LIMIT, alpha=ALPHA)
-            found = one.outcome
+            (decision,) = judge_gate([growing], min_effect=LIMIT, alpha=ALPHA)
+            found = decision.outcome
         assert growing.engine.blocks_to_exclude(MARGIN, 2 * ALPHA) == len(growing)
         assert found == outcome(white(0.03), SLOWER, seed, 120) == "slower"
 

@@ -33,9 +33,9 @@ def decisions_of(*comparisons: PairedBlocks, min_effect: float = LIMIT) -> tuple
 def test_only_an_interval_wholly_beyond_the_limit_is_slower(
     percent: float, outcome: GateOutcome
 ) -> None:
-    (one,) = decisions_of(effect_of(percent))
-    assert one.outcome == outcome
-    assert one.judged.level == ALPHA
+    (decision,) = decisions_of(effect_of(percent))
+    assert decision.outcome == outcome
+    assert decision.judged.level == ALPHA
 
 
 def test_slower_but_not_certainly_by_more_than_the_limit_does_not_fail() -> None:

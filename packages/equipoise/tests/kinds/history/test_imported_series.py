@@ -29,8 +29,8 @@ def test_a_series_is_read_with_its_suspicions_and_the_line_that_reads_it_again(
         build="make -j2",
     )
     assert result.again == "again"
-    (one,) = result.series[0].suspicions
-    assert one.confirm == (
+    (suspicion,) = result.series[0].suspicions
+    assert suspicion.confirm == (
         "equipoise bisect --good v12 --bad v13 --build 'make -j2' -- ./bench 'a b'"
     )
 

@@ -110,7 +110,7 @@ def test_the_next_campaign_goes_on_where_the_series_was(tmp_path: Path) -> None:
     assert judge.stop_reason() == "verdict"
 
 
-def test_only_new_commits_are_asked_about(tmp_path: Path) -> None:
+def test_only_new_commits_are_measured(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(10, 3, 9))
     short = Stopping(blocks=30, budget_s=1e6, min_seconds=0.0)
     first = night(stage, plan_of_history(8, stopping=short))
@@ -159,7 +159,7 @@ class Killed(BaseException):
     """The campaign's process is gone."""
 
 
-def test_a_change_across_commits_that_do_not_build_is_theirs_together(tmp_path: Path) -> None:
+def test_a_change_across_failed_builds_belongs_to_all_of_them(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(8, 5), broken=frozenset({4, 5}), failing=frozenset({8}))
     record = night(stage, plan_of_history(8))
     (change,) = read_history([record]).state().changes
@@ -172,7 +172,7 @@ def test_a_change_across_commits_that_do_not_build_is_theirs_together(tmp_path: 
     assert {withdrawal.commit for withdrawal in withdrawals_of(record)} == {4, 5, 8}
 
 
-def test_what_did_not_build_is_tried_once_more_in_the_next_campaign(tmp_path: Path) -> None:
+def test_failed_builds_are_tried_once_more_in_the_next_campaign(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(8, 5), broken=frozenset({4, 5}))
     first = night(stage, plan_of_history(8))
     assert changes([first]) == [(3, 6, True)]
@@ -195,7 +195,7 @@ def test_a_baseline_that_fails_ends_the_campaign(tmp_path: Path) -> None:
     assert withdrawals_of(stage.ledger.read_run()) == ()
 
 
-def test_a_ledger_that_lacks_an_earlier_campaign_says_so(tmp_path: Path) -> None:
+def test_a_ledger_without_an_earlier_campaign_is_reported(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(2))
     record = night(stage, plan_of_history(2))
     terms = history_of(record.plan)
@@ -206,7 +206,7 @@ def test_a_ledger_that_lacks_an_earlier_campaign_says_so(tmp_path: Path) -> None
     assert "--ledger FILE" in str(error.value.hint)
 
 
-def test_the_ledger_knows_the_campaigns_of_a_series(tmp_path: Path) -> None:
+def test_the_ledger_has_the_campaigns_of_a_series(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(2))
     short = Stopping(blocks=2, budget_s=1e6, min_seconds=0.0)
     first = night(stage, plan_of_history(2, stopping=short))

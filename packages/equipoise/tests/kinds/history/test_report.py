@@ -69,7 +69,7 @@ def test_one_change_is_the_answer_itself(capsys: pytest.CaptureFixture[str]) -> 
     )
 
 
-def test_without_a_change_it_says_how_many_commits_were_measured() -> None:
+def test_without_a_change_the_answer_has_the_number_of_commits() -> None:
     result = with_summary(changes=())
     assert result.summary == (
         "No change above 1 % is certain in 24 commits since v1.0 (0000000000); 16 commits measured."
@@ -77,7 +77,7 @@ def test_without_a_change_it_says_how_many_commits_were_measured() -> None:
     assert result.summary in page([CampaignReport(history_document(result=result))])
 
 
-def test_many_changes_stand_in_a_table_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_changes_are_a_table_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     changes = tuple(change_of(place - 1, place, ratio=1.03) for place in (2, 4, 9, 12))
     text = screen(history_document(result=with_summary(changes=changes)), capsys)
     assert "4 changes in 24 commits since v1.0 (0000000000): 4 slower." in text
@@ -145,7 +145,7 @@ def test_a_screen_draws_each_interval_and_leaves_out_commits_of_a_long_curve(
     )
 
 
-def test_an_era_says_what_differs_from_the_one_before() -> None:
+def test_an_era_has_its_differences_from_the_one_before() -> None:
     assert (
         "Era 2 began 2026-03-27 02:00 UTC: kernel: 6.1 instead of 5.10. Commits are compared "
         "within an era only."
@@ -175,7 +175,7 @@ def test_a_suspicion_of_another_tool_has_the_line_that_confirms_it(
     assert (suspicion.confirm or "no line") in page([CampaignReport(document)])
 
 
-def test_of_a_metric_of_which_more_is_better_a_reader_sees_values(
+def test_reports_show_values_if_more_of_the_metric_is_better(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     change = replace(change_of(8, SLOWER, ratio=1.25), summary="")
@@ -213,7 +213,7 @@ def test_csv_has_a_row_for_each_commit_of_the_curve() -> None:
     }
 
 
-def test_markdown_has_the_chart_as_a_picture_beside_it(tmp_path: Path) -> None:
+def test_markdown_has_the_chart_as_a_picture(tmp_path: Path) -> None:
     document = history_document(result=with_summary(series=(series_of(),)))
     file = tmp_path / "last night.md"
     write_documents(file, [campaign_document(CampaignReport(document))])
@@ -257,7 +257,7 @@ def test_in_python_it_prints_the_answer_and_draws_the_curve() -> None:
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_a_file_with_a_history_that_cannot_be_is_refused(
+def test_a_file_with_an_impossible_history_is_refused(
     tmp_path: Path, changed: dict[str, object]
 ) -> None:
     path = tmp_path / "result.json"

@@ -84,7 +84,7 @@ def test_the_same_blocks_make_the_same_state() -> None:
     assert history.state() == again.state()
 
 
-def test_a_night_of_new_commits_asks_only_about_them() -> None:
+def test_a_night_of_new_commits_measures_only_them() -> None:
     history, _ = measured({5: 0.05}, noise=white(0.01))
     history.begin_campaign(names_of(18), range(19), "gcc 14", only_new=True)
     generator = np.random.default_rng(4)
@@ -109,7 +109,7 @@ def test_commits_that_do_not_build_are_passed_over_and_make_a_group() -> None:
     assert state.withdrawn == (names[5], names[6], names[12])
 
 
-def test_a_change_on_a_branch_that_was_rewritten_stays_beside_that_of_the_new_one() -> None:
+def test_a_change_on_a_rewritten_branch_stays_with_that_of_the_new_branch() -> None:
     history, _ = measured({5: 0.05}, count=8, noise=white(0.01))
     names = (*names_of(4), *(name_of(commit, "rewritten") for commit in range(5, 9)))
     history.begin_campaign(names, range(9), "gcc 14")
@@ -120,7 +120,7 @@ def test_a_change_on_a_branch_that_was_rewritten_stays_beside_that_of_the_new_on
     assert {revision.name for revision in history.state().revisions} == set(names)
 
 
-def test_in_a_new_era_only_what_is_undecided_is_asked_again_and_a_name_stays() -> None:
+def test_in_a_new_era_only_undecided_pairs_are_measured_and_names_stay() -> None:
     history = history_of(8)
     generator = np.random.default_rng(7)
     levels = steps(8, {3: 0.1})
@@ -174,7 +174,7 @@ def test_nested_names_count_as_one_change() -> None:
     assert _most_disjoint([]) == 0
 
 
-def test_what_is_left_is_foreseen_until_nothing_is() -> None:
+def test_the_remaining_blocks_are_forecast_until_the_end() -> None:
     history = history_of(8)
     generator = np.random.default_rng(8)
     left = [history.state().blocks_to_go]
@@ -224,7 +224,7 @@ def test_a_block_has_the_conditions_of_its_order(order: tuple[int, ...]) -> None
         history_of(2).add({0: 1.0, 2: 1.0} if 9 not in order else {0: 1.0, 9: 1.0}, order)
 
 
-def test_a_history_wants_a_smallest_effect_and_a_commit_after_its_baseline() -> None:
+def test_a_history_needs_a_smallest_effect_and_a_commit_after_its_baseline() -> None:
     with pytest.raises(UnusableInput, match="smallest effect"):
         History(alpha=ALPHA, min_effect=0.0)
     with pytest.raises(UnusableInput, match="no commit after"):

@@ -84,12 +84,12 @@ def test_an_import_has_an_interval_its_scope_and_no_verdict(
     assert document["comparisons"] == []
     imported = document["imported"]
     assert isinstance(imported, dict)
-    (one,) = imported["comparisons"]
-    low, high = one["ratio_ci"]
+    (comparison,) = imported["comparisons"]
+    low, high = comparison["ratio_ci"]
     assert 1.18 < low < 1.2 < high < 1.22
-    assert one["method"] == "Welch"
-    assert "e_value" not in one and "verdict" not in one
-    assert "12 processes against 12 processes of these files" in one["scope"]
+    assert comparison["method"] == "Welch"
+    assert "e_value" not in comparison and "verdict" not in comparison
+    assert "12 processes against 12 processes of these files" in comparison["scope"]
     assert "no verdict and no e-value" in imported["summary"]
     warnings = document["warnings"]
     assert isinstance(warnings, list)
@@ -103,14 +103,14 @@ def test_blocks_of_a_file_are_compared_within_them(
     assert run_import(str(slower_csv(folder, blocks=True)), "--json", "-") == 0
     imported = result(capsys)["imported"]
     assert isinstance(imported, dict)
-    (one,) = imported["comparisons"]
-    assert (one["method"], one["scope"]) == (
+    (comparison,) = imported["comparisons"]
+    assert (comparison["method"], comparison["scope"]) == (
         "paired",
         "only 12 blocks of these files",
     )
 
 
-def test_the_screen_says_what_it_is_worth_and_show_says_the_same(
+def test_the_screen_has_the_meaning_of_the_interval_and_show_repeats_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_import(str(slower_csv(folder))) == 0
@@ -138,7 +138,7 @@ def test_reports_of_an_import_say_that_it_has_no_verdict(folder: Path) -> None:
     assert {row["verdict"] for row in rows} == {""}
 
 
-def test_drift_of_an_import_is_a_threat_and_is_not_kept_out(
+def test_drift_of_an_import_is_in_the_ratio_with_a_warning(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [f"{name},{0.1 * (1 + place / 20)}" for name in "ab" for place in range(24)]
@@ -185,7 +185,7 @@ def test_every_format_is_listed_shown_and_exported(
     assert all(metric in measures for measures in bmf.values())
 
 
-def test_hyperfines_form_takes_wall_times_and_says_so_of_others(folder: Path) -> None:
+def test_the_form_of_hyperfine_takes_wall_times_only(folder: Path) -> None:
     assert run_import(str(SAMPLES / "hyperfine_2.json"), "--quiet") == 0
     assert call(export.command, "--format", "hyperfine", "-o", "out") == 0
     results = json.loads((folder / "out").read_text())["results"]
@@ -255,7 +255,7 @@ def test_an_import_cannot_be_resumed_or_pooled(folder: Path) -> None:
         call(show.command, "--pool")
 
 
-def test_nothing_is_recorded_of_a_file_that_cannot_be_used(folder: Path) -> None:
+def test_an_unusable_file_is_not_recorded(folder: Path) -> None:
     with pytest.raises(UnusableInput, match="of no format"):
         run_import(str(written(folder, "poem.txt", "the quick brown fox")))
     with pytest.raises(UnusableInput, match="2 files but 1 names"):

@@ -272,16 +272,14 @@ class Bisection:
 
     def is_named(self, pair: Pair) -> bool:
         """Return whether the candidate of an own pair is named by all blocks so far."""
-        return any(
-            candidate.named_pair == pair for candidate in self._confirmed_among(self._candidates)
-        )
+        return any(candidate.named_pair == pair for candidate in self._confirmed_candidates())
 
     @property
     def verdict(self) -> BisectionVerdict:
         """The verdict so far; it equals that of ``state``, which takes longer."""
         verdict = self._stretches[0].verdict
         if verdict == "culprit":
-            confirmed = self._confirmed_among(self._candidates)
+            confirmed = self._confirmed_candidates()
             if len(confirmed) > 1:
                 return "several"
             if confirmed != [self._stretches[0]]:
@@ -298,13 +296,13 @@ class Bisection:
         (``layout.py``). All commits are judged together, by all blocks so far.
         """
         gap = self._stretches[0].gap
-        steps = (candidate.named_step(gap) for candidate in self._confirmed_among(self._candidates))
+        steps = (candidate.named_step(gap) for candidate in self._confirmed_candidates())
         return tuple(step for step in steps if step is not None)
 
     @property
     def trends(self) -> tuple[StepTrend | None, ...]:
         """How each of ``named_steps`` grew or faded so far; ``None`` if no change is certain."""
-        confirmed = self._confirmed_among(self._candidates)
+        confirmed = self._confirmed_candidates()
         return step_trends(
             self._course,
             [candidate.named_pair[1] for candidate in confirmed if candidate.named_pair],
@@ -318,7 +316,7 @@ class Bisection:
     @property
     def unconfirmed_steps(self) -> tuple[UnconfirmedStep, ...]:
         """The steps of the commits that make a difference by the bets, but are not named."""
-        confirmed, gap = self._confirmed_among(self._candidates), self._stretches[0].gap
+        confirmed, gap = self._confirmed_candidates(), self._stretches[0].gap
         return tuple(
             UnconfirmedStep(step, self._reason(candidate))
             for candidate in self._candidates
@@ -329,23 +327,22 @@ class Bisection:
     def _candidates(self) -> list[Stretch]:
         return [stretch for stretch in self._stretches if stretch.named_pair is not None]
 
-    def _confirmed_among(self, candidates: Sequence[Stretch]) -> list[Stretch]:
+    def _confirmed_candidates(self) -> list[Stretch]:
         """Return the candidates that are named by all blocks so far."""
+        candidates = self._candidates
         if not candidates:
             return []
-        key = (self._blocks, len(self._withdrawn), len(self._candidates))
+        key = (self._blocks, len(self._withdrawn), len(candidates))
         if self._confirmed[0] != key:
             steps = [
                 CandidateStep(
                     candidate.named_pair[1],
                     level_of_rank(self._alpha, self._own_ranks[candidate.named_pair]),
                 )
-                for candidate in self._candidates
+                for candidate in candidates
                 if candidate.named_pair is not None
                 and candidate.is_beyond_margin
-                and not self._prose.issuperset(
-                    range(candidate.named_pair[0] + 1, candidate.named_pair[1] + 1)
-                )
+                and not self._changes_only_prose(candidate.named_pair)
             ]
             persistent = persistent_steps(
                 self._course,
@@ -363,9 +360,12 @@ class Bisection:
 
     def _reason(self, stretch: Stretch) -> UnconfirmedReason:
         assert stretch.named_pair is not None, "only a candidate is not confirmed"
-        if self._prose.issuperset(range(stretch.named_pair[0] + 1, stretch.named_pair[1] + 1)):
+        if self._changes_only_prose(stretch.named_pair):
             return "prose"
         return "layouts" if stretch.is_beyond_margin else "min_effect"
+
+    def _changes_only_prose(self, pair: Pair) -> bool:
+        return self._prose.issuperset(range(pair[0] + 1, pair[1] + 1))
 
     def state(self) -> BisectionState:
         """Return the state of the bisection."""
@@ -403,8 +403,8 @@ class Bisection:
             parts = ((stretch.first, before), (after, stretch.last))
         elif stretch.verdict == "several" and stretch.split is not None:
             parts = ((stretch.first, stretch.split), (stretch.split, stretch.last))
-        whole_pair = (stretch.first, stretch.last)
-        self._waiting.extend(part for part in parts if part[0] < part[1] and part != whole_pair)
+        ends = (stretch.first, stretch.last)
+        self._waiting.extend(part for part in parts if part[0] < part[1] and part != ends)
 
     def _stretch(self, ends: Pair) -> Stretch:
         first, last = ends
