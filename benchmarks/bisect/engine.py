@@ -21,7 +21,8 @@ from benchmarks.bisect.cells import (
     Profile,
 )
 from benchmarks.bisect.noise import series
-from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.kinds.bisect.search import Bisection, BranchingBisection
+from equipoise.kinds.bisect.shared_blocks import SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
 from equipoise.model.quantities import Interval
 from equipoise.revisions.commits import MergedBranch

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.kinds.bisect.search import Bisection, BranchingBisection
+from equipoise.kinds.bisect.shared_blocks import SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
 from equipoise.revisions.terms import Pair
 from packages.equipoise.tests.kinds.bisect.bisected import one_step

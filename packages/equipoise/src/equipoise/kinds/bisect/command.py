@@ -200,7 +200,7 @@ def command(bisect_options: BisectOptions) -> int:
             builds.make_needed(request.needed)
             spread = _layout_spread(ledger, request.repository)
             plan, warnings = bisect_plan(request, builds, scratch, spread)
-            plan = replace(plan, command_line=_command_words(request, plan.seed))
+            plan = replace(plan, command_line=_recorded_command(request, plan.seed))
             if bisect_options.bad is None:
                 tree_warnings = warnings_of_working_tree(
                     request.repository, "no commit", "the program"
@@ -369,7 +369,7 @@ def _request(bisect_options: BisectOptions) -> BisectRequest:
     )
 
 
-def _command_words(request: BisectRequest, seed: int) -> tuple[str, ...]:
+def _recorded_command(request: BisectRequest, seed: int) -> tuple[str, ...]:
     """Return the words of the command, with the names of both ends replaced by commits."""
     bad = request.bad
     return typed_command(

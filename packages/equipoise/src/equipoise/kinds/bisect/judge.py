@@ -9,7 +9,8 @@ from msgspec import Struct
 from equipoise.campaign.blocks import BlockRead
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.kinds.bisect.layout import LAYOUT_SPREAD
-from equipoise.kinds.bisect.search import Bisection, BranchingBisection, SharedBlocks, next_pairs
+from equipoise.kinds.bisect.search import Bisection, BranchingBisection
+from equipoise.kinds.bisect.shared_blocks import SharedBlocks, next_pairs
 from equipoise.kinds.bisect.stretch import OwnPairs
 from equipoise.kinds.bisect.terms import bisection_of
 from equipoise.model.plan import Plan, Stopping

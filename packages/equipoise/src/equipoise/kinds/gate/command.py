@@ -262,7 +262,7 @@ def command(gate_options: GateOptions) -> int:
     ):
         pair = check_out_and_build(request, scratch, builds, say=on_step)
         plan, warnings = gate_plan(request, pair, scratch)
-        plan = replace(plan, command_line=_command_words(request, plan.seed))
+        plan = replace(plan, command_line=_recorded_command(request, plan.seed))
         warnings = (*_warnings(request, of_working_tree=gate_options.candidate is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
@@ -350,7 +350,7 @@ def _request(repository: Repository, gate_options: GateOptions) -> GateRequest:
     )
 
 
-def _command_words(request: GateRequest, seed: int) -> tuple[str, ...]:
+def _recorded_command(request: GateRequest, seed: int) -> tuple[str, ...]:
     """Return the words that run the gate again, with the commits that its revisions name."""
     candidate = request.candidate
     return typed_command(

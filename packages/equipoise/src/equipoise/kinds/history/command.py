@@ -424,7 +424,7 @@ def _requests_by_benchmark(
         own_request = replace(request, benchmarks=(benchmark,), limits=limits)
         yield replace(
             own_request,
-            command_line=_command_words(own_request, history_options, is_only=count == 1),
+            command_line=_recorded_command(own_request, history_options, is_only=count == 1),
         )
 
 
@@ -473,7 +473,7 @@ def _selected(
     return every_nth(between, every or 1)
 
 
-def _command_words(
+def _recorded_command(
     request: HistoryRequest, history_options: HistoryOptions, *, is_only: bool
 ) -> tuple[str, ...]:
     """Return the words of the command that adds new commits to the history of a benchmark."""
