@@ -94,7 +94,7 @@ def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_claim(
 
 
 def test_the_assumptions_are_always_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    sentence = "Commits on one side of a step are taken to differ by less than 0.31 %."
+    sentence = "Commits on one side of a step are assumed to differ by less than 0.31 %."
     for result in (bisect_result(), set_of(*LEFT)):
         document = bisect_document(result=result)
         assert sentence in screen(document, capsys)
@@ -146,7 +146,7 @@ def test_a_culprit_behind_commits_that_do_not_build_is_one_of_them() -> None:
         "Either b1d5781111 or 17ba079149 (Change 11) made it 3.10 % slower (2.40 % to 3.80 %). "
         "If one commit made the whole difference, it is one of these (95 %)."
     )
-    assert "Not built: b1d5781111. Each of them may be the culprit as well." in to_markdown(
+    assert "Not built: b1d5781111. Any of them may be the culprit instead." in to_markdown(
         bisect_document(result=result)
     )
 

@@ -380,7 +380,7 @@ def _fraction_of_gap(culprit: Culprit, gap: str) -> str:
 def _remarks(culprit: Culprit, bisect: BisectResult, command_line: str | None) -> Iterator[str]:
     if culprit.not_built:
         names = ", ".join(map(short_name, culprit.not_built))
-        yield f"Not built: {names}. Each of them may be the culprit as well."
+        yield f"Not built: {names}. Any of them may be the culprit instead."
     searched = {branch.merge for branch in bisect.branches}
     if culprit.is_merge and culprit.commit not in searched and command_line is not None:
         line = _line_of_branch(culprit, command_line)
@@ -469,7 +469,7 @@ def _notes(bisect: SearchedLine, alpha: float) -> Iterator[str]:
     )
     if bisect.margin is not None:
         yield (
-            "Commits on one side of a step are taken to differ by less than "
+            "Commits on one side of a step are assumed to differ by less than "
             f"{significant(bisect.margin, 2)} %."
         )
 

@@ -73,7 +73,7 @@ is its default."""
 def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
     """Observe the largest gap of a campaign, and test its causes except with ``--no-test``.
 
-    Raise `KeyboardInterrupt` if the user interrupted it; a message has said how to go on.
+    Raise `KeyboardInterrupt` if the user interrupted it, after a message.
     """
     gap = largest_gap(record)
     if gap is None:
@@ -97,7 +97,7 @@ def observe_gap(
 ) -> RunRecord:
     """Make the requested runs that the ledger lacks; return the campaign with their evidence.
 
-    Raise `KeyboardInterrupt` if the user interrupted it; a message has said how to go on.
+    Raise `KeyboardInterrupt` if the user interrupted it, after a message.
     """
     runs = missing_runs(record, gap, request)
     if not runs:

@@ -262,5 +262,5 @@ def _clause(test: InterventionOutcome) -> str:
     # A gap that was closed, but not by making the slower one faster, is open
     # (docs/methods/statistics.md).
     low, _ = test.share_ci
-    is_slower_baseline = test.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
-    return f"{sentence}{' by slowing the faster one' if is_slower_baseline else ''}"
+    slows_the_faster = test.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
+    return f"{sentence}{' by slowing the faster one' if slows_the_faster else ''}"

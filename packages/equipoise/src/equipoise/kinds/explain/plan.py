@@ -93,7 +93,7 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
     Raise `UnusableInput` if no intervention has a name, or two have the same.
     """
     if not (request.only or request.own):
-        # The catalogue examines this host, which may only read the ledger of another one.
+        # The catalogue examines this host, while the campaign may be from another one.
         return
     offered_names = [intervention.name for intervention in offered(gap.case(site))]
     for name in request.only:

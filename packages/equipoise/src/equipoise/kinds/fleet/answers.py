@@ -142,8 +142,8 @@ class _AnswerWriter:
         answer = f"None is certain (e-value {value}; {needed} would be needed)."
         if rejected:
             answer = (
-                f"Yes, on at least one (e-value {value}; {needed} was needed). This does not tell "
-                "on which one, nor in which direction."
+                f"Yes, on at least one (e-value {value}; {needed} was needed). The test shows "
+                "neither which one nor the direction."
             )
         return FleetTest(
             question=f"Is there a difference {where}?",

@@ -132,7 +132,9 @@ def _compare(
                 )
             except conduct.Interrupted as interruption:
                 run = interruption.run_id
-                raise KeyboardInterrupt(f"what was measured is kept as run {run}") from interruption
+                raise KeyboardInterrupt(
+                    f"the finished trials are kept as run {run}"
+                ) from interruption
             return store.read_run(run_id)
 
 

@@ -166,7 +166,7 @@ class History:
         if self._names and names[BASELINE] != self._names[BASELINE]:
             raise UnusableInput(
                 "the campaigns of one history have one baseline",
-                hint=f"begin a history of its own for another {option('from')}",
+                hint=f"begin another history for another {option('from')}",
             )
         measured = [place for place, name in enumerate(names) if name in self._measured]
         self._first = max(measured, default=BASELINE) if only_new else BASELINE

@@ -315,7 +315,7 @@ def _warnings(
     hosts: Sequence[str],
 ) -> tuple[RecordedWarning, ...]:
     warnings = [
-        RecordedWarning("import", f"{file.file}: {note}", "nothing to do if that is what you want")
+        RecordedWarning("import", f"{file.file}: {note}", "nothing to do if you want this")
         for file in readings
         for note in file.reading.notes
     ]
