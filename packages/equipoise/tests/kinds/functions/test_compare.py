@@ -160,7 +160,7 @@ class InterruptingListener(ProgressListener):
 
 
 def test_trials_before_an_interruption_are_kept(ledger: Path) -> None:
-    with pytest.raises(KeyboardInterrupt, match="is kept as run"):
+    with pytest.raises(KeyboardInterrupt, match="are kept as run"):
         eq.compare(short, long, ledger=ledger, progress=InterruptingListener())
     run = eq.show(ledger=ledger).document.run
     assert (run.blocks, run.stopped_because) == (2, "interrupted")
