@@ -29,6 +29,7 @@ from equipoise.kinds.bisect.terms import (
     BisectVerdict,
     Culprit,
     GapStatus,
+    SearchedLine,
     StepTrend,
     UnconfirmedCommit,
     UnconfirmedReason,
@@ -102,28 +103,22 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
     )
 
 
-def _result(search_record: _SearchRecord, not_built: Collection[int]) -> BisectResult:
+def _result(source: _SearchRecord, not_built: Collection[int]) -> BisectResult:
     """Return the result for one benchmark; ``not_built`` has the commits that any lacks."""
-    plan, terms = search_record.record.plan, search_record.terms
-    lines = search_record.search.bisection.lines()
-    first, *branches = (_line_result(search_record, line) for line in lines)
-    ran = {terms.commit_of(trial.condition) for trial in search_record.record.trials}
+    plan, terms = source.record.plan, source.terms
+    lines = source.search.bisection.lines()
+    first, *branches = (_line_result(source, line) for line in lines)
+    ran = {terms.commit_of(trial.condition) for trial in source.record.trials}
     result = BisectResult(
+        **{name: getattr(first, name) for name in SearchedLine.__struct_fields__},
         good=terms.good,
         bad=terms.bad,
-        verdict=first.verdict,
-        culprits=first.culprits,
-        candidates=first.candidates,
-        gap=first.gap,
-        left_over=first.left_over,
-        margin=first.margin,
-        course=first.course,
-        metric=search_record.search.benchmark.metric,
+        metric=source.search.benchmark.metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
-        trials=search_record.trials.total(),
+        trials=source.trials.total(),
         builds=len(ran.union(not_built)),
-        seconds=seconds_of_segments(search_record.record),
+        seconds=seconds_of_segments(source.record),
         blocks_to_go=next(
             (
                 to_go
@@ -133,19 +128,13 @@ def _result(search_record: _SearchRecord, not_built: Collection[int]) -> BisectR
             None,
         ),
         build=terms.build,
-        summary="",
         branches=tuple(
-            replace(
-                branch, summary=branch_sentence(branch, more_is_better=search_record.more_is_better)
-            )
+            replace(branch, summary=branch_sentence(branch, more_is_better=source.more_is_better))
             for branch in branches
         ),
-        benchmark=search_record.search.benchmark.name,
-        unconfirmed=first.unconfirmed,
+        benchmark=source.search.benchmark.name,
     )
-    return replace(
-        result, summary=bisect_sentence(result, more_is_better=search_record.more_is_better)
-    )
+    return replace(result, summary=bisect_sentence(result, more_is_better=source.more_is_better))
 
 
 MIN_LAYOUT_SPREADS = 10.0
@@ -218,23 +207,23 @@ class _SearchRecord(Struct, frozen=True):
         )
 
 
-def _line_result(search_record: _SearchRecord, line: LineState) -> BisectBranch:
+def _line_result(source: _SearchRecord, line: LineState) -> BisectBranch:
     """Return the result of one line in the form of a branch; the first line has no merge."""
-    state, all_commits = line.state, search_record.commits
+    state, all_commits = line.state, source.commits
     commits = tuple(all_commits[commit] for commit in line.commits)
-    course = tuple(_course(search_record, line))
+    course = tuple(_course(source, line))
     return BisectBranch(
         merge="" if line.merge is None else all_commits[line.merge].name,
         after=commits[0].name,
         until=commits[-1].name,
         verdict=_VERDICTS[state.verdict],
         culprits=tuple(
-            _culprit(search_record, commits, step, trend)
+            _culprit(source, commits, step, trend)
             for step, trend in sorted(
                 zip(state.named_steps, line.trends, strict=True), key=lambda pair: pair[0].last
             )
         ),
-        candidates=tuple(_candidates(search_record, line, course)),
+        candidates=tuple(_candidates(source, line, course)),
         gap=_gap(commits, state.stretches[0]),
         left_over=tuple(
             _gap(commits, stretch)
@@ -246,7 +235,7 @@ def _line_result(search_record: _SearchRecord, line: LineState) -> BisectBranch:
         course=course,
         summary="",
         unconfirmed=tuple(
-            _unconfirmed(search_record, commits, candidate)
+            _unconfirmed(source, commits, candidate)
             for candidate in sorted(
                 state.unconfirmed_steps, key=lambda candidate: candidate.step.last
             )
@@ -254,9 +243,9 @@ def _line_result(search_record: _SearchRecord, line: LineState) -> BisectBranch:
     )
 
 
-def _course(search_record: _SearchRecord, line: LineState) -> Iterator[BisectBlock]:
+def _course(source: _SearchRecord, line: LineState) -> Iterator[BisectBlock]:
     ends = list(itertools.accumulate(stretch.blocks for stretch in line.state.stretches))
-    numbers = search_record.search.blocks
+    numbers = source.search.blocks
     for count, (number, (earlier, later)) in enumerate(line.course, start=1):
         yield BisectBlock(numbers[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
 
@@ -313,12 +302,10 @@ def _groups(count: int, not_built: Collection[int]) -> Iterator[range]:
 
 
 def _candidates(
-    search_record: _SearchRecord, line: LineState, course: Sequence[BisectBlock]
+    source: _SearchRecord, line: LineState, course: Sequence[BisectBlock]
 ) -> Iterator[BisectCommit]:
-    state, all_commits, trials = line.state, search_record.commits, search_record.trials
-    not_built = {
-        place for place, commit in enumerate(line.commits) if commit in search_record.not_built
-    }
+    state, all_commits, trials = line.state, source.commits, source.trials
+    not_built = {place for place, commit in enumerate(line.commits) if commit in source.not_built}
     culprits = {step.last for step in state.named_steps}
     for group in _groups(len(line.commits) - 1, not_built):
         # A group is excluded once each of its members is.
@@ -344,7 +331,7 @@ def _candidates(
 
 
 def _culprit(
-    search_record: _SearchRecord,
+    source: _SearchRecord,
     commits: Sequence[Commit],
     step: NamedStep,
     trend: StepTrend | None,
@@ -358,20 +345,20 @@ def _culprit(
         # A step without a finite size has no line either.
         trend=None if step.ratio is None else trend,
     )
-    metric, more_is_better = search_record.search.benchmark.metric, search_record.more_is_better
+    metric, more_is_better = source.search.benchmark.metric, source.more_is_better
     sentence = culprit_sentence(culprit, metric, more_is_better=more_is_better)
     return replace(culprit, summary=sentence)
 
 
 def _unconfirmed(
-    search_record: _SearchRecord, commits: Sequence[Commit], step: UnconfirmedStep
+    source: _SearchRecord, commits: Sequence[Commit], step: UnconfirmedStep
 ) -> UnconfirmedCommit:
     unconfirmed = UnconfirmedCommit(**_step_fields(commits, step.step), reason=step.reason)
     summary = unconfirmed_sentence(
         unconfirmed,
-        search_record.search.benchmark.metric,
-        search_record.record.plan.judgement.min_effect,
-        more_is_better=search_record.more_is_better,
+        source.search.benchmark.metric,
+        source.record.plan.judgement.min_effect,
+        more_is_better=source.more_is_better,
     )
     return replace(unconfirmed, summary=summary)
 

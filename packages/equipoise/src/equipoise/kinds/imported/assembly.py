@@ -107,14 +107,14 @@ def assemble(
             hint="import them one by one",
         )
     _check_size(readings)
-    conditions, placed_processes = _placed(readings)
+    conditions, rows = _placed(readings)
     if baseline is not None:
         contrasts = with_baseline(conditions, baseline)
     elif len({file.label for file in readings}) > 1:
         contrasts = contrasts_of(conditions, FILE)
     else:
         contrasts = contrasts_of(conditions, readings[0].reading.compared)
-    hosts = tuple(dict.fromkeys(row.process.host for row in placed_processes if row.process.host))
+    hosts = tuple(dict.fromkeys(row.process.host for row in rows if row.process.host))
     plan = Plan(
         study=STUDY,
         conditions=conditions,
@@ -128,7 +128,7 @@ def assemble(
             format=" and ".join(dict.fromkeys(file.format for file in readings)),
             tool=" and ".join(dict.fromkeys(file.reading.tool or "" for file in readings)) or None,
             files=tuple(file.file for file in readings),
-            order=_order(placed_processes),
+            order=_order(rows),
             no_series=tuple(
                 dict.fromkeys(chain.from_iterable(f.reading.no_series for f in readings))
             ),
@@ -139,9 +139,9 @@ def assemble(
         plan=plan,
         started_at=now,
         segments=(Segment(now, _environment(readings, hosts)),),
-        draws=_draws(placed_processes),
-        trials=tuple(_trials(placed_processes, hosts, now)),
-        notices=_warnings(readings, placed_processes, conditions, hosts),
+        draws=_draws(rows),
+        trials=tuple(_trials(rows, hosts, now)),
+        notices=_warnings(readings, rows, conditions, hosts),
     )
 
 
@@ -156,7 +156,7 @@ def _placed(
     # If benchmarks are compared with each other, each is a condition without levels.
     benchmarks_are_levels = has_labels or readings[0].reading.compared != BENCHMARK
     numbers: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
-    placed_processes: list[_PlacedProcess] = []
+    rows: list[_PlacedProcess] = []
     for file in readings:
         in_file: list[tuple[Process, int]] = []
         for process in file.reading.processes:
@@ -168,18 +168,18 @@ def _placed(
             in_file.append((process, numbers.setdefault(key, len(numbers))))
         if all(process.order is not None for process, _ in in_file):
             in_file.sort(key=lambda row: row[0].order or 0.0)
-        first = 1 + max((row.block for row in placed_processes), default=0)
+        first = 1 + max((row.block for row in rows), default=0)
         blocks: dict[int | None, int] = {}
         for process, condition in in_file:
             block = blocks.setdefault(process.block, first + len(blocks))
-            placed_processes.append(_PlacedProcess(process, block, condition))
+            rows.append(_PlacedProcess(process, block, condition))
     names = _names([(benchmark, dict(levels)) for benchmark, levels in numbers])
     conditions = tuple(
         Condition(name=name, command=(benchmark,), levels=dict(levels))
         for name, (benchmark, levels) in zip(names, numbers, strict=True)
     )
     # As in every campaign, the trials of a block are neighbours in the ledger.
-    return conditions, sorted(placed_processes, key=lambda row: row.block)
+    return conditions, sorted(rows, key=lambda row: row.block)
 
 
 def _names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
@@ -234,28 +234,26 @@ def _check_size(readings: Sequence[SourceReading]) -> None:
             )
 
 
-def _order(placed_processes: Sequence[_PlacedProcess]) -> Order:
-    if all(row.process.block is not None for row in placed_processes):
+def _order(rows: Sequence[_PlacedProcess]) -> Order:
+    if all(row.process.block is not None for row in rows):
         return "in blocks"
-    conditions = [row.condition for row in placed_processes]
+    conditions = [row.condition for row in rows]
     changes = sum(before != after for before, after in pairwise(conditions))
     return "one after the other" if changes < len(set(conditions)) else "mixed"
 
 
-def _draws(placed_processes: Sequence[_PlacedProcess]) -> tuple[Draw, ...]:
+def _draws(rows: Sequence[_PlacedProcess]) -> tuple[Draw, ...]:
     orders: dict[int, list[int]] = defaultdict(list)
-    for row in placed_processes:
+    for row in rows:
         orders[row.block].append(row.condition)
     return tuple(
         Draw("measured", block, tuple(order), padding_bytes=0) for block, order in orders.items()
     )
 
 
-def _trials(
-    placed_processes: Sequence[_PlacedProcess], hosts: Sequence[str], now: float
-) -> Iterator[Trial]:
+def _trials(rows: Sequence[_PlacedProcess], hosts: Sequence[str], now: float) -> Iterator[Trial]:
     positions: defaultdict[int, Iterator[int]] = defaultdict(count)
-    for row in placed_processes:
+    for row in rows:
         process = row.process
         yield Trial(
             phase="measured",
@@ -310,7 +308,7 @@ def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dic
 
 def _warnings(
     readings: Sequence[SourceReading],
-    placed_processes: Sequence[_PlacedProcess],
+    rows: Sequence[_PlacedProcess],
     conditions: Sequence[Condition],
     hosts: Sequence[str],
 ) -> tuple[RecordedWarning, ...]:
@@ -319,7 +317,7 @@ def _warnings(
         for file in readings
         for note in file.reading.notes
     ]
-    counts = Counter(row.condition for row in placed_processes)
+    counts = Counter(row.condition for row in rows)
     single = [condition for index, condition in enumerate(conditions) if counts[index] == 1]
     if single:
         some = single[0].name if len(single) == 1 else f"{len(single)} conditions"
@@ -332,7 +330,7 @@ def _warnings(
             )
         )
     hosts_by_condition: dict[int, set[str | None]] = defaultdict(set)
-    for row in placed_processes:
+    for row in rows:
         hosts_by_condition[row.condition].add(row.process.host)
     if len(hosts) > 1 and any(len(each) == 1 for each in hosts_by_condition.values()):
         warnings.append(
