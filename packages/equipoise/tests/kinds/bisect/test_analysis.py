@@ -46,7 +46,7 @@ def commit_of(place: int) -> Commit:
     return Commit(f"{place:040x}", f"Change {place}", "Ada", "2026-03-01T10:15:00+00:00", parents)
 
 
-def searched(blocks: int | None = None, **terms: object) -> Plan:
+def search_plan(blocks: int | None = None, **terms: object) -> Plan:
     """A plan to search among sixteen commits."""
     commits = tuple(map(commit_of, range(COUNT + 1)))
     plan = plan_of(
@@ -122,7 +122,7 @@ def record_of(
     return stage.ledger.read_run(run)
 
 
-def found(record: RunRecord) -> tuple[ResultDocument, BisectResult]:
+def result_of(record: RunRecord) -> tuple[ResultDocument, BisectResult]:
     """Return the document of a search, and check it by its schema."""
     document = validated(analyse_campaign(record))
     assert isinstance(document, BisectDocument)
@@ -143,7 +143,7 @@ def statuses(result: BisectResult) -> dict[str, list[int]]:
 
 
 def test_the_commit_that_made_it_slower_is_named_with_its_step(tmp_path: Path) -> None:
-    document, result = found(record_of(tmp_path, searched(), with_steps(at_11=0.05)))
+    document, result = result_of(record_of(tmp_path, search_plan(), with_steps(at_11=0.05)))
     assert result.verdict == "culprit"
     (culprit,) = result.culprits
     assert (culprit.commit, culprit.parent) == (commit_of(11).hash, commit_of(10).hash)
@@ -171,8 +171,8 @@ def test_the_commit_that_made_it_slower_is_named_with_its_step(tmp_path: Path) -
 def test_only_commits_that_ran_are_conditions_and_the_gap_is_the_one_comparison(
     tmp_path: Path,
 ) -> None:
-    record = record_of(tmp_path, searched(), with_steps(at_11=0.05))
-    document, result = found(record)
+    record = record_of(tmp_path, search_plan(), with_steps(at_11=0.05))
+    document, result = result_of(record)
     ran = {record.plan.conditions[trial.condition].name for trial in record.trials}
     assert {condition.name for condition in document.conditions} == ran
     assert len(ran) < COUNT
@@ -182,8 +182,8 @@ def test_only_commits_that_ran_are_conditions_and_the_gap_is_the_one_comparison(
 
 
 def test_every_exclusion_is_at_a_block_and_every_trial_is_counted(tmp_path: Path) -> None:
-    record = record_of(tmp_path, searched(), with_steps(at_11=0.05))
-    _, result = found(record)
+    record = record_of(tmp_path, search_plan(), with_steps(at_11=0.05))
+    _, result = result_of(record)
     numbers = [block.block for block in result.course]
     draws = {draw.block: draw.order for draw in record.draws if draw.phase == "measured"}
     assert numbers == sorted(draws)
@@ -204,12 +204,12 @@ def test_every_exclusion_is_at_a_block_and_every_trial_is_counted(tmp_path: Path
 
 
 def test_a_search_that_its_limit_ends_leaves_a_set_with_the_culprit_in_it(tmp_path: Path) -> None:
-    _, whole = found(record_of(tmp_path / "whole", searched(), with_steps(at_11=0.05)))
+    _, whole = result_of(record_of(tmp_path / "whole", search_plan(), with_steps(at_11=0.05)))
     first = min(
         candidate.excluded_at for candidate in whole.candidates if candidate.excluded_at is not None
     )
-    record = record_of(tmp_path / "part", searched(blocks=first), with_steps(at_11=0.05))
-    _, part = found(record)
+    record = record_of(tmp_path / "part", search_plan(blocks=first), with_steps(at_11=0.05))
+    _, part = result_of(record)
     assert part.verdict == "set"
     left = statuses(part)["left"]
     assert 11 in left
@@ -223,7 +223,7 @@ def test_a_search_that_its_limit_ends_leaves_a_set_with_the_culprit_in_it(tmp_pa
 def test_two_steps_are_several_and_each_is_named_in_the_order_of_the_commits(
     tmp_path: Path,
 ) -> None:
-    _, result = found(record_of(tmp_path, searched(), with_steps(at_4=0.05, at_12=0.05)))
+    _, result = result_of(record_of(tmp_path, search_plan(), with_steps(at_4=0.05, at_12=0.05)))
     assert result.verdict == "several"
     assert [culprit.commit for culprit in result.culprits] == [
         commit_of(4).hash,
@@ -235,7 +235,7 @@ def test_two_steps_are_several_and_each_is_named_in_the_order_of_the_commits(
 
 
 def test_equal_ends_leave_nothing_to_search_for(tmp_path: Path) -> None:
-    _, result = found(record_of(tmp_path, searched(), with_steps()))
+    _, result = result_of(record_of(tmp_path, search_plan(), with_steps()))
     assert result.verdict == "no difference"
     assert result.gap.status == "equivalent"
     assert result.summary.startswith("There is no difference to search for: v1.0 (0000000000) and ")
@@ -244,7 +244,7 @@ def test_equal_ends_leave_nothing_to_search_for(tmp_path: Path) -> None:
 
 
 def test_too_few_blocks_for_a_gap_are_undecided(tmp_path: Path) -> None:
-    _, result = found(record_of(tmp_path, searched(blocks=3), with_steps(at_11=0.05)))
+    _, result = result_of(record_of(tmp_path, search_plan(blocks=3), with_steps(at_11=0.05)))
     assert result.verdict == "undecided"
     assert result.summary == (
         "Whether v1.0 (0000000000) and HEAD (0000000000) differ is not known after 3 blocks."
@@ -252,8 +252,8 @@ def test_too_few_blocks_for_a_gap_are_undecided(tmp_path: Path) -> None:
 
 
 def test_a_culprit_behind_a_commit_that_does_not_build_is_a_group(tmp_path: Path) -> None:
-    record = record_of(tmp_path, searched(), with_steps(at_11=0.05), broken={10})
-    _, result = found(record)
+    record = record_of(tmp_path, search_plan(), with_steps(at_11=0.05), broken={10})
+    _, result = result_of(record)
     (culprit,) = result.culprits
     assert culprit.not_built == (commit_of(10).hash,)
     assert culprit.parent == commit_of(9).hash
@@ -266,15 +266,15 @@ def test_a_culprit_behind_a_commit_that_does_not_build_is_a_group(tmp_path: Path
 
 
 def test_a_block_with_a_failed_command_is_not_in_the_course(tmp_path: Path) -> None:
-    _, smooth = found(record_of(tmp_path / "smooth", searched(), with_steps(at_11=0.05)))
+    _, smooth = result_of(record_of(tmp_path / "smooth", search_plan(), with_steps(at_11=0.05)))
     at = next(block for block in smooth.course if 0 < block.earlier < block.later < COUNT)
     record = record_of(
         tmp_path / "failed",
-        searched(),
+        search_plan(),
         with_steps(at_11=0.05),
         fails_at=("measured", at.block, at.earlier),
     )
-    _, result = found(record)
+    _, result = result_of(record)
     assert at.block not in {block.block for block in result.course}
     assert result.candidates[at.earlier - 1].not_built
     blocks = {block.block for block in result.course}
@@ -282,19 +282,19 @@ def test_a_block_with_a_failed_command_is_not_in_the_course(tmp_path: Path) -> N
 
 
 def test_the_working_tree_as_the_bad_end_has_a_name_of_its_own(tmp_path: Path) -> None:
-    plan = searched()
+    plan = search_plan()
     assert isinstance(plan.terms, BisectPlan)
     head, changed = plan.terms.commits[-2], plan.terms.commits[-1]
     changed = replace(changed, hash=head.hash, uncommitted=True)
     terms = replace(plan.terms, commits=(*plan.terms.commits[:-1], changed))
-    _, result = found(record_of(tmp_path, replace(plan, terms=terms), with_steps(at_16=0.05)))
+    _, result = result_of(record_of(tmp_path, replace(plan, terms=terms), with_steps(at_16=0.05)))
     assert [culprit.commit for culprit in result.culprits] == [f"{head.hash}+"]
     assert result.culprits[0].parent == head.hash
 
 
 def test_a_metric_that_repeats_exactly_needs_no_statistics(tmp_path: Path) -> None:
-    noisy = analyse_campaign(record_of(tmp_path / "noisy", searched(blocks=20), with_steps()))
-    exact = record_of(tmp_path / "exact", searched(blocks=20), with_steps(), noise=0.0)
+    noisy = analyse_campaign(record_of(tmp_path / "noisy", search_plan(blocks=20), with_steps()))
+    exact = record_of(tmp_path / "exact", search_plan(blocks=20), with_steps(), noise=0.0)
     assert "repeatable_metric" not in [warning.code for warning in noisy.warnings]
     (warning,) = analyse_campaign(exact).warnings
     assert warning.summary == "each commit gave the same wall_s in all of its runs"
@@ -302,18 +302,18 @@ def test_a_metric_that_repeats_exactly_needs_no_statistics(tmp_path: Path) -> No
 
 
 def test_the_same_record_gives_the_same_document_byte_for_byte(tmp_path: Path) -> None:
-    record = record_of(tmp_path, searched(blocks=40), with_steps(at_11=0.05))
+    record = record_of(tmp_path, search_plan(blocks=40), with_steps(at_11=0.05))
     assert encode(analyse_campaign(record)) == encode(analyse_campaign(record))
 
 
 def test_a_segment_that_was_killed_counts_until_its_last_trial(tmp_path: Path) -> None:
-    record = record_of(tmp_path, searched(blocks=40), with_steps(at_11=0.05))
+    record = record_of(tmp_path, search_plan(blocks=40), with_steps(at_11=0.05))
     segment, last = record.segments[0], record.trials[-1]
     assert last.accounting.wall_s is not None
     until_last = last.started_at + last.accounting.wall_s - segment.started_at
     ends = {"killed": None, "in its eighth second after": last.started_at + 8.0}
     seconds = {
-        how: found(replace(record, segments=(replace(segment, ended_at=end),)))[1].seconds
+        how: result_of(replace(record, segments=(replace(segment, ended_at=end),)))[1].seconds
         for how, end in ends.items()
     }
     assert seconds["killed"] == pytest.approx(until_last)
@@ -331,7 +331,7 @@ def test_a_search_without_a_complete_block_has_no_result_yet(
     tmp_path: Path, order: tuple[int, int]
 ) -> None:
     stage = Stage(tmp_path)
-    run = stage.ledger.begin_run(searched(), {}, 1.7e9)
+    run = stage.ledger.begin_run(search_plan(), {}, 1.7e9)
     stage.ledger.record_draw(run, Draw("measured", 1, order, 0))
     document = analyse_campaign(stage.ledger.read_run(run))
     assert isinstance(document, BisectDocument) and document.bisect is None
@@ -339,7 +339,7 @@ def test_a_search_without_a_complete_block_has_no_result_yet(
 
 def with_a_branch() -> Plan:
     """Return a plan in which the eighth commit merges a branch of six from the third."""
-    plan = searched()
+    plan = search_plan()
     terms = bisection_of(plan)
     merge = replace(terms.commits[8], parents=(terms.commits[7].hash, terms.commits[16].hash))
     line = (*terms.commits[:8], merge, *terms.commits[9:11])
@@ -359,7 +359,7 @@ def test_a_merge_is_named_with_the_commit_of_its_branch(tmp_path: Path) -> None:
     slow = {8, 9, 10, 14, 15, 16}
     times = tuple(0.0106 if place in slow else 0.01 for place in range(COUNT + 1))
     record = record_of(tmp_path, with_a_branch(), times)
-    _, result = found(record)
+    _, result = result_of(record)
     assert (result.verdict, len(result.candidates)) == ("culprit", 10)
     (merge,), (branch,) = result.culprits, result.branches
     assert merge.is_merge and branch.merge == merge.commit == commit_of(8).hash
@@ -383,7 +383,7 @@ def test_a_merge_is_named_with_the_commit_of_its_branch(tmp_path: Path) -> None:
 
 def test_a_merge_whose_branch_makes_no_difference_made_it_itself(tmp_path: Path) -> None:
     times = tuple(0.0106 if place in (8, 9, 10) else 0.01 for place in range(COUNT + 1))
-    _, result = found(record_of(tmp_path, with_a_branch(), times))
+    _, result = result_of(record_of(tmp_path, with_a_branch(), times))
     (branch,) = result.branches
     assert (branch.verdict, branch.culprits) == ("no difference", ())
     assert branch.summary.endswith(": the merge itself made it.")
@@ -391,7 +391,7 @@ def test_a_merge_whose_branch_makes_no_difference_made_it_itself(tmp_path: Path)
 
 def test_a_branch_whose_tip_does_not_build_cannot_be_searched(tmp_path: Path) -> None:
     times = tuple(0.0106 if place in (8, 9, 10) else 0.01 for place in range(COUNT + 1))
-    _, result = found(record_of(tmp_path, with_a_branch(), times, broken={16}))
+    _, result = result_of(record_of(tmp_path, with_a_branch(), times, broken={16}))
     (branch,) = result.branches
     assert branch.missing == (commit_of(16).hash,)
     assert (branch.course, branch.margin, branch.gap.ratio) == ((), None, None)
@@ -409,8 +409,8 @@ def test_a_warning_names_a_step_that_changes_during_the_search(
     def times_at(block: int) -> tuple[float, ...]:
         return with_steps(at_11=first + (last - first) * min(1.0, block / 30))
 
-    plan = searched()
-    document, result = found(record_of(tmp_path, plan, times_at(0), times_at=times_at))
+    plan = search_plan()
+    document, result = result_of(record_of(tmp_path, plan, times_at(0), times_at=times_at))
     (culprit,) = result.culprits
     assert culprit.commit == commit_of(11).hash
     assert culprit.trend is not None and culprit.trend.chance < 0.01
@@ -421,14 +421,14 @@ def test_a_warning_names_a_step_that_changes_during_the_search(
 
 
 def test_a_constant_step_has_no_warning(tmp_path: Path) -> None:
-    document, result = found(record_of(tmp_path, searched(), with_steps(at_11=0.05)))
+    document, result = result_of(record_of(tmp_path, search_plan(), with_steps(at_11=0.05)))
     assert [culprit.trend for culprit in result.culprits] == [None]
     assert "no_constant_ratio" not in [warning.code for warning in document.warnings]
 
 
 def layout_warnings(folder: Path, step: float) -> list[str]:
-    plan = searched(layout_spread=LayoutSpread(0.5, "20261123-010101-abcd"))
-    document, _ = found(record_of(folder, plan, with_steps(at_11=step)))
+    plan = search_plan(layout_spread=LayoutSpread(0.5, "20261123-010101-abcd"))
+    document, _ = result_of(record_of(folder, plan, with_steps(at_11=step)))
     return [warning.summary for warning in document.warnings if warning.code == "step_of_layout"]
 
 
@@ -444,9 +444,9 @@ def test_a_step_of_more_spreads_has_no_warning(tmp_path: Path) -> None:
 
 def test_over_layouts_each_block_has_one_and_the_spread_is_known_afterwards(tmp_path: Path) -> None:
     spread = LayoutSpread(0.5, "20261123-010101-abcd")
-    plan = replace(searched(layout_spread=spread), layouts=draw_layouts(1, 3, "drawn"))
+    plan = replace(search_plan(layout_spread=spread), layouts=draw_layouts(1, 3, "drawn"))
     record = record_of(tmp_path, plan, with_steps(at_11=0.03))
-    document, result = found(record)
+    document, result = result_of(record)
     assert [culprit.commit for culprit in result.culprits] == [commit_of(11).hash]
     drawn = {draw.layout for draw in record.draws if draw.phase == "measured"}
     assert drawn == {1, 2, 3}

@@ -48,7 +48,7 @@ def lines_of(
     return ran.bisection.lines()
 
 
-def named(lines: tuple[LineState, ...]) -> list[int]:
+def named_commits(lines: tuple[LineState, ...]) -> list[int]:
     """Return the commits that are named, line by line."""
     return [line.commits[step.last] for line in lines for step in line.state.named_steps]
 
@@ -56,7 +56,7 @@ def named(lines: tuple[LineState, ...]) -> list[int]:
 def test_the_culprit_is_searched_in_the_branch_of_a_merge() -> None:
     tried = OwnPairs()
     lines = lines_of({5, 6, 7, 8, 12, *(10, 11)}, own_pairs=tried)
-    assert named(lines) == [5, 10]
+    assert named_commits(lines) == [5, 10]
     assert [line.merge for line in lines] == [None, 5]
     first, branch = lines
     assert branch.state.verdict == "culprit"
@@ -74,32 +74,32 @@ def test_the_culprit_is_searched_in_the_branch_of_a_merge() -> None:
 
 def test_the_branch_of_a_merge_in_a_branch_is_searched_too() -> None:
     lines = lines_of({5, 6, 7, 8, 11, 12, 14, 15})
-    assert named(lines) == [5, 11, 14]
+    assert named_commits(lines) == [5, 11, 14]
     assert [line.merge for line in lines] == [None, 5, 11]
 
 
 def test_a_merge_may_have_made_it_itself() -> None:
     lines = lines_of({5, 6, 7, 8})
-    assert named(lines) == [5]
+    assert named_commits(lines) == [5]
     assert lines[1].state.verdict == "no difference"
 
 
 def test_a_commit_that_is_not_a_merge_has_no_branch() -> None:
     lines = lines_of({6, 7, 8})
-    assert named(lines) == [6]
+    assert named_commits(lines) == [6]
     assert len(lines) == 1
 
 
 def test_an_octopus_has_a_branch_for_each_further_parent() -> None:
     lines = lines_of({5, 6, 7, 8, 14, 15}, branches=(OUTER, MergedBranch(5, (2, 13, 14, 15))))
-    assert named(lines) == [5, 14]
+    assert named_commits(lines) == [5, 14]
     assert [line.state.verdict for line in lines[1:]] == ["no difference", "culprit"]
 
 
 @pytest.mark.parametrize("end", [12, 2])
 def test_a_branch_whose_end_does_not_run_is_not_searched(end: int) -> None:
     lines = lines_of({5, 6, 7, 8, 12}, frozenset({end}))
-    assert named(lines) == [5]
+    assert named_commits(lines) == [5]
     assert lines[1].missing == (end,)
     assert lines[1].course == ()
 

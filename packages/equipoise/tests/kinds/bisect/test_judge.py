@@ -48,7 +48,7 @@ def plan_of_bisection(count: int, *, warmup: int = 1, stopping: Stopping | None 
     )
 
 
-def named(record: RunRecord) -> list[tuple[int, int]]:
+def named_steps(record: RunRecord) -> list[tuple[int, int]]:
     """Return the first and the last commit of each step that the recorded search names."""
     return sorted(
         (step.first, step.last) for step in read_searches(record)[0].bisection.state().named_steps
@@ -58,7 +58,7 @@ def named(record: RunRecord) -> list[tuple[int, int]]:
 def test_the_culprit_is_named_and_few_commits_are_built(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(32, 21))
     record = stage.start(plan_of_bisection(32))
-    assert named(record) == [(21, 21)]
+    assert named_steps(record) == [(21, 21)]
     assert record.segments[-1].stopped_because == "verdict"
     assert len(stage.builds.made) < 16
     assert len(set(stage.builds.made)) == len(stage.builds.made)
@@ -106,10 +106,10 @@ def test_the_budget_ends_a_search_and_resume_goes_on(tmp_path: Path) -> None:
     plan = plan_of_bisection(32, stopping=Stopping(budget_s=12.0, min_seconds=0.0))
     record = stage.start(plan)
     assert record.segments[-1].stopped_because == "budget"
-    assert named(record) == []
+    assert named_steps(record) == []
     blocks, built = len(record.draws), list(stage.builds.made)
     record = stage.resume(CampaignLimits(budget=1e6))
-    assert named(record) == [(21, 21)]
+    assert named_steps(record) == [(21, 21)]
     assert len(record.draws) > blocks
     assert stage.builds.made[: len(built)] == built
     assert len(set(stage.builds.made)) == len(stage.builds.made)
@@ -118,7 +118,7 @@ def test_the_budget_ends_a_search_and_resume_goes_on(tmp_path: Path) -> None:
 def test_commits_that_do_not_build_form_a_group_with_the_next_that_does(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(16, 8), broken=frozenset({7, 8, 9}))
     record = stage.start(plan_of_bisection(16))
-    assert named(record) == [(7, 10)]
+    assert named_steps(record) == [(7, 10)]
     notices = [notice for notice in record.notices if notice.code == NOT_BUILT]
     assert {notice.summary[:47] for notice in notices} == {
         f"commit {commit:040x}" for commit in (7, 8, 9)
@@ -140,7 +140,7 @@ def test_a_commit_whose_command_fails_is_left_out_and_its_block_counts_for_nothi
     failing = frozenset({7, 8, 9})
     stage = Stage(tmp_path, steps(16, 8), failing=failing, fails_from=fails_from)
     record = stage.start(plan_of_bisection(16))
-    assert named(record) == [(7, 10)]
+    assert named_steps(record) == [(7, 10)]
     read = withdrawals_of(record)
     assert {withdrawal.commit for withdrawal in read} == failing
     failed = [trial for trial in record.trials if trial.failure is not None]
@@ -201,7 +201,7 @@ def test_a_killed_search_loses_nothing_and_ends_at_the_same_commit(
     assert after.draws[: len(before.draws)] == before.draws
     assert stage.builds.made[: len(built)] == built
     assert len(set(stage.builds.made)) == len(stage.builds.made)
-    assert named(after) == [(11, 11)]
+    assert named_steps(after) == [(11, 11)]
     state = read_searches(after)[0].bisection.state()
     assert state.blocks >= state_before.blocks
     for earlier, later in zip(state_before.excluded_at, state.excluded_at, strict=True):
@@ -229,7 +229,7 @@ def test_a_search_that_is_read_back_equals_the_one_that_ran(tmp_path: Path) -> N
     )
     record = stage.ledger.read_run(run_id)
     assert read_searches(record)[0].bisection.state() == judges[0].searches[0].bisection.state()
-    assert named(record) == [(5, 5), (11, 11)]
+    assert named_steps(record) == [(5, 5), (11, 11)]
 
 
 def test_an_interrupted_search_can_be_read(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_an_interrupted_search_can_be_read(tmp_path: Path) -> None:
         stage.start(plan_of_bisection(8))
     assert stage.ledger.read_run().segments[-1].stopped_because == "interrupted"
     stage.builds.before = lambda: None
-    assert named(stage.resume()) == [(4, 4)]
+    assert named_steps(stage.resume()) == [(4, 4)]
 
 
 def test_a_commit_left_out_after_a_block_that_was_cut_is_left_out_when_read_back(

@@ -37,7 +37,7 @@ def is_named(bisection: Bisection) -> bool:
     return bool(bisection.named_steps)
 
 
-def searched(
+def searched_state(
     effects: dict[int, float],
     *,
     count: int = 32,
@@ -62,7 +62,7 @@ def searched(
 
 
 def test_the_commit_is_named_with_its_step_and_its_share_of_the_gap() -> None:
-    state = searched({20: 0.05}, to_the_end=True).bisection.state()
+    state = searched_state({20: 0.05}, to_the_end=True).bisection.state()
     (named,) = state.named_steps
     assert state.verdict == "culprit"
     assert (named.first, named.last) == (20, 20)
@@ -84,11 +84,11 @@ def test_the_commit_is_named_with_its_step_and_its_share_of_the_gap() -> None:
 
 @pytest.mark.parametrize("at", [1, 2, 31, 32])
 def test_the_first_and_the_last_commit_can_be_the_culprit(at: int) -> None:
-    assert names(searched({at: -0.1}).bisection.state()) == {at}
+    assert names(searched_state({at: -0.1}).bisection.state()) == {at}
 
 
 def test_a_faster_commit_is_found_as_well() -> None:
-    state = searched({20: -0.05}).bisection.state()
+    state = searched_state({20: -0.05}).bisection.state()
     (named,) = state.named_steps
     assert named.first == 20
     assert named.ratio is not None and named.ratio < 1
@@ -97,7 +97,7 @@ def test_a_faster_commit_is_found_as_well() -> None:
 
 
 def test_equal_ends_have_no_difference_and_an_excluded_size() -> None:
-    ran = searched({}, to_the_end=True)
+    ran = searched_state({}, to_the_end=True)
     state = ran.bisection.state()
     assert state.verdict == "no difference"
     assert ran.bisection.next_pair({0, 32}, 1.0) is None
@@ -108,7 +108,7 @@ def test_equal_ends_have_no_difference_and_an_excluded_size() -> None:
 
 def test_the_own_pair_runs_on_until_the_step_has_an_interval() -> None:
     for seed in range(10):
-        state = searched({20: 0.05}, seed=seed, noise=white(0.02), to_the_end=True)
+        state = searched_state({20: 0.05}, seed=seed, noise=white(0.02), to_the_end=True)
         for named in state.bisection.named_steps:
             low, high = named.ratio_ci
             assert low is not None and high is not None
@@ -116,7 +116,7 @@ def test_the_own_pair_runs_on_until_the_step_has_an_interval() -> None:
 
 
 def test_remainders_of_the_gap_are_searched() -> None:
-    state = searched({20: 0.05}, to_the_end=True).bisection.state()
+    state = searched_state({20: 0.05}, to_the_end=True).bisection.state()
     assert state.verdict == "culprit" and names(state) == {20}
     left = [(stretch.first, stretch.last, stretch.verdict) for stretch in state.stretches[1:]]
     assert left == [(0, 19, "no difference"), (20, 32, "no difference")]
@@ -124,7 +124,7 @@ def test_remainders_of_the_gap_are_searched() -> None:
 
 def test_two_steps_are_both_named_and_no_other() -> None:
     for seed in range(5):
-        state = searched({8: 0.03, 23: 0.04}, seed=seed, to_the_end=True).bisection.state()
+        state = searched_state({8: 0.03, 23: 0.04}, seed=seed, to_the_end=True).bisection.state()
         assert names(state) == {8, 23}, seed
         assert state.verdict == "several"
         ranks = [step.rank for step in state.named_steps]
@@ -132,12 +132,12 @@ def test_two_steps_are_both_named_and_no_other() -> None:
 
 
 def test_steps_at_neighbours_are_separated() -> None:
-    state = searched({8: 0.05, 9: 0.05}, to_the_end=True).bisection.state()
+    state = searched_state({8: 0.05, 9: 0.05}, to_the_end=True).bisection.state()
     assert names(state) == {8, 9}
 
 
 def test_commits_that_do_not_build_are_named_with_the_next_that_does() -> None:
-    state = searched({8: 0.05}, broken=frozenset({7, 8, 9, 20})).bisection.state()
+    state = searched_state({8: 0.05}, broken=frozenset({7, 8, 9, 20})).bisection.state()
     (named,) = state.named_steps
     assert (named.first, named.last) == (7, 10)
     left = [commit for commit, out in enumerate(state.excluded, start=1) if not out]
@@ -145,7 +145,7 @@ def test_commits_that_do_not_build_are_named_with_the_next_that_does() -> None:
 
 
 def test_a_commit_that_fails_before_its_first_block_costs_nothing_elsewhere() -> None:
-    state = searched({8: 0.05}, broken=frozenset({20, 21, 22, 23})).bisection.state()
+    state = searched_state({8: 0.05}, broken=frozenset({20, 21, 22, 23})).bisection.state()
     (named,) = state.named_steps
     assert (named.first, named.last) == (8, 8)
 
@@ -159,7 +159,7 @@ def test_the_ends_must_run() -> None:
 
 
 def test_a_remainder_whose_end_fails_later_stays_undecided() -> None:
-    ran = searched({20: 0.05})
+    ran = searched_state({20: 0.05})
     bisection = ran.bisection
     bisection.withdraw(19)
     pair = bisection.next_pair({0}, 1.0)
@@ -223,7 +223,7 @@ def test_a_prior_speeds_up_the_search_and_a_wrong_one_names_no_commit() -> None:
     sure[19], wrong[4] = 1.0, 1.0
     trials = {}
     for name, prior in (("even", None), ("sure", sure), ("wrong", wrong)):
-        ran = [searched({20: 0.05}, prior=prior, seed=seed) for seed in range(20)]
+        ran = [searched_state({20: 0.05}, prior=prior, seed=seed) for seed in range(20)]
         assert all(names(search.bisection.state()) == {20} for search in ran)
         trials[name] = np.mean([search.trials for search in ran])
     assert trials["sure"] < trials["even"] < trials["wrong"]
@@ -257,13 +257,13 @@ def test_an_invalid_block_is_refused() -> None:
 
 
 def test_a_bisection_that_ended_takes_no_block() -> None:
-    bisection = searched({}, to_the_end=True).bisection
+    bisection = searched_state({}, to_the_end=True).bisection
     with pytest.raises(ValueError, match="has ended"):
         bisection.add((0, 32), (1.0, 1.0), 1)
 
 
 def test_a_pair_outside_of_the_remaining_commits_is_refused() -> None:
-    bisection = searched({20: 0.05}).bisection
+    bisection = searched_state({20: 0.05}).bisection
     while bisection.next_pair({0, 32}, 1.0) == (19, 20):
         bisection.add((19, 20), (1.0, 1.05), 1)
     assert bisection.next_pair({0, 32}, 1.0) == (0, 19)
@@ -360,7 +360,7 @@ def test_hardly_any_name_is_wrong_for_any_steps_and_noise(profile: str) -> None:
     effects, campaigns, wrong = PROFILES[profile], 0, 0
     for noise in NOISES.values():
         for seed in range(12):
-            ran = searched(effects, noise=noise, seed=seed, blocks=200, to_the_end=True)
+            ran = searched_state(effects, noise=noise, seed=seed, blocks=200, to_the_end=True)
             campaigns += 1
             wrong += not names(ran.bisection.state()) <= set(effects)
     assert wrong <= at_most(campaigns, ALPHA)
@@ -418,6 +418,6 @@ def test_most_single_steps_are_named() -> None:
     right = 0
     for seed in range(campaigns):
         culprit = 1 + seed % 32
-        state = searched({culprit: 0.03}, seed=seed, blocks=400).bisection.state()
+        state = searched_state({culprit: 0.03}, seed=seed, blocks=400).bisection.state()
         right += names(state) == {culprit}
     assert right >= at_least(campaigns, 0.97)

@@ -26,7 +26,7 @@ from packages.equipoise.tests.scripted import ScriptedRunner
 NO_LIMIT = Stopping(blocks=200, budget_s=1e9)
 
 
-def conducted(
+def record_of(
     folder: Path,
     truths: Sequence[Truth],
     change: Callable[[Plan], Plan] = lambda plan: plan,
@@ -40,21 +40,21 @@ def conducted(
     return stage.ledger.read_run(stage.start(change(plan)))
 
 
-def explaining(plan: Plan, **fields: object) -> Plan:
+def with_terms(plan: Plan, **fields: object) -> Plan:
     """The plan with these fields of what it tries."""
     explains = msgspec.structs.replace(experiment_of(plan), **fields)
     return msgspec.structs.replace(plan, terms=explains)
 
 
-def attempting(plan: Plan, *changes: dict[str, Any]) -> Plan:
+def with_attempts(plan: Plan, *changes: dict[str, Any]) -> Plan:
     """The plan with its attempts changed, the first by the first."""
     attempts = zip(experiment_of(plan).attempts, changes, strict=True)
     changed = tuple(msgspec.structs.replace(attempt, **fields) for attempt, fields in attempts)
-    return explaining(plan, attempts=changed)
+    return with_terms(plan, attempts=changed)
 
 
 def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Path) -> None:
-    record = conducted(tmp_path, (Truth(0.97), Truth(0.0)))
+    record = record_of(tmp_path, (Truth(0.97), Truth(0.0)))
     confirmed, refuted = outcome.tested_causes(record)
     assert (confirmed.status, refuted.status) == ("confirmed", "refuted")
     assert confirmed.share_of_gap == pytest.approx(0.97, abs=0.05)
@@ -77,7 +77,7 @@ def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_intervention
     causes = (("cause 0", "cause 1"), ("cause 0",), ("cause 2",))
     changes = [{"causes": cause} for cause in causes]
     truths = (Truth(1.0), Truth(0.0), Truth(0.0))
-    record = conducted(tmp_path, truths, lambda plan: attempting(plan, *changes))
+    record = record_of(tmp_path, truths, lambda plan: with_attempts(plan, *changes))
     found = outcome.tested_causes(record)
     assert [cause.status for cause in found] == ["confirmed", "confirmed", "refuted"]
     assert [len(cause.tested) for cause in found] == [2, 1, 1]
@@ -87,7 +87,7 @@ def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_intervention
 def test_an_intervention_that_leaves_a_cause_unchanged_does_not_refute_it(tmp_path: Path) -> None:
     truths = (Truth(0.0), Truth(0.0))
     weak = {"only_confirms": True}
-    record = conducted(tmp_path, truths, lambda plan: attempting(plan, weak, {}))
+    record = record_of(tmp_path, truths, lambda plan: with_attempts(plan, weak, {}))
     causes = outcome.tested_causes(record)
     assert [cause.tested[0].outcome for cause in causes] == ["refuted", "refuted"]
     assert [cause.status for cause in causes] == ["open", "refuted"]
@@ -95,7 +95,7 @@ def test_an_intervention_that_leaves_a_cause_unchanged_does_not_refute_it(tmp_pa
 
 def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     truths = (Truth(1.0), Truth(0.0))
-    record = conducted(tmp_path, truths, lambda plan: attempting(plan, {}, {"causes": ()}))
+    record = record_of(tmp_path, truths, lambda plan: with_attempts(plan, {}, {"causes": ()}))
     causes = outcome.tested_causes(record)
     assert [cause.cause for cause in causes] == ["cause 0", "cause 1", outcome.TRIED_BY_USER]
     assert causes[2].kind == "configuration"
@@ -110,8 +110,8 @@ def test_an_intervention_that_was_not_tried_has_its_reason(tmp_path: Path) -> No
     left_out = OmittedIntervention(
         "jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed"
     )
-    record = conducted(
-        tmp_path, (Truth(0.35),), lambda plan: explaining(plan, not_tried=(left_out,))
+    record = record_of(
+        tmp_path, (Truth(0.35),), lambda plan: with_terms(plan, not_tried=(left_out,))
     )
     (cause,) = outcome.tested_causes(record)
     assert cause.status == "open"
@@ -122,14 +122,14 @@ def test_an_intervention_that_was_not_tried_has_its_reason(tmp_path: Path) -> No
 
 
 def test_a_cost_of_both_conditions_is_reported_as_a_ratio_and_in_seconds(tmp_path: Path) -> None:
-    (cause,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.0, machinery_s=0.1),)))
+    (cause,) = outcome.tested_causes(record_of(tmp_path, (Truth(0.0, machinery_s=0.1),)))
     assert cause.status == "open"
     assert "of the gap as a ratio, but" in cause.summary
     assert cause.summary.endswith("of it in seconds.")
 
 
 def test_without_a_gap_there_is_no_share(tmp_path: Path) -> None:
-    (cause,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.5),), gap=1.0, noise=0.002))
+    (cause,) = outcome.tested_causes(record_of(tmp_path, (Truth(0.5),), gap=1.0, noise=0.002))
     (test,) = cause.tested
     assert (cause.status, test.share, test.share_ci) == ("open", None, (None, None))
     assert test.unknown_because is not None
@@ -200,7 +200,7 @@ def test_a_failure_of_the_gap_itself_ends_the_campaign(tmp_path: Path) -> None:
 
 
 def test_with_every_intervention_broken_the_gap_is_still_judged(tmp_path: Path) -> None:
-    record = conducted(tmp_path, (Truth(1.0),), fails_at=("warmup", 1, 2))
+    record = record_of(tmp_path, (Truth(1.0),), fails_at=("warmup", 1, 2))
     assert record.segments[-1].stopped_because == "verdict"
     assert {len(draw.order) for draw in record.draws if draw.phase == "measured"} == {2}
     assert outcome.tested_causes(record)[0].status == "open"
@@ -243,7 +243,7 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
 
 
 def test_a_plan_that_explains_nothing_tested_nothing(tmp_path: Path) -> None:
-    record = conducted(tmp_path, (Truth(1.0),))
+    record = record_of(tmp_path, (Truth(1.0),))
     plain = msgspec.structs.replace(record, plan=msgspec.structs.replace(record.plan, terms=None))
     assert result_of(plain).why == ()
 
@@ -252,7 +252,7 @@ def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> 
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path, medians=seconds)
     of = stage.start(msgspec.structs.replace(plan, terms=None))
-    repeated = explaining(plan, run=of)
+    repeated = with_terms(plan, run=of)
     first, second = (stage.start(msgspec.structs.replace(repeated, seed=seed)) for seed in (2, 3))
     stage.start(plan)
     assert stage.ledger.explaining(of) == (second, first)

@@ -136,7 +136,7 @@ def sleepers(equipoise: Equipoise, tmp_path: Path) -> Path:
     return tmp_path / ".equipoise" / "ledger.db"
 
 
-def observed(ledger: Path) -> int:
+def observation_count(ledger: Path) -> int:
     with open_for_reading(ledger) as opened:
         return len(opened.read_run("last").observations)
 
@@ -151,7 +151,7 @@ def stopped_halfway(ledger: Path, stop: Callable[[subprocess.Popen[str]], None])
         stderr=subprocess.PIPE,
         text=True,
     )
-    while observed(ledger) == 0:
+    while observation_count(ledger) == 0:
         assert why.poll() is None
         time.sleep(0.02)
     beneath = psutil.Process(why.pid).children(recursive=True)
@@ -167,11 +167,11 @@ def test_after_kill_9_nothing_keeps_running_and_it_resumes(
 ) -> None:
     status, _ = stopped_halfway(sleepers, lambda why: why.kill())
     assert status == -signal.SIGKILL
-    kept = observed(sleepers)
+    kept = observation_count(sleepers)
     assert 0 < kept < 8
     answer = equipoise("why", "last", "--no-test", *SLOW)
     assert answer.status == 0, answer.err
-    assert observed(sleepers) == 8
+    assert observation_count(sleepers) == 8
     assert "of the extra time is waiting" in answer.out
 
 
@@ -180,7 +180,7 @@ def test_an_interruption_keeps_the_evidence_and_names_the_next_command(sleepers:
     assert status == 130
     assert "the evidence so far is kept" in answer
     assert "equipoise why " in answer
-    assert 0 < observed(sleepers) < 8
+    assert 0 < observation_count(sleepers) < 8
 
 
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")

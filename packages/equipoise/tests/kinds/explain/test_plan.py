@@ -45,13 +45,13 @@ def gap(*seconds: float, plan: Plan | None = None, contrast: Contrast | None = N
     return OpenGap(record, contrast or Contrast(0, 1), causes)
 
 
-def planned(open_gap: OpenGap, *interventions: Intervention, most: int = 4) -> Plan:
+def planned_experiment(open_gap: OpenGap, *interventions: Intervention, most: int = 4) -> Plan:
     request = ExperimentRequest(Stopping(blocks=50), alpha=0.05, seed=3, max_attempts=most)
     return plan_of_interventions(open_gap, interventions, request)
 
 
 def test_the_gap_comes_first_and_each_intervention_is_made_to_both() -> None:
-    plan = planned(gap(0.01), intervention("never_mmap", "cause 0"))
+    plan = planned_experiment(gap(0.01), intervention("never_mmap", "cause 0"))
     assert [condition.name for condition in plan.conditions] == [
         "a",
         "b",
@@ -71,7 +71,7 @@ def test_the_gap_comes_first_and_each_intervention_is_made_to_both() -> None:
 
 
 def test_a_sham_has_conditions_of_its_own() -> None:
-    plan = planned(
+    plan = planned_experiment(
         gap(0.01),
         intervention("other", "cause 0"),
         intervention("preload", "cause 0", sham=setting(nothing="1")),
@@ -93,7 +93,9 @@ def test_the_pair_may_stand_anywhere_in_the_campaign_that_is_explained() -> None
         control=0,
     )
     contrast = Contrast(2, 1, "allocator", {"rows": "445"})
-    plan = planned(gap(0.01, plan=explained, contrast=contrast), intervention("x", "cause 0"))
+    plan = planned_experiment(
+        gap(0.01, plan=explained, contrast=contrast), intervention("x", "cause 0")
+    )
     assert [condition.name for condition in plan.conditions[:2]] == ["c", "b"]
     assert plan.contrasts == (Contrast(0, 1, "allocator", {"rows": "445"}),)
     assert plan.judgement == Judgement(alpha=0.05, min_effect=2.0)
@@ -101,7 +103,7 @@ def test_the_pair_may_stand_anywhere_in_the_campaign_that_is_explained() -> None
 
 
 def test_the_first_are_tried_and_the_user_s_own_always() -> None:
-    plan = planned(
+    plan = planned_experiment(
         gap(0.01),
         *(intervention(name, "cause 0") for name in "pqr"),
         intervention("mine"),
@@ -115,7 +117,7 @@ def test_the_first_are_tried_and_the_user_s_own_always() -> None:
 
 
 def test_an_impossible_intervention_is_left_out_with_its_reason() -> None:
-    plan = planned(
+    plan = planned_experiment(
         gap(0.01),
         intervention("jemalloc", "cause 0", impossible_because="libjemalloc2 is not installed"),
         intervention("nothing", "cause 0", alter=setting()),
@@ -131,7 +133,7 @@ def test_an_impossible_intervention_is_left_out_with_its_reason() -> None:
 
 
 def test_an_intervention_for_more_seconds_is_drawn_more_often() -> None:
-    plan = planned(
+    plan = planned_experiment(
         gap(0.03, 0.01),
         intervention("both", "cause 0", "cause 1"),
         intervention("second", "cause 1"),
@@ -142,12 +144,12 @@ def test_an_intervention_for_more_seconds_is_drawn_more_often() -> None:
 
 
 def test_causes_of_unknown_seconds_are_drawn_equally_often() -> None:
-    plan = planned(gap(0.0), intervention("x", "cause 0"), intervention("mine"))
+    plan = planned_experiment(gap(0.0), intervention("x", "cause 0"), intervention("mine"))
     assert [attempt.weight for attempt in experiment_of(plan).attempts] == [1.0, 1.0]
 
 
 def test_every_condition_warms_up_so_that_one_that_cannot_run_is_found_there() -> None:
-    plan = planned(
+    plan = planned_experiment(
         gap(0.01, plan=plan_of(measure=Measure("/", warmup=0))), intervention("x", "cause 0")
     )
     assert plan.measure.warmup == 1
@@ -155,7 +157,9 @@ def test_every_condition_warms_up_so_that_one_that_cannot_run_is_found_there() -
 
 def test_with_nothing_to_try_the_error_has_the_reasons() -> None:
     with pytest.raises(UnusableInput, match="setting x: no such library") as caught:
-        planned(gap(0.01), intervention("x", "cause 0", impossible_because="no such library"))
+        planned_experiment(
+            gap(0.01), intervention("x", "cause 0", impossible_because="no such library")
+        )
     assert caught.value.hint is not None
     assert "--try" in caught.value.hint
 
@@ -163,14 +167,14 @@ def test_with_nothing_to_try_the_error_has_the_reasons() -> None:
 def test_conditions_with_levels_differ_in_one_more_level() -> None:
     leveled = Condition("a", ("/bin/a",), levels={"allocator": "glibc"})
     plan = msgspec.structs.replace(plan_of(), conditions=(leveled, leveled))
-    found = planned(gap(0.01, plan=plan), intervention("never_mmap", "cause 0"))
+    found = planned_experiment(gap(0.01, plan=plan), intervention("never_mmap", "cause 0"))
     assert found.conditions[2].levels == {"allocator": "glibc", "intervention": "never mmap"}
 
 
 MISSING = setting(LD_PRELOAD="/nowhere/libmissing.so")
 
 
-def effective(*interventions: Intervention, preloads: str | None = None) -> Plan:
+def effective_experiment(*interventions: Intervention, preloads: str | None = None) -> Plan:
     """The plan over a real program, of which the second may preload something itself."""
     own = {} if preloads is None else {"LD_PRELOAD": preloads}
     conditions = (
@@ -184,7 +188,7 @@ def effective(*interventions: Intervention, preloads: str | None = None) -> Plan
 
 
 def test_a_preload_that_is_not_mapped_is_reported_and_the_others_are_tried() -> None:
-    plan = effective(
+    plan = effective_experiment(
         intervention("missing", "cause 0", alter=MISSING), intervention("seen", "cause 0")
     )
     assert [attempt.intervention for attempt in experiment_of(plan).attempts] == ["seen"]
@@ -194,15 +198,17 @@ def test_a_preload_that_is_not_mapped_is_reported_and_the_others_are_tried() -> 
 
 
 def test_a_sham_that_takes_no_effect_leaves_its_intervention_out() -> None:
-    plan = effective(intervention("odd", "cause 0", sham=MISSING), intervention("seen", "cause 0"))
+    plan = effective_experiment(
+        intervention("odd", "cause 0", sham=MISSING), intervention("seen", "cause 0")
+    )
     assert [attempt.intervention for attempt in experiment_of(plan).attempts] == ["seen"]
 
 
 def test_with_nothing_left_the_error_has_the_reasons() -> None:
     with pytest.raises(UnusableInput, match="libmissing.so is not mapped"):
-        effective(intervention("missing", "cause 0", alter=MISSING))
+        effective_experiment(intervention("missing", "cause 0", alter=MISSING))
 
 
 def test_a_condition_of_the_gap_that_took_no_effect_is_an_error() -> None:
     with pytest.raises(TookNoEffect, match="b did not take effect"):
-        effective(intervention("seen", "cause 0"), preloads="/nowhere/libmissing.so")
+        effective_experiment(intervention("seen", "cause 0"), preloads="/nowhere/libmissing.so")

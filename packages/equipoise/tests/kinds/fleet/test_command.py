@@ -85,7 +85,7 @@ def coordinator(tmp_path: Path, site: Site) -> Iterator[subprocess.Popen[str]]:
         line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        until(lambda: coordinated(tmp_path) or None)
+        until(lambda: members_in(tmp_path) or None)
         yield process
     finally:
         site.gate.unlink(missing_ok=True)
@@ -93,7 +93,7 @@ def coordinator(tmp_path: Path, site: Site) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def coordinated(folder: Path) -> tuple[RunRecord, ...]:
+def members_in(folder: Path) -> tuple[RunRecord, ...]:
     """The hosts' campaigns in the coordinator's ledger, once one has begun a block."""
     try:
         with open_for_reading(folder / ".equipoise/ledger.db") as ledger:
@@ -104,7 +104,7 @@ def coordinated(folder: Path) -> tuple[RunRecord, ...]:
     return tuple(member for member in members if member.draws)
 
 
-def same(copy: RunRecord, other: RunRecord) -> bool:
+def are_equal(copy: RunRecord, other: RunRecord) -> bool:
     """Return whether two copies of a run are equal."""
     return (copy.draws, copy.trials, copy.segments) == (other.draws, other.trials, other.segments)
 
@@ -120,8 +120,8 @@ def test_compare_on_a_cluster_shows_what_its_hosts_measured(
     # Both workers are one host.
     (host,) = result["fleet"]["hosts"]
     assert (host["state"], host["blocks"]) == ("ended", BLOCKS)
-    (member,) = coordinated(tmp_path)
-    assert same(member, site.record(member.identity))
+    (member,) = members_in(tmp_path)
+    assert are_equal(member, site.record(member.identity))
     assert member.plan.measure.working_folder == str(site.folder)
     again = equipoise("show", "last", "--json", "-")
     assert again.out == answer.out
@@ -152,8 +152,8 @@ def test_a_killed_coordinator_leaves_its_host_measuring_and_resume_fetches_the_r
     site.gate.unlink()
     result = result_of(equipoise("resume", "last", "--json", "-"))
     assert result["run"]["blocks"] == BLOCKS
-    (member,) = coordinated(tmp_path)
-    assert same(member, site.record(member.identity))
+    (member,) = members_in(tmp_path)
+    assert are_equal(member, site.record(member.identity))
     # It was not interrupted.
     assert [segment.stopped_because for segment in member.segments] == ["block limit"]
 
@@ -180,12 +180,12 @@ def test_ctrl_c_stops_the_host_and_resume_continues_it(
     until(lambda: site.record(identity).segments[-1].stopped_because)
     site.gate.unlink()
     assert equipoise("resume", record.id, "--quiet").status == 0
-    (member,) = coordinated(tmp_path)
+    (member,) = members_in(tmp_path)
     assert [segment.stopped_because for segment in member.segments] == [
         "interrupted",
         "block limit",
     ]
-    assert same(member, site.record(identity))
+    assert are_equal(member, site.record(identity))
 
 
 CLUSTER = ("--cluster", "tcp://127.0.0.1:1")

@@ -71,7 +71,7 @@ def first_blocks(host: FleetHost, count: int) -> FleetHost:
     return replace(host, blocks=blocks)
 
 
-def answers(hosts: list[FleetHost], *, min_effect: float = 1.0) -> FleetAnswers:
+def answers_of(hosts: list[FleetHost], *, min_effect: float = 1.0) -> FleetAnswers:
     return answers_of_fleet(hosts, min_effect=min_effect, alpha=ALPHA, planned=len(hosts))
 
 
@@ -96,7 +96,7 @@ def test_a_level_whose_equivalence_interval_would_cover_nothing_has_an_answer() 
 
 
 def test_effects_of_opposite_sign_are_found_and_their_mean_is_zero() -> None:
-    result = answers(fleet_of([0.03, -0.03, 0.03, -0.03]))
+    result = answers_of(fleet_of([0.03, -0.03, 0.03, -0.03]))
     assert result.e_value > 1.0 / ALPHA
     assert result.mean.verdict in ("undecided", "equivalent")
     assert result.mean.bounds.low < 0.0 < result.mean.bounds.high
@@ -106,7 +106,7 @@ def test_effects_of_opposite_sign_are_found_and_their_mean_is_zero() -> None:
 def test_a_fleet_of_one_host_is_judged_as_the_campaign_of_that_host() -> None:
     (host,) = fleet_of([0.01], blocks=60)
     alone = judge([host.blocks], min_effect=1.0, alpha=ALPHA)[0]
-    mean = answers([host]).mean
+    mean = answers_of([host]).mean
     assert (mean.verdict, mean.bounds.low, mean.bounds.high) == (
         alone.verdict,
         alone.low,
@@ -118,7 +118,7 @@ def test_a_fleet_of_one_host_is_judged_as_the_campaign_of_that_host() -> None:
 def test_no_host_differs_has_the_mean_of_the_e_values() -> None:
     hosts = fleet_of([0.0, 0.01, 0.02])
     mean = np.mean([math.exp(host.blocks.engine.ln_e_value()) for host in hosts])
-    assert answers(hosts).e_value == pytest.approx(float(mean), rel=1e-12)
+    assert answers_of(hosts).e_value == pytest.approx(float(mean), rel=1e-12)
 
 
 def test_the_interval_by_hosts_is_the_weighted_mean_of_their_sequences() -> None:
@@ -129,7 +129,7 @@ def test_the_interval_by_hosts_is_the_weighted_mean_of_their_sequences() -> None
         for place, (blocks, weight) in enumerate(zip(measured, weights, strict=True))
     ]
     ends = [running_interval(trial.engine, 0.1 * ALPHA / 2)[0] for trial in measured]
-    result = answers(hosts)
+    result = answers_of(hosts)
     assert result.mean.by_hosts.low == pytest.approx(0.25 * ends[0][0] + 0.75 * ends[1][0])
     assert result.mean.by_hosts.high == pytest.approx(0.25 * ends[0][1] + 0.75 * ends[1][1])
     centres = [trial.engine.centre() for trial in measured]
@@ -197,7 +197,7 @@ def test_a_host_withdrawn_because_of_others_does_not_select_their_blocks() -> No
 def test_the_mean_over_hosts_that_stayed_differs_from_that_over_asked_hosts() -> None:
     hosts = fleet_of([0.0, 0.0, 0.12])
     gone = FleetHost("slow", "2", PairedBlocks(), hosts[2].weight, "left")
-    result = answers([hosts[0], hosts[1], gone])
+    result = answers_of([hosts[0], hosts[1], gone])
     assert result.mean.typical is None
     assert result.mean.verdict == "undecided"
     assert result.mean.bounds.unknown_because == "slow: no bound yet after 0 blocks"
@@ -215,7 +215,7 @@ def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_
     def after(blocks: int) -> FleetAnswers:
         first = [first_blocks(host, blocks) for host in whole[:2]]
         gone = first_blocks(whole[2], 30)
-        return answers([*first, FleetHost("left", "2", gone.blocks, gone.weight, "left")])
+        return answers_of([*first, FleetHost("left", "2", gone.blocks, gone.weight, "left")])
 
     sooner, later = after(60), after(200)
     assert later.hosts[2].bounds == sooner.hosts[2].bounds
@@ -230,7 +230,7 @@ def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_
 
 def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None:
     hosts = fleet_of([0.0, 0.02, 0.04])
-    result = answers(hosts)
+    result = answers_of(hosts)
     ends = [host.blocks.engine.running_interval(ALPHA / 3) for host in hosts]
     assert result.new_host.chance == pytest.approx(0.5 - ALPHA)
     assert result.new_host.low == min(low for low, _ in ends)
@@ -240,12 +240,12 @@ def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None
 
 def test_the_normal_prediction_of_three_hosts_reaches_4_97_spreads_of_their_first_blocks() -> None:
     hosts = fleet_of([0.0, 0.02, 0.04])
-    first = answers([first_blocks(host, 7) for host in hosts])
+    first = answers_of([first_blocks(host, 7) for host in hosts])
     spread = float(np.std(np.array([host.typical for host in first.hosts], dtype=float), ddof=1))
-    predicted = answers(hosts).new_normal_host
+    predicted = answers_of(hosts).new_normal_host
     assert (predicted.high - predicted.low) / 2.0 == pytest.approx(4.97 * spread, rel=1e-3)
     assert predicted == first.new_normal_host
-    early = answers([first_blocks(host, 6) for host in hosts]).new_normal_host
+    early = answers_of([first_blocks(host, 6) for host in hosts]).new_normal_host
     assert early.unknown_because == "host0, host1, host2: fewer than 7 blocks"
 
 
@@ -254,7 +254,7 @@ def test_campaigns_side_by_side_on_one_host_have_no_claims_between_hosts() -> No
         FleetHost(f"place {place}", "0", host_of(place, 3, 0.05).blocks, 1.0 / 3.0)
         for place in range(3)
     ]
-    result = answers(hosts)
+    result = answers_of(hosts)
     assert result.mean.verdict == "slower"
     because = "all campaigns ran on one host: nothing is known between hosts"
     between = (result.new_host, result.median_of_hosts, result.new_normal_host)
@@ -265,7 +265,7 @@ def test_campaigns_side_by_side_on_one_host_have_no_claims_between_hosts() -> No
 
 def test_the_variance_between_hosts_is_separate_from_that_within() -> None:
     effects = np.linspace(-0.06, 0.06, 7)
-    between, within = answers(fleet_of(effects)).variance.components
+    between, within = answers_of(fleet_of(effects)).variance.components
     assert between.level == "host"
     assert math.sqrt(between.variance) == pytest.approx(float(np.std(effects, ddof=1)), rel=0.1)
     assert math.sqrt(within.variance) == pytest.approx(0.02 * math.sqrt(2.0), rel=0.1)
@@ -273,7 +273,9 @@ def test_the_variance_between_hosts_is_separate_from_that_within() -> None:
 
 def test_timeouts_leave_a_reason_and_never_a_number() -> None:
     forever = PairedBlocks([1.0] * 40, [math.inf] * 40, [1, -1] * 20)
-    result = answers([*fleet_of([0.0, 0.0, 0.0])[:2], FleetHost("stuck", "x", forever, 1.0 / 3.0)])
+    result = answers_of(
+        [*fleet_of([0.0, 0.0, 0.0])[:2], FleetHost("stuck", "x", forever, 1.0 / 3.0)]
+    )
     assert result.mean.typical is None
     assert result.mean.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
     assert result.variance.unknown_because is not None
@@ -282,7 +284,7 @@ def test_timeouts_leave_a_reason_and_never_a_number() -> None:
 
 def test_a_slot_effect_does_not_widen_the_rounds() -> None:
     def width(noise: Noise) -> float:
-        by_rounds = answers(fleet_of([0.02] * 3, blocks=120, noise=noise)).mean.by_rounds
+        by_rounds = answers_of(fleet_of([0.02] * 3, blocks=120, noise=noise)).mean.by_rounds
         assert by_rounds is not None
         return by_rounds.high - by_rounds.low
 
@@ -293,13 +295,13 @@ def test_a_slot_effect_does_not_widen_the_rounds() -> None:
 def test_weights_are_above_0_and_add_up_to_1(weights: tuple[float, float]) -> None:
     hosts = [FleetHost(f"{weight}", f"{weight}", PairedBlocks(), weight) for weight in weights]
     with pytest.raises(UnusableInput, match="weights"):
-        answers(hosts)
+        answers_of(hosts)
 
 
 def test_the_blocks_known_at_an_end_are_those_of_every_host() -> None:
     first, second = fleet_of([0.0, 0.0])
     with pytest.raises(UnusableInput, match="known at the end"):
-        answers([replace(first, end="left", known_at_end=(3,)), second])
+        answers_of([replace(first, end="left", known_at_end=(3,)), second])
 
 
 def test_every_planned_host_is_given() -> None:
@@ -319,7 +321,7 @@ def test_the_mean_over_hosts_with_unequal_blocks_misses_in_at_most_alpha() -> No
             campaign(NOISES["drift of 1 % per run"], rng, int(rng.integers(20, 100)), effect)
             for effect in effects
         ]
-        result = answers(
+        result = answers_of(
             [
                 FleetHost(f"{at}", f"{at}", trial, 0.25, "finished")
                 for at, trial in enumerate(measured)
@@ -351,7 +353,7 @@ def test_hosts_that_leave_because_of_their_own_blocks_raise_no_false_alarm() -> 
             if bad.any():
                 host = replace(first_blocks(host, int(np.argmax(bad)) + 1), end="left")
             hosts.append(host)
-        result = answers(hosts)
+        result = answers_of(hosts)
         asked += not result.mean.bounds.low <= 0.0 <= result.mean.bounds.high
         if result.mean_of_stayed is not None:
             stayed += (
@@ -364,7 +366,7 @@ def test_hosts_that_leave_because_of_their_own_blocks_raise_no_false_alarm() -> 
 
 def test_a_fleet_names_the_host_that_differs() -> None:
     named = [
-        [host.direction for host in answers(fleet_of([0.04, 0.0, 0.0, 0.0], seed=seed)).hosts]
+        [host.direction for host in answers_of(fleet_of([0.04, 0.0, 0.0, 0.0], seed=seed)).hosts]
         for seed in range(20)
     ]
     # The others are truly faster than the mean over the rest, which includes the first.

@@ -128,23 +128,26 @@ def test_processes_are_prepared_together_within_the_limits_of_the_campaign() -> 
     assert len(sizes) > 1
 
 
-def examined(*calls_s: float) -> list[ExaminedFunction]:
+def examined_functions(*calls_s: float) -> list[ExaminedFunction]:
     return [ExaminedFunction(call_s, 2 * call_s, changes=False) for call_s in calls_s]
 
 
 def test_functions_that_take_about_as_long_get_the_same_number_of_calls() -> None:
-    assert calls_and_rounds(examined(1e-6, 1.1e-6), fresh_calls=False) == ([256, 256], ROUNDS)
-    (quick, slow), _ = calls_and_rounds(examined(1e-7, 1e-3), fresh_calls=False)
+    assert calls_and_rounds(examined_functions(1e-6, 1.1e-6), fresh_calls=False) == (
+        [256, 256],
+        ROUNDS,
+    )
+    (quick, slow), _ = calls_and_rounds(examined_functions(1e-7, 1e-3), fresh_calls=False)
     assert (quick, slow) == (4096, 1)
 
 
 def test_slow_functions_get_fewer_batches() -> None:
-    assert calls_and_rounds(examined(0.02, 0.02), fresh_calls=False) == ([1, 1], 6)
-    assert calls_and_rounds(examined(3.0, 3.0), fresh_calls=False) == ([1, 1], 1)
+    assert calls_and_rounds(examined_functions(0.02, 0.02), fresh_calls=False) == ([1, 1], 6)
+    assert calls_and_rounds(examined_functions(3.0, 3.0), fresh_calls=False) == ([1, 1], 1)
 
 
 def test_fresh_calls_make_short_batches_with_their_setup() -> None:
-    calls, rounds = calls_and_rounds(examined(1e-4, 1e-4), fresh_calls=True)
+    calls, rounds = calls_and_rounds(examined_functions(1e-4, 1e-4), fresh_calls=True)
     assert calls == [4, 4]
     assert rounds == ROUNDS
 

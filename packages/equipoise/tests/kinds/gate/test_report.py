@@ -42,7 +42,7 @@ def row(name: str, outcome: GateOutcome, low: float | None, high: float | None) 
     )  # fmt: skip
 
 
-def gated(*rows: GateRow, passed: bool = False, words: str = "said.") -> GateDocument:
+def gate_document_of(*rows: GateRow, passed: bool = False, words: str = "said.") -> GateDocument:
     gate = GateResult(OLD, NEW, 2.0, passed, rows, words)
     return document_as(GateDocument, document_of(), gate=gate, warnings=())
 
@@ -63,7 +63,7 @@ def kinds(markdown: str) -> set[str]:
 
 def test_every_benchmark_has_a_row_with_its_outcome() -> None:
     lines = to_markdown(
-        gated(
+        gate_document_of(
             row("b", "passes", 0.9, 1.01),
             row("c", "undecided", None, None),
             row("a", "slower", 1.05, 1.2),
@@ -79,7 +79,7 @@ def test_every_benchmark_has_a_row_with_its_outcome() -> None:
         "| b | 10.0 ms | 11.0 ms | no single ratio | -10.0 % to +1.00 % "
         "| -10.0 % to +1.00 % (90 %) | ✅ passes |",
     ]
-    assert to_markdown(gated(passed=True)).startswith("## Equipoise gate: ✅ passes\n")
+    assert to_markdown(gate_document_of(passed=True)).startswith("## Equipoise gate: ✅ passes\n")
 
 
 def test_the_table_says_that_benchmarks_share_alpha() -> None:
@@ -87,12 +87,14 @@ def test_the_table_says_that_benchmarks_share_alpha() -> None:
         row("a", "passes", 0.9, 1.01), level=0.05 / 3.0, equivalence_level=0.1 / 3.0
     )
     message = "-10.0 % to +1.00 % (90 % over the benchmarks reported)"
-    assert message in to_markdown(gated(shared_row))
+    assert message in to_markdown(gate_document_of(shared_row))
 
 
 def test_many_passing_benchmarks_are_folded() -> None:
     passing = [row(f"p{number}", "passes", 0.9, 1.01) for number in range(30)]
-    markdown = to_markdown(gated(*passing[:20], row("slow", "slower", 1.05, 1.2), *passing[20:]))
+    markdown = to_markdown(
+        gate_document_of(*passing[:20], row("slow", "slower", 1.05, 1.2), *passing[20:])
+    )
     fold = "<details>\n<summary>30 benchmarks pass</summary>\n\n| benchmark |"
     before, _, rest = markdown.partition(fold)
     assert "| slow |" in before
@@ -101,13 +103,13 @@ def test_many_passing_benchmarks_are_folded() -> None:
     assert inside.count("\n| p") == 30
     assert "blocks in random order" in after.splitlines()[0]
     assert {"html_block", "table"} <= kinds(markdown)
-    assert "<details>" not in to_markdown(gated(*passing[:10]))
+    assert "<details>" not in to_markdown(gate_document_of(*passing[:10]))
 
 
 @pytest.mark.parametrize("outcome", ["slower", "passes"])
 def test_any_number_of_benchmarks_fits_into_a_comment(outcome: GateOutcome) -> None:
     rows = [row(f"b{number}", outcome, 1.05, 1.2) for number in range(5000)]
-    comment = to_markdown(gated(row("first", "slower", 1.05, 1.2), *rows))
+    comment = to_markdown(gate_document_of(row("first", "slower", 1.05, 1.2), *rows))
     assert len(comment) + len(COMMENT_MARK) + 2 < 65_536
     assert "| first |" in comment
     count = re.search(r"^(\d+) more are in the document", comment, re.MULTILINE)
@@ -117,11 +119,11 @@ def test_any_number_of_benchmarks_fits_into_a_comment(outcome: GateOutcome) -> N
 
 def test_a_timeout_has_no_number() -> None:
     timed_out = replace(row("a", "slower", None, None), candidate_median=None, ratio=None)
-    assert "| a | 10.0 ms | timed out | – | open |" in to_markdown(gated(timed_out))
+    assert "| a | 10.0 ms | timed out | – | open |" in to_markdown(gate_document_of(timed_out))
 
 
 def test_a_slower_benchmark_has_the_line_that_finds_its_commit() -> None:
-    document = gated(row("parse", "slower", 1.05, 1.2))
+    document = gate_document_of(row("parse", "slower", 1.05, 1.2))
     assert document.gate is not None
     line = "equipoise bisect --good 1111 --bad 2222 -- ./bench parse"
     document = replace(document, gate=replace(document.gate, bisect={"parse": line}))
@@ -129,7 +131,9 @@ def test_a_slower_benchmark_has_the_line_that_finds_its_commit() -> None:
 
 
 def test_benchmarks_that_are_bisected_together_have_one_line() -> None:
-    document = gated(row("parse", "slower", 1.05, 1.2), row("render", "slower", 1.05, 1.2))
+    document = gate_document_of(
+        row("parse", "slower", 1.05, 1.2), row("render", "slower", 1.05, 1.2)
+    )
     assert document.gate is not None
     line = "equipoise bisect --good 1111 --bad 2222 --bench 'parse=./p' --bench 'render=./r'"
     gate = replace(document.gate, bisect={"parse": line, "render": line})
@@ -139,19 +143,24 @@ def test_benchmarks_that_are_bisected_together_have_one_line() -> None:
 
 
 def test_warnings_come_with_their_hint() -> None:
-    document = replace(gated(), warnings=(CampaignWarning("code", "what is wrong", "the hint"),))
+    document = replace(
+        gate_document_of(), warnings=(CampaignWarning("code", "what is wrong", "the hint"),)
+    )
     assert to_markdown(document).endswith("\n- what is wrong; the hint\n")
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_no_name_becomes_mark_up(payload: str) -> None:
     document = replace(
-        gated(row(payload, "slower", 1.05, 1.2), words=f"{payload} is slower."),
+        gate_document_of(row(payload, "slower", 1.05, 1.2), words=f"{payload} is slower."),
         warnings=(CampaignWarning("code", f"{payload} is wrong", f"mend {payload}"),),
     )
     markdown = to_markdown(document)
     assert kinds(markdown) <= HARMLESS
-    assert markdown.count("\n") == to_markdown(gated(row("a", "slower", 1.05, 1.2))).count("\n") + 2
+    assert (
+        markdown.count("\n")
+        == to_markdown(gate_document_of(row("a", "slower", 1.05, 1.2))).count("\n") + 2
+    )
     texts = "".join(
         token.content for token in tokens(markdown) if token.type in ("text", "text_special")
     )
@@ -160,18 +169,20 @@ def test_no_name_becomes_mark_up(payload: str) -> None:
 
 
 def test_a_result_without_a_gate_mentions_none() -> None:
-    assert "@ada" not in to_markdown(gated(row("@ada", "slower", None, None), words="@ada"))
+    assert "@ada" not in to_markdown(
+        gate_document_of(row("@ada", "slower", None, None), words="@ada")
+    )
 
 
 def test_the_screen_of_a_run_shows_the_outcome_of_the_gate(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    print_result(gated(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
+    print_result(gate_document_of(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
     assert "\nThe gate fails: \\x1b[31mred.\n" in capsys.readouterr().out
 
 
 def test_the_page_begins_with_the_outcome_of_the_gate_and_shows_the_command() -> None:
-    text = page([CampaignReport(gated(words="<b>slower</b>."))])
+    text = page([CampaignReport(gate_document_of(words="<b>slower</b>."))])
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", text)
     assert heading is not None
     assert heading[1] == "The gate fails: &lt;b&gt;slower&lt;/b&gt;."

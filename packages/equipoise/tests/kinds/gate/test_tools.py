@@ -73,20 +73,20 @@ def test_parse(equipoise_benchmark):
 
 def made_of(folder: Path, files: dict[str, str], later: dict[str, str]) -> MadeRepository:
     """A repository of two commits, the earlier one tagged."""
-    made = repository(folder / "project")
+    project = repository(folder / "project")
     for name, text in files.items():
-        made.write(name, text, executable=name.startswith("bin/"))
-    made.commit()
-    made.git("tag", "before")
+        project.write(name, text, executable=name.startswith("bin/"))
+    project.commit()
+    project.git("tag", "before")
     for name, text in later.items():
-        made.write(name, text)
-    made.commit()
-    return made
+        project.write(name, text)
+    project.commit()
+    return project
 
 
 @pytest.mark.live("go", package="golang-go")
 def test_go_s_own_benchmarks_of_two_revisions_are_compared(tmp_path: Path, gate: Gate) -> None:
-    made = made_of(
+    project = made_of(
         tmp_path,
         {"go.mod": "module m\n\ngo 1.19\n", "sum_test.go": GO.replace("WORK", "1000")},
         {"sum_test.go": GO.replace("WORK", "5000")},
@@ -95,7 +95,7 @@ def test_go_s_own_benchmarks_of_two_revisions_are_compared(tmp_path: Path, gate:
     build = ("--build", "go test -c -o bench.test")
     words = ("./bench.test", "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "200x")
     options = ("--kind", "go", *build, "--json", "-")
-    result = document(gate(made, "--baseline", "before", *options, "--", *words))
+    result = document(gate(project, "--baseline", "before", *options, "--", *words))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"].startswith("m.BenchmarkSum")
     assert row["outcome"] == "slower"
@@ -108,8 +108,8 @@ def cpp(tmp_path: Path) -> MadeRepository:
     if not Path("/usr/include/benchmark/benchmark.h").exists():
         pytest.skip("misses benchmark/benchmark.h: apt-get install libbenchmark-dev")
     before, after = (GOOGLE_BENCHMARK.replace("WORK", work) for work in ("100", "1000"))
-    made = {"Makefile": "bench: bench.cc\n\t@$(CXX) -O0 $< -lbenchmark -lpthread -o $@\n"}
-    return made_of(tmp_path, {**made, "bench.cc": before}, {"bench.cc": after})
+    project = {"Makefile": "bench: bench.cc\n\t@$(CXX) -O0 $< -lbenchmark -lpthread -o $@\n"}
+    return made_of(tmp_path, {**project, "bench.cc": before}, {"bench.cc": after})
 
 
 GOOGLE = ("--kind", "google-benchmark", "--build", "make -s", "--min-effect", "50")
@@ -167,8 +167,8 @@ def test_a_google_benchmark_that_fails_or_matches_no_filter_is_reported(
 def test_a_program_without_google_benchmark_is_refused_with_a_hint(
     program: str, problem: str, tmp_path: Path, gate: Gate
 ) -> None:
-    made = made_of(tmp_path, {"bin/bench": program}, {})
-    answer = gate(made, "--baseline", "before", "--kind", "google-benchmark", "--", "bin/bench")
+    project = made_of(tmp_path, {"bin/bench": program}, {})
+    answer = gate(project, "--baseline", "before", "--kind", "google-benchmark", "--", "bin/bench")
     assert answer.status == 2, answer
     assert "bench is no program of google-benchmark" in answer.err
     assert problem in answer.err
@@ -178,10 +178,10 @@ def test_a_program_without_google_benchmark_is_refused_with_a_hint(
 def test_several_programs_of_google_benchmark_have_distinct_names(
     tmp_path: Path, gate: Gate
 ) -> None:
-    made = made_of(tmp_path, {"bin/bench": ONE_BENCHMARK}, {})
+    project = made_of(tmp_path, {"bin/bench": ONE_BENCHMARK}, {})
     programs = ("--bench", "one=bin/bench", "--bench", "two=bin/bench")
     kind = ("--kind", "google-benchmark", "--blocks", "1", "--json", "-")
-    rows = document(gate(made, "--baseline", "before", *kind, *programs))["gate"]["rows"]
+    rows = document(gate(project, "--baseline", "before", *kind, *programs))["gate"]["rows"]
     assert [row["benchmark"] for row in rows] == ["one: Sum", "two: Sum"]
     assert {row["candidate_median"] for row in rows} == {5e-9}
 
@@ -197,13 +197,13 @@ def test_google_benchmark_needs_a_program(tmp_path: Path, gate: Gate) -> None:
 def test_a_warning_names_a_cargo_benchmark_that_only_one_revision_has(
     tmp_path: Path, gate: Gate
 ) -> None:
-    made = made_of(
+    project = made_of(
         tmp_path,
         {"bin/cargo": CARGO, "nanoseconds": "1,000"},
         {"nanoseconds": "1,300.5"},
     )
-    path = f"{made.path / 'bin'}:{os.environ['PATH']}"
-    answer = gate(made, "--baseline", "before", "--kind", "cargo", "--json", "-", PATH=path)
+    path = f"{project.path / 'bin'}:{os.environ['PATH']}"
+    answer = gate(project, "--baseline", "before", "--kind", "cargo", "--json", "-", PATH=path)
     assert answer.status == 1, answer
     (row,) = document(answer)["gate"]["rows"]
     assert (row["benchmark"], row["outcome"]) == ("sum", "slower")
@@ -214,7 +214,7 @@ def test_a_warning_names_a_cargo_benchmark_that_only_one_revision_has(
 
 
 def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: Gate) -> None:
-    made = made_of(
+    project = made_of(
         tmp_path,
         {
             "test_parse.py": PYTEST,
@@ -230,7 +230,7 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTEST_PLUGINS": "equipoise.helpers.pytest_plugin",
     }
-    result = document(gate(made, "--baseline", "before", *options, "--", *words, **alone))
+    result = document(gate(project, "--baseline", "before", *options, "--", *words, **alone))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"] == "test_parse.py::test_parse"
     # The added work is so large that one block shows it even on a busy host.
@@ -241,7 +241,7 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
 def test_a_suite_of_pytest_benchmark_goes_through_a_gate_as_it_is(
     tmp_path: Path, gate: Gate
 ) -> None:
-    made = made_of(
+    project = made_of(
         tmp_path,
         {
             "test_parse.py": PYTEST.replace("equipoise_benchmark", "benchmark"),
@@ -258,7 +258,7 @@ def test_a_suite_of_pytest_benchmark_goes_through_a_gate_as_it_is(
         # Of the session that runs this test; pytest-benchmark measures nothing under xdist.
         "PYTEST_XDIST_WORKER": "",
     }
-    result = document(gate(made, "--baseline", "before", *options, "--", *words, **alone))
+    result = document(gate(project, "--baseline", "before", *options, "--", *words, **alone))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"] == "test_parse.py::test_parse"
     assert row["ratio"] > 1.5
@@ -267,16 +267,16 @@ def test_a_suite_of_pytest_benchmark_goes_through_a_gate_as_it_is(
 def test_without_reported_benchmarks_the_error_names_the_expected_ones(
     tmp_path: Path, gate: Gate
 ) -> None:
-    made = made_of(tmp_path, {"file": ""}, {})
-    answer = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", "true")
+    project = made_of(tmp_path, {"file": ""}, {})
+    answer = gate(project, "--baseline", "before", "--kind", "go", "--build", "true", "--", "true")
     assert answer.status == 2
     assert "have no benchmark of go in common" in answer.err
 
 
 def test_a_failed_tool_is_reported_with_its_output(tmp_path: Path, gate: Gate) -> None:
-    made = made_of(tmp_path, {"file": ""}, {})
+    project = made_of(tmp_path, {"file": ""}, {})
     line = ("sh", "-c", "echo FAIL here; exit 2")
-    answer = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", *line)
+    answer = gate(project, "--baseline", "before", "--kind", "go", "--build", "true", "--", *line)
     assert answer.status == 3
     assert "baseline before (" in answer.err
     assert "FAIL here" in answer.err

@@ -23,7 +23,7 @@ from packages.equipoise.tests.schema import validated
 SHORT = Stopping(blocks=20, budget_s=1e6, min_seconds=0.0)
 
 
-def found(record: RunRecord) -> tuple[ResultDocument, HistoryResult]:
+def result_of(record: RunRecord) -> tuple[ResultDocument, HistoryResult]:
     """Return the document of a history, and check it by its schema."""
     document = validated(analyse_campaign(record))
     assert isinstance(document, HistoryDocument)
@@ -42,7 +42,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunRecord, RunReco
 def test_changes_are_named_with_their_step_and_their_commit(
     nights: tuple[RunRecord, RunRecord],
 ) -> None:
-    document, result = found(nights[1])
+    document, result = result_of(nights[1])
     commits = commits_made(10)
     assert [(change.commit, change.after, change.confirmed) for change in result.changes] == [
         (commits[3].hash, commits[2].hash, True),
@@ -66,7 +66,7 @@ def test_changes_are_named_with_their_step_and_their_commit(
 def test_the_curve_has_each_selected_commit_over_the_baseline(
     nights: tuple[RunRecord, RunRecord],
 ) -> None:
-    _, result = found(nights[1])
+    _, result = result_of(nights[1])
     assert [revision.place for revision in result.revisions] == list(range(11))
     baseline, *others = result.revisions
     assert (baseline.ratio, baseline.ratio_ci) == (1.0, (1.0, 1.0))
@@ -86,7 +86,7 @@ def test_the_curve_has_each_selected_commit_over_the_baseline(
 
 def test_all_earlier_campaigns_count(nights: tuple[RunRecord, RunRecord]) -> None:
     first, second = nights
-    (_, alone), (_, both) = found(first), found(second)
+    (_, alone), (_, both) = result_of(first), result_of(second)
     assert [campaign.run for campaign in alone.campaigns] == [first.id]
     assert [campaign.run for campaign in both.campaigns] == [first.id, second.id]
     assert alone.trials < both.trials == sum(campaign.trials for campaign in both.campaigns)
@@ -105,7 +105,7 @@ def test_an_era_has_the_differences_of_its_environment(nights: tuple[RunRecord, 
 
     def differences(before: str, after: str) -> list[tuple[str, ...]]:
         campaign = replace(on_kernel(second, after), earlier=(on_kernel(first, before),))
-        _, result = found(campaign)
+        _, result = result_of(campaign)
         assert [campaign.era for campaign in result.campaigns] == [1, 2]
         return [era.differences for era in result.eras]
 
@@ -124,7 +124,7 @@ def test_a_range_has_the_line_that_finds_its_commit(tmp_path: Path) -> None:
     assert isinstance(plan.terms, HistoryPlan)
     words = ("equipoise", "history", "--from", "v1", "--", "./bench", "--size", "9")
     plan = replace(plan, terms=replace(plan.terms, build="make -j2"), command_line=words)
-    _, result = found(stage.start(plan, partial(Coarse, builds=stage.builds)))
+    _, result = result_of(stage.start(plan, partial(Coarse, builds=stage.builds)))
     (change,) = result.changes
     assert not change.confirmed
     assert change.commit is None
@@ -144,7 +144,7 @@ def test_a_campaign_without_a_block_is_a_history_without_a_change(
     nights: tuple[RunRecord, RunRecord],
 ) -> None:
     empty = replace(nights[0], draws=(), trials=(), segments=(), notices=())
-    document, result = found(empty)
+    document, result = result_of(empty)
     assert (result.changes, result.pairs) == ((), ())
     assert result.summary.startswith("No change above 1 % is certain in 8 commits since v1")
     assert document.conditions == ()

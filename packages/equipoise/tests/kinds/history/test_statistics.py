@@ -29,7 +29,7 @@ def history_of(count: int) -> History:
     return history
 
 
-def measured(
+def measured_history(
     effects: dict[int, float], *, count: int = 16, seed: int = 1, noise: Noise = drifting
 ) -> tuple[History, Night]:
     history = history_of(count)
@@ -47,7 +47,7 @@ def spans(history: History, count: int) -> dict[tuple[int, int], Change]:
 
 
 def test_both_changes_are_named_to_their_commit_and_nothing_else_is() -> None:
-    history, night = measured({5: 0.05, 12: -0.04})
+    history, night = measured_history({5: 0.05, 12: -0.04})
     changes = spans(history, 16)
     assert night.is_over
     assert set(changes) == {(4, 5), (11, 12)}
@@ -60,7 +60,7 @@ def test_both_changes_are_named_to_their_commit_and_nothing_else_is() -> None:
 
 
 def test_the_curve_has_each_selected_commit_with_intervals_that_hold_together() -> None:
-    history, _ = measured({5: 0.05})
+    history, _ = measured_history({5: 0.05})
     revisions = history.state().revisions
     assert [revision.name for revision in revisions] == list(names_of(16))
     levels = [revision.level for revision in revisions if revision.level is not None]
@@ -85,7 +85,7 @@ def test_the_same_blocks_make_the_same_state() -> None:
 
 
 def test_a_night_of_new_commits_measures_only_them() -> None:
-    history, _ = measured({5: 0.05}, noise=white(0.01))
+    history, _ = measured_history({5: 0.05}, noise=white(0.01))
     history.begin_campaign(names_of(18), range(19), "gcc 14", only_new=True)
     generator = np.random.default_rng(4)
     levels = steps(18, {5: 0.05, 18: 0.05})
@@ -110,7 +110,7 @@ def test_commits_that_do_not_build_are_passed_over_and_make_a_group() -> None:
 
 
 def test_a_change_on_a_rewritten_branch_stays_with_that_of_the_new_branch() -> None:
-    history, _ = measured({5: 0.05}, count=8, noise=white(0.01))
+    history, _ = measured_history({5: 0.05}, count=8, noise=white(0.01))
     names = (*names_of(4), *(name_of(commit, "rewritten") for commit in range(5, 9)))
     history.begin_campaign(names, range(9), "gcc 14")
     generator = np.random.default_rng(6)
@@ -158,7 +158,7 @@ def test_a_pair_counts_only_blocks_since_it_was_opened() -> None:
 
 
 def test_a_name_takes_the_e_value_of_its_rank_and_of_the_changes_so_far() -> None:
-    history, _ = measured({5: 0.05, 12: -0.04})
+    history, _ = measured_history({5: 0.05, 12: -0.04})
     changes = history.state().changes
     assert len(changes) >= 2
     for change in changes:

@@ -54,14 +54,14 @@ _VERDICTS: dict[str, BisectVerdict] = {
     "culprit": "culprit",
     "several": "several",
 }
-_FOLLOWED_UP = ("culprit", "several")
+_NAMED_VERDICTS = ("culprit", "several")
 """Verdicts on a stretch without a remainder: its own commits are named."""
 _MIN_EQUAL_RUNS = 5
 """Equal runs of a commit that suggest that its metric is repeatable."""
 
 
 class BisectAnalysis(CommitsAnalysis):
-    """How the blocks of a bisection become its result."""
+    """The analysis of a bisection, from its blocks to its result."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the result for each benchmark, and the warnings."""
@@ -228,7 +228,7 @@ def _line_result(source: _SearchRecord, line: LineState) -> BisectBranch:
         left_over=tuple(
             _gap(commits, stretch)
             for stretch in state.stretches[1:]
-            if stretch.blocks and stretch.verdict not in _FOLLOWED_UP
+            if stretch.blocks and stretch.verdict not in _NAMED_VERDICTS
         ),
         margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
         missing=tuple(all_commits[commit].name for commit in line.missing),

@@ -45,7 +45,9 @@ _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 _FILE_OR_HUNK = re.compile(
     r"^(?:--- a/|\+\+\+ b/)(?P<file>.*)|^@@ .*? @@.*(?:\n[ +\-\\].*)*", re.MULTILINE
 )
-_NOT_SOURCE = frozenset({".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"})
+_PROSE_SUFFIXES = frozenset(
+    {".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"}
+)
 """Endings of files with prose or data, in which a word is not a use of a function."""
 
 
@@ -202,7 +204,7 @@ def _identifier(name: str) -> str:
 
 def _hunks_of(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
     """Yield the hunks that name a function; first those that change it or a use of it."""
-    hunks = [hunk for hunk in _hunks(patch) if PurePosixPath(hunk[0]).suffix not in _NOT_SOURCE]
+    hunks = [hunk for hunk in _hunks(patch) if PurePosixPath(hunk[0]).suffix not in _PROSE_SUFFIXES]
     yielded: set[int] = set()
     for only_changed in (True, False):
         for function in functions:

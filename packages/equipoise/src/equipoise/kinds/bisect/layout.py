@@ -35,7 +35,7 @@ PRIOR_DEGREES_OF_FREEDOM = 3
 """Degrees of freedom of that prior."""
 SPREADS = 24
 """Number of standard deviations of a layout at which the posterior is computed."""
-CLIPPED_RESIDUAL = 2.5
+MAX_RESIDUAL = 2.5
 """Standard deviations to which a larger residual of a block is reduced."""
 MIN_SCALE = 1e-6
 """Least standard deviation of a block's noise, in log units."""
@@ -302,7 +302,7 @@ def _levels(
         sizes = np.abs(rests)
         spread = NORMAL_MAD * float(np.median(sizes)) or float(np.sqrt(np.mean(sizes**2)))
         scale = max(MIN_SCALE, spread * math.sqrt(len(blocks) / freedom))
-        clipped = fitted + np.clip(rests, -CLIPPED_RESIDUAL * scale, CLIPPED_RESIDUAL * scale)
+        clipped = fitted + np.clip(rests, -MAX_RESIDUAL * scale, MAX_RESIDUAL * scale)
     return levels, clipped, scale
 
 

@@ -23,7 +23,7 @@ SHARE_OF_FIRST_ATTEMPT = 0.5
 """Share of the blocks for the first open attempt, whose cause has the most seconds. If all attempts
 shared them, a short campaign would decide none."""
 
-SHARED_EQUALLY = 0.25
+EQUAL_SHARE = 0.25
 """Share of the blocks that is divided equally among open attempts; the seconds of their causes
 divide the rest."""
 
@@ -166,9 +166,9 @@ class Attempt:
 def _weights(attempts: list[Attempt]) -> list[float]:
     """Return the chance of each attempt in a draw; the sum is 1."""
     total = sum(attempt.planned.weight for attempt in attempts)
-    by_seconds = 1.0 - SHARE_OF_FIRST_ATTEMPT - SHARED_EQUALLY
+    by_seconds = 1.0 - SHARE_OF_FIRST_ATTEMPT - EQUAL_SHARE
     weights = [
-        SHARED_EQUALLY / len(attempts) + by_seconds * attempt.planned.weight / total
+        EQUAL_SHARE / len(attempts) + by_seconds * attempt.planned.weight / total
         for attempt in attempts
     ]
     weights[0] += SHARE_OF_FIRST_ATTEMPT

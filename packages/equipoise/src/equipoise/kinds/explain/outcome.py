@@ -34,7 +34,7 @@ TRIED_BY_USER = "tried_by_user"
 
 NOT_REACHABLE: Final = "not reachable"
 
-CALLED = ("slower", "faster", "mixed")
+CALLED_VERDICTS = ("slower", "faster", "mixed")
 
 
 def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
@@ -135,7 +135,7 @@ def _why_unknown(
             f"there is no gap to close in this campaign: {candidate} and {baseline} take the same "
             f"time, within {gap.min_effect:g} %"
         )
-    if gap.verdict not in CALLED:
+    if gap.verdict not in CALLED_VERDICTS:
         return (
             f"no fraction is given, because the gap between {baseline} and {candidate} is itself "
             f"undecided after {counted(gap.blocks, 'block')} of this "

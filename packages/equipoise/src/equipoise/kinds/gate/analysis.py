@@ -26,7 +26,7 @@ from equipoise.model.revisions import BENCHMARK, BENCHMARK_SUFFIX
 
 
 class GateAnalysis(AnalysisKind):
-    """How the blocks of a gate become its result."""
+    """The analysis of a gate, from its blocks to its result."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the decision of the gate, and its outcomes in place of verdicts."""

@@ -55,7 +55,7 @@ _UNKNOWN_DIFFERENCE = "the tools that build the commits"
 
 
 class HistoryAnalysis(CommitsAnalysis):
-    """How the blocks of all campaigns of a series become the result of a history."""
+    """The analysis of a history, from the blocks of all campaigns of its series."""
 
     def result(self, record: RunRecord, blocks: Blocks) -> KindResult:
         """Return the result of the history up to one of its campaigns."""
